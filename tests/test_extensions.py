@@ -62,14 +62,13 @@ class Toy:
         return (rank <= self.k) / 2
 ''',
     "estimators/judged/toy.py": '''
-from truerank.core.estimator import About, Exposed
-from truerank.estimators.sums import UniformSample, only_recall
-from truerank.estimators.sums import LABEL_FREE, additive, per_unit
+from truerank.core.estimator import About, Estimator, Exposed
+from truerank.estimators.sums import LABEL_FREE, UniformSample, additive, only_recall
 from truerank.metrics.worth import expected_worth
 
 
 @dataclass(frozen=True, slots=True)
-class ToyEstimator:
+class ToyEstimator(Estimator):
     """Relevant items found / relevant items, among the judged."""
 
     about: ClassVar[About] = About(
@@ -77,26 +76,17 @@ class ToyEstimator:
         ties=LABEL_FREE, needs_size=True, left_out="have no judged item",
     )
 
-    __str__ = text_of
-
     def refusal(self, context):
         return only_recall(context, "the toy counts relevant items")
 
     def estimand(self, asked, unit="user"):
         return f"{asked.metric} as the toy has it"
 
-    def prepare(self, context):
-        return ()
-
-    def terms(self, chunk, view, *, asked, learned, keep_rows=False):
-        found = []
-        for each in asked:
-            log, sample = chunk.labels, UniformSample.of(chunk, view.ranks, rate=learned.facts.get("rate"))
-            hit = log.label * expected_worth(additive(each.metric), view.ranks)
-            rows = sample.rows(log, hit, log.label) if keep_rows else None
-            num, den = (sample.expansion * per_unit(log, values) for values in (hit, log.label))
-            found.append(sample.ratio(num, den, rows=rows))
-        return found
+    def term(self, chunk, view, question, learned, *, keep_rows):
+        log, sample = chunk.labels, UniformSample.of(chunk, view.ranks, rate=learned.facts.get("rate"))
+        hit = log.label * expected_worth(additive(question.metric), view.ranks)
+        rows = sample.rows(log, hit, log.label) if keep_rows else None
+        return sample.ratio(sample.sums(log, hit), sample.sums(log, log.label), rows=rows)
 ''',
     "exposure/loggers/toy.py": '''
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import add
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ import truerank as tr
 from truerank import estimators
 from truerank.core.arrays import Ints
 from truerank.core.errors import TruerankError
-from truerank.core.estimator import About, Asked, Exposed, Groups, Learned, Learner, learn
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Groups, Learned, Learner, learn
 from truerank.core.ids import Ids
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
@@ -205,7 +205,7 @@ def test_users_split_over_files_that_are_read_in_chunks(
 
 
 @dataclass(frozen=True)
-class LooksAtTheChunk:
+class LooksAtTheChunk(Estimator):
     """Pooled recall that takes what it happens to be measured with for the whole."""
 
     about: ClassVar[About] = replace(Pooled.about, name="looks-at-the-chunk")
@@ -216,20 +216,9 @@ class LooksAtTheChunk:
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"{asked.metric}, wrongly"
 
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        sound = Pooled().terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
-        return [replace(part, sums=np.add(part.sums, [0.0, 1e-9 * chunk.labels.n_units])) for part in sound]
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        sound = Pooled().term(chunk, view, question, learned, keep_rows=keep_rows)
+        return replace(sound, sums=np.add(sound.sums, [0.0, 1e-9 * chunk.labels.n_units]))
 
 
 def test_the_law_can_fail() -> None:

@@ -14,6 +14,7 @@ import truerank as tr
 from truerank.core.estimator import Asked
 from truerank.core.terms import Smooth
 from truerank.estimators import ranked
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.ips import RankedIPS
@@ -174,7 +175,7 @@ def test_every_estimator_says_what_it_is() -> None:
         "ips", "snips", "doubly-robust", "ndcg", "post-normalised", "dcg-log-raw", "dcg-log-debiased", "dcg-raw",
     }  # fmt: skip
     for cls in ranked.catalogue().values():
-        assert isinstance(cls(), ranked.RankedEstimator)
+        assert isinstance(cls(), RankedEstimator)
         assert "like" in cls().estimand(Asked(reward="like"), "session")
 
 

@@ -22,7 +22,7 @@ from terms import all_terms_of
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.clusters import Clusters
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
@@ -723,7 +723,7 @@ def test_the_law_of_merging_can_fail(cls: type[Smooth]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class OneTooMany:
+class OneTooMany(Estimator):
     """Horvitz-Thompson that takes the sample for one larger than it is."""
 
     about: ClassVar[About] = replace(
@@ -736,22 +736,11 @@ class OneTooMany:
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"{asked.metric}, wrongly"
 
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         n = view.ranks.n_candidates[:, None]
         wrong = np.concatenate([n / (n + 1), np.ones_like(n)], axis=1)
-        sound = HorvitzThompson().terms(chunk, view, asked=asked, learned=learned)
-        return [replace(terms, sums=terms.sums * wrong) for terms in sound]
+        sound = HorvitzThompson().term(chunk, view, question, learned, keep_rows=False)
+        return replace(sound, sums=sound.sums * wrong)
 
 
 def test_the_law_of_full_labels_can_fail() -> None:

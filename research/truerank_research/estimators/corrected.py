@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
-from truerank.core.values import Between0And1, check, text_of
+from truerank.core.values import Between0And1, check
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_recall
 from truerank.metrics.recall import Recall
 from truerank_research.estimators import EXPERIMENTAL
@@ -21,7 +21,7 @@ from truerank_research.estimators.curved_recall import CurvedRecall, ends_of, su
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class Corrected(Estimator):
     """Mean recall over users with a relevant item, corrected for whom `published` leaves out, by the rank curve.
 
     The mean of m / n over users with n >= 1 leans towards users with many relevant items. The rank curve
@@ -56,8 +56,6 @@ class Corrected:
         caution=f"{EXPERIMENTAL}: it rests on a model of users without a judged relevant item, and gives no verdicts",
     )
 
-    __str__ = text_of
-
     def __post_init__(self) -> None:
         check(self)
 
@@ -69,9 +67,6 @@ class Corrected:
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"mean {asked.metric} over {asked.metric.on_full_labels}, by a model of users without a judged one"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

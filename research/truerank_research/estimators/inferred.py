@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Ideal
 from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
 from truerank.core.terms import Smooth, ratio
-from truerank.core.values import check, text_of
+from truerank.core.values import check
 from truerank.estimators.sums import UNIFORM, UniformSample, only_labelled, per_unit, worth_of_list
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
@@ -42,7 +42,7 @@ OUTCOMES = {Program.TREC_EVAL: 2, Program.SAMPLE_EVAL: 3}  # times ε below the 
 
 
 @dataclass(frozen=True, slots=True)
-class Inferred:
+class Inferred(Estimator):
     """infAP, xinfAP, infNDCG of each user as TREC's programs have them; means over users with a judged relevant item.
 
     The programs count a topic without a judged relevant document as 0.
@@ -78,8 +78,6 @@ class Inferred:
         "xinfAP 24 to 29%, infNDCG@50 17 to 52%; use pairs or post-normalised",
     )
 
-    __str__ = text_of
-
     def __post_init__(self) -> None:
         check(self)
 
@@ -98,9 +96,6 @@ class Inferred:
         precision = {Program.TREC_EVAL: "infAP", Program.SAMPLE_EVAL: "xinfAP"}[self.program]
         name = precision if isinstance(asked.metric, AveragePrecision) else "infNDCG"
         return f"mean {name} over users with a judged relevant item, each as TREC has it; not mean {asked.metric}"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

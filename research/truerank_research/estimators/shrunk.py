@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
-from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
 from truerank_research.estimators import EXPERIMENTAL
@@ -79,7 +78,7 @@ def strength(totals: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk:
+class Shrunk(Estimator):
     """(m + a R) / (n + a), mean over all users with a judged item; R is the pooled estimate, a fits users' differences.
 
     Users with few judged relevant items count as nearly R, which itself leans towards users with many relevant items,
@@ -105,16 +104,11 @@ class Shrunk:
         "relevant items count most; use corrected",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "it pulls the recall of users together")
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"mean {asked.metric} over users with a judged item, each pulled towards that of all pairs"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

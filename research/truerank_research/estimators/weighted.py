@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
 from truerank_research.estimators import EXPERIMENTAL
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedUsers:
+class WeightedUsers(Estimator):
     """Σ (m / n) / π over Σ 1 / π, users with n >= 1, π = 1 - C(N - N⁺, N-bar) / C(N, N-bar) the chance to be kept.
 
     With N⁺ known this would be unbiased for sum and number of users. Nobody knows N⁺: n N / N-bar stands for it, and
@@ -47,16 +46,11 @@ class WeightedUsers:
         "a part of the bias of published stays; use corrected",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "it weighs the published mean of Recall")
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"mean {asked.metric} over users weighted by what is left of their chance to have a judged relevant item"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -7,22 +7,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import comb
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
 from truerank_research.estimators import EXPERIMENTAL
 
 
 @dataclass(frozen=True, slots=True)
-class Wild:
+class Wild(Estimator):
     """(1 / U) Σ g(n) m / n over all users with a judged item, exactly unbiased; who likes nothing counts as 0.
 
     E[g(n) m / n] is a user's recall, and E[g(n)] is 1 if the user has a relevant item, else 0. For a fixed number of
@@ -51,16 +50,11 @@ class Wild:
         "item, so that single users decide; use corrected",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "it weighs the published mean of Recall")
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"mean {asked.metric} over users, those without a relevant item as 0"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.ranking import Pool, Ties
 from truerank.core.terms import Terms
+from truerank.core.values import text_of
 
 
 class Exposed(StrEnum):
@@ -117,43 +118,46 @@ class Asked:
     segment: str | None = None
 
 
-@runtime_checkable
-class Estimator(Protocol):
-    """How observed rows stand for unobserved ones: gives Terms, and says what they estimate."""
+class Estimator:
+    """How observed rows represent unobserved ones: gives Terms, and says what they estimate.
+
+    A new estimator is a frozen dataclass with `about` and, as a rule, `term`; it overrides whatever else differs.
+    """
+
+    __slots__ = ()
 
     about: ClassVar[About]
 
+    __str__ = text_of
+
     def refusal(self, context: Any) -> str | None:
         """Why it cannot be had in this context (a metric, or a log and a target) and what to use, or None."""
-        ...
+        return None
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         """What its value estimates, in words."""
-        ...
+        return f"mean {asked.metric} over {asked.metric.on_full_labels}"
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """What it must learn from all units."""
-        ...
+        return ()
 
     def terms(
         self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> Sequence[Terms]:
         """The terms of each question about the whole units of a chunk; `view` is how a model sees its rows."""
-        ...
+        return [self.term(chunk, view, question, learned, keep_rows=keep_rows) for question in asked]
 
-
-class Clipped(Estimator, Protocol):
-    """An estimator whose weights a clip can limit: at a clip of its own, or (None) where the question says."""
-
-    @property
-    def clip(self) -> float | None: ...
+    def term(self, chunk: Any, view: Any, question: Asked, learned: Learned, *, keep_rows: bool) -> Terms:
+        """The terms of one question; an estimator that shares work between questions overrides `terms` instead."""
+        raise NotImplementedError
 
 
 def clips_of(estimator: Estimator, clips: Sequence[float]) -> tuple[float, ...]:
     """Where the weights of an estimator are cut: nowhere, at a clip of its own, or at each of the question's."""
     if estimator.about.clipping is Clipping.NONE:
         return (math.inf,)
-    own = cast(Clipped, estimator).clip
+    own: float | None = getattr(estimator, "clip", None)
     return tuple(clips) if own is None else (own,)
 
 

@@ -16,7 +16,8 @@ from truerank.data.impressions import Impressions
 from truerank.data.read import VALUE_NAMES
 from truerank.data.read_impressions import read_impressions
 from truerank.estimators import ESTIMATORS
-from truerank.estimators.ranked import RANKED, RankedEstimator
+from truerank.estimators.ranked import RANKED
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
 from truerank.evaluation.diagnosed import Diagnosis, Usable, about_positives
 

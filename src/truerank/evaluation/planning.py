@@ -25,7 +25,8 @@ from truerank.data.spill import scratch
 from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
-from truerank.estimators.ranked import RANKED, RankedEstimator
+from truerank.estimators.ranked import RANKED
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of

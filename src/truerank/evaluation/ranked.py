@@ -23,7 +23,8 @@ from truerank.data.streams import is_stream
 from truerank.engines.engine import Workers, map_chunks
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
-from truerank.estimators.ranked import RANKED, RankedEstimator
+from truerank.estimators.ranked import RANKED
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalisers import Normaliser, RankedContext
 from truerank.estimators.ranked.snips import RankedSNIPS

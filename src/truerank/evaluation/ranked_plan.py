@@ -18,7 +18,7 @@ from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.data.impressions import Logged, RankedChunk
-from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE

@@ -29,7 +29,7 @@ from truerank.data.recognise import with_users
 from truerank.data.spill import Scratch
 from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
-from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.evaluation.ranked_facts import RankedFacts, RewardFacts, ends_known
 from truerank.evaluation.ranked_parts import (
     LOG,

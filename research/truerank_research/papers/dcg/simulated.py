@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats
-from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebiased, LogDiscountRaw

@@ -10,11 +10,10 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Clipping, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, RankView
 from truerank.core.terms import Smooth
-from truerank.core.values import text_of
 from truerank.estimators.biased.rewards import GainModel, ItemRates, ListSums, at_rows, list_sums
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE, additive
@@ -30,7 +29,7 @@ class Foreseen:
 
 
 @dataclass(frozen=True, slots=True)
-class DoublyRobust:
+class DoublyRobust(Estimator):
     """Σ over all candidates of w ŷ + Σ over shown items of ω w (y - ŷ), mean over users.
 
     Exactly unbiased for additive metrics if the propensities are the design's own, whatever the reward model ŷ says, as
@@ -65,8 +64,6 @@ class DoublyRobust:
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )
-
-    __str__ = text_of
 
     def __post_init__(self) -> None:
         check_clip(self.clip)

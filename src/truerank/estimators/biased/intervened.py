@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
 from truerank.core.terms import Smooth, ratio
-from truerank.core.values import text_of
 from truerank.estimators.sums import additive, per_unit
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
@@ -37,7 +36,7 @@ SAME_FOR_ALL = frozenset({Ties.EXPECTED, Ties.RANDOM, Ties.STRICT})
 
 
 @dataclass(frozen=True, slots=True)
-class Intervened:
+class Intervened(Estimator):
     """The mean over users that `full` gives on an intervened test set, averaged over all that could be drawn.
 
     Sums (Precision, DCG): Σ π_i w(r_i) y_i for each user, mean over all users; exactly the expectation, whatever the
@@ -66,8 +65,6 @@ class Intervened:
         left_out="have no relevant item that could be drawn",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         metric = context
         if not isinstance(metric, Additive):
@@ -82,9 +79,6 @@ class Intervened:
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         metric = asked.metric
         return f"mean {metric} over {metric.on_full_labels} in an intervened test set, expected over its draws"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,
@@ -123,7 +117,7 @@ class Intervened:
 
 
 @dataclass(frozen=True, slots=True)
-class IntervenedPooled:
+class IntervenedPooled(Estimator):
     """Recall over all relevant pairs of an intervened test set: Σ π_i hit_i / Σ π_i over relevant rows.
 
     Both sums are exactly the expected numbers of hits and of relevant rows in a drawn test set, whatever the design;
@@ -146,8 +140,6 @@ class IntervenedPooled:
         uses=frozenset({"inclusion"}),
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         metric = context
         if not isinstance(metric, Additive):
@@ -163,9 +155,6 @@ class IntervenedPooled:
             f"{asked.metric} pooled over all relevant user-item pairs in an intervened test set, so users with many of "
             "them count more"
         )
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -8,17 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Clipping, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
-from truerank.core.values import text_of
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE
 
 
 @dataclass(frozen=True, slots=True)
-class IPS:
+class IPS(Estimator):
     """Inverse propensity scores: Σ over shown items of ω y w(rank), mean over users.
 
     Exactly unbiased for additive metrics with the design's own inclusion probabilities, all positive, and no clip.
@@ -46,8 +45,6 @@ class IPS:
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )
-
-    __str__ = text_of
 
     def __post_init__(self) -> None:
         check_clip(self.clip)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
-from truerank.core.values import text_of
 from truerank.estimators.biased.weighing import is_recall, only_sums_or_recall
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
@@ -18,7 +16,7 @@ from truerank.estimators.sums import LABEL_FREE
 
 
 @dataclass(frozen=True, slots=True)
-class Naive:
+class Naive(Estimator):
     """What one gets by taking a biased log for a uniform sample; for comparison, to see how far off that is.
 
     Pooled recall Σm / Σn, or (N / N-bar) Σ y w for sums. Where exposure is correlated with rank, it is biased: its
@@ -42,8 +40,6 @@ class Naive:
         caution="takes the log for a random sample: shown to compare with, not to decide by",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
@@ -51,22 +47,6 @@ class Naive:
         metric = asked.metric
         return f"{metric} as if the shown items were a random sample; not {metric} itself where exposure is unequal"
 
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        terms: dict[int, Smooth] = {}
-        for recall, plain in ((True, Pooled()), (False, HorvitzThompson())):
-            places = [place for place, question in enumerate(asked) if is_recall(question.metric) is recall]
-            if places:
-                found = plain.terms(chunk, view, asked=[asked[place] for place in places], learned=learned)
-                terms |= zip(places, found, strict=True)
-        return [terms[place] for place in range(len(asked))]
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        as_uniform = Pooled() if is_recall(question.metric) else HorvitzThompson()
+        return as_uniform.term(chunk, view, question, learned, keep_rows=False)

@@ -8,17 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Clipping, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth
-from truerank.core.values import text_of
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE
 
 
 @dataclass(frozen=True, slots=True)
-class SNIPS:
+class SNIPS(Estimator):
     """Self-normalised inverse propensity scores: Σ ω y w / Σ ω w over shown items of all users, times the mean of Σ w.
 
     The worth of a whole list, Σ_{r <= K} w(r), is known; the ratio corrects for how much of it the weighted rows happen
@@ -45,8 +44,6 @@ class SNIPS:
         clipping=Clipping.GIVEN,
         left_out="have no candidate",
     )
-
-    __str__ = text_of
 
     def __post_init__(self) -> None:
         check_clip(self.clip)

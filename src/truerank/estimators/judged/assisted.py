@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
 from truerank.core.terms import Smooth
-from truerank.core.values import CountFrom0, NotNegative, check, text_of
+from truerank.core.values import CountFrom0, NotNegative, check
 from truerank.estimators.assistance import (
     AssistedMean,
     AssistedShare,
@@ -30,7 +30,7 @@ from truerank.metrics.worth import Graded, expected_worth, gains_of
 
 
 @dataclass(frozen=True, slots=True)
-class Assisted:
+class Assisted(Estimator):
     """Σ w (â + b̂ ŷ) over all places + Σ α w (y - â - b̂ ŷ) over judged ones; â, b̂ fitted to the judged rows of lists.
 
     ŷ is what a judge, the scores of a recommender, or rates in the log itself say (`by`; by default the first of these
@@ -72,8 +72,6 @@ class Assisted:
         predicts=True,
         left_out="have no labelled item, and the judge says nothing of their list",
     )
-
-    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self, where="assisted")

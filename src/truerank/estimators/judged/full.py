@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.clusters import Clusters
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.core.values import check, text_of
+from truerank.core.values import check
 from truerank.estimators.sums import only_labelled
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import Pairwise, relevant
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
+class Full(Estimator):
     """The plain evaluation on full labels: the mean of the metric over users.
 
     Users whose value is undefined (no relevant item for Recall, nDCG, AP or RR; no candidate) are left out and counted;
@@ -47,8 +47,6 @@ class Full:
         design=True,
     )
 
-    __str__ = text_of
-
     def __post_init__(self) -> None:
         check(self)
 
@@ -63,9 +61,6 @@ class Full:
     def _counts_nothing(self, metric: Metric) -> bool:
         """Whether nothing relevant is a value of 0; of pairs, as in AUC, there are none to be right or wrong about."""
         return self.without_relevant is AbsentUsers.ZERO and not isinstance(metric, Pairwise)
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,
@@ -88,7 +83,7 @@ class Full:
 
 
 @dataclass(frozen=True, slots=True)
-class Traditional:
+class Traditional(Estimator):
     """The usual scheme on randomly exposed data: rank only the judged items, cut at K-bar (spec 5.1.5).
 
     Among N-bar judged items instead of N candidates a cut-off of K-bar is about as deep as K-bar N / N-bar in the
@@ -112,8 +107,6 @@ class Traditional:
         pool=Pool.JUDGED,
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_labelled(context)
 
@@ -122,9 +115,6 @@ class Traditional:
         if isinstance(metric, Pairwise):
             return f"mean {metric} over {metric.judged_only}"
         return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth
-from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, Parts, additive, only_sums, sample_of
 
 
 @dataclass(frozen=True, slots=True)
-class Hajek:
+class Hajek(Estimator):
     """The ratio Σ (N / N-bar) Σ y w / Σ (N / N-bar) Σ w, over judged items, times the known mean of Σ_{r <= K} w(r).
 
     y is the label, or the gain of a graded metric: the first factor is then the mean gain per unit of worth, and the
@@ -42,33 +40,13 @@ class Hajek:
         left_out="have no judged item",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_sums(context)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"mean {asked.metric} over {asked.metric.on_full_labels}"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        return [self._terms(chunk, view, asking.metric, learned, keep_rows=keep_rows) for asking in asked]
-
-    def _terms(
-        self, chunk: JudgedChunk, view: RankView, metric: Metric, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        metric = additive(question.metric)
         log = chunk.labels
-        parts = Parts.of(log, view.ranks, additive(metric))
+        parts = Parts.of(log, view.ranks, metric)
         sample = sample_of(chunk, view.ranks, learned, usable=parts.defined)
         rows = sample.rows(log, parts.value, parts.worth) if keep_rows else None
         num, den = (sample.sums(log, values) for values in (parts.value, parts.worth))

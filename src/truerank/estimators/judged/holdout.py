@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.core.values import check, text_of
+from truerank.core.values import check
 from truerank.estimators.sums import only_labelled
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import relevant
 
 
 @dataclass(frozen=True, slots=True)
-class Holdout:
+class Holdout(Estimator):
     """The mean of a metric over users with a relevant held-out item, the same users for every metric.
 
     (1 / U) Σ_u metric(list of u, held-out items of u). A pair that is not listed counts as irrelevant although nobody
@@ -50,8 +50,6 @@ class Holdout:
         complete=True,
     )
 
-    __str__ = text_of
-
     def __post_init__(self) -> None:
         check(self)
 
@@ -67,9 +65,6 @@ class Holdout:
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"mean {asked.metric} over {self.users}, taking unlisted pairs as irrelevant"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Bools
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth, known_total, smooth
-from truerank.core.values import text_of
 from truerank.estimators.biased.weighing import estimand, is_recall, only_sums_or_recall
 from truerank.estimators.judged.assisted import foreseen_by, with_predicted_units
 from truerank.estimators.judged.post_stratified import TwoStrata
@@ -23,7 +22,7 @@ from truerank.estimators.sums import LABEL_FREE, Parts, additive
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeAlone:
+class JudgeAlone(Estimator):
     """The metric with a judge's labels or probabilities in place of labels: Σ w ŷ over all places, mean over users.
 
     Places of which the judge says nothing have the mean of the others. Biased as the judge is, by an amount that only
@@ -48,8 +47,6 @@ class JudgeAlone:
         left_out="have no labelled item, and the judge says nothing of their list",
         caution="the judge alone, whose errors nothing corrects: for comparison with assisted",
     )
-
-    __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.counted import CountedItems
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.log import Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import JudgedChunk, Pool, RankView, TopLists
 from truerank.core.terms import Terms, ratio
-from truerank.core.values import text_of
 from truerank.metrics.listed import ListedItems, ListFacts
 from truerank.metrics.worth import relevant
 from truerank.ranks.kernel.rank import Aligned
@@ -23,7 +22,7 @@ from truerank.ranks.kernel.top import among, top_lists
 
 
 @dataclass(frozen=True, slots=True)
-class RecommendedLists:
+class RecommendedLists(Estimator):
     """Metrics of the top K that each user of the evaluation is recommended, after exclusions; no label is looked at.
 
     They need no label (Serendipity does), so they are the same under every exposure, and nothing is estimated but what
@@ -47,8 +46,6 @@ class RecommendedLists:
         left_out="have no list that the metric is defined for",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         if isinstance(context, OfLists):
             return None
@@ -59,9 +56,6 @@ class RecommendedLists:
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return str(asked.metric.on_lists)
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Ratio, Smooth, smooth
-from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, not_additive, only_labelled
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.worth import OfPairs, Positives
@@ -30,7 +29,7 @@ class PairRatio(Ratio):
 
 
 @dataclass(frozen=True, slots=True)
-class ExpandedPairs:
+class ExpandedPairs(Estimator):
     """Σ over judged items, each worth N / N-bar, and over pairs of them, each worth N (N - 1) / (N-bar (N-bar - 1)).
 
     Numerator and denominator of AP and AUC are such sums, so both are exactly unbiased for users with two judged items
@@ -56,8 +55,6 @@ class ExpandedPairs:
         left_out="have fewer than two judged items",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         if isinstance(context, OfPairs):
             return context.no_sums
@@ -65,9 +62,6 @@ class ExpandedPairs:
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return str(asked.metric.pooled)
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
-from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, additive, only_recall, sample_of
 from truerank.metrics.worth import expected_worth
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class Pooled(Estimator):
     """Recall over all relevant pairs: Σ (N / N-bar) m / Σ (N / N-bar) n estimates ΣM / ΣN⁺.
 
     Consistent for any N and N-bar >= 1. With N-bar / N the same for all users it is Σm / Σn. Under Bernoulli
@@ -42,34 +40,17 @@ class Pooled:
         left_out="have no judged item",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "pooling divides by the number of relevant items")
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"{asked.metric} pooled over all relevant user-item pairs, so users with many relevant items count more"
 
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        return [self._terms(chunk, view, asking.metric, learned, keep_rows=keep_rows) for asking in asked]
-
-    def _terms(
-        self, chunk: JudgedChunk, view: RankView, metric: Metric, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        metric = additive(question.metric)
         log = chunk.labels
         sample = sample_of(chunk, view.ranks, learned)
-        hit = log.label * expected_worth(additive(metric), view.ranks)
+        hit = log.label * expected_worth(metric, view.ranks)
         rows = sample.rows(log, hit, log.label) if keep_rows else None
         num, den = (sample.sums(log, values) for values in (hit, log.label))
         return sample.ratio(num, den, rows=rows)

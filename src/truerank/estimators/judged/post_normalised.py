@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.options import Discount, Ideal
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
-from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_labelled, per_unit
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
@@ -65,7 +64,7 @@ class IdealRatio:
 
 
 @dataclass(frozen=True, slots=True)
-class PostNormalised:
+class PostNormalised(Estimator):
     """Mean DCG (Horvitz-Thompson) over the DCG of the ideal list of a user with the mean number of relevant items.
 
     nDCG divides within each user by what nobody knows. Here mean DCG, which is exactly unbiased, is divided once, by
@@ -90,8 +89,6 @@ class PostNormalised:
         left_out="have no judged item",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         if not isinstance(context, NDCG):
             return only_labelled(context) or "it normalises DCG; use nDCG."
@@ -109,9 +106,6 @@ class PostNormalised:
             f"mean DCG@{k} over users, divided by the DCG@{k} of as many relevant items as users have on average; not "
             f"the mean of {asked.metric}"
         )
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth, quotients
-from truerank.core.values import text_of
 from truerank.estimators.standing import STANDS, Standing
 from truerank.estimators.sums import LABEL_FREE, additive, only_recall, worth_of_list
 from truerank.metrics.worth import expected_worth
@@ -83,7 +81,7 @@ def _errors(sums: Floats, totals: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class PostStratified:
+class PostStratified(Estimator):
     """Recall over all relevant pairs, as pooled, from known numbers of places: R = Â / (Â + Ĉ).
 
     Â = ΣK q̂_t, q̂_t = Σ α τ y / Σ α τ the share of relevant items among judged ones in the lists, and
@@ -113,8 +111,6 @@ class PostStratified:
         left_out="have no judged item",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "strata share out the relevant items")
 
@@ -124,24 +120,12 @@ class PostStratified:
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         return () if context.propensity is None else (context.propensity,)
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        return [self._terms(chunk, view, asking.metric, learned=learned, keep_rows=keep_rows) for asking in asked]
-
-    def _terms(
-        self, chunk: JudgedChunk, view: RankView, metric: Metric, *, learned: Learned, keep_rows: bool
-    ) -> Smooth:
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        metric = additive(question.metric)
         log, ranks = chunk.labels, view.ranks
         standing = Standing.of(chunk, ranks, learned, usable=np.ones(log.n_units, dtype=bool))
-        inside = expected_worth(additive(metric), ranks)
-        places = worth_of_list(additive(metric), ranks)
+        inside = expected_worth(metric, ranks)
+        places = worth_of_list(metric, ranks)
         others = ranks.n_candidates - places
         outside = 1.0 - inside
         return standing.terms(

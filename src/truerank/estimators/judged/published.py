@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class Published(Estimator):
     """The URE paper's estimate (definition 5.1): m / n for each user, mean over users with n >= 1.
 
     m / n is exactly unbiased for a user's recall given n >= 1. The mean is not unbiased for mean recall: it converges
@@ -44,8 +42,6 @@ class Published:
         "with many (compare pooled)",
     )
 
-    __str__ = text_of
-
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "the URE paper defines its estimate for Recall")
 
@@ -55,23 +51,10 @@ class Published:
             "so users with many relevant items count more"
         )
 
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        return [self._terms(chunk, view, asking.metric) for asking in asked]
-
-    def _terms(self, chunk: JudgedChunk, view: RankView, metric: Metric) -> Smooth:
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        metric = additive(question.metric)
         log, ranks = chunk.labels, view.ranks
-        hit = per_unit(log, log.label * expected_worth(additive(metric), ranks))
+        hit = per_unit(log, log.label * expected_worth(metric, ranks))
         n = per_unit(log, log.label)
         defined = ranks.scored & (n > 0)
         share = np.divide(hit, n, out=np.zeros(len(n)), where=defined)

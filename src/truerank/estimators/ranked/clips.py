@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Protocol, cast
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Clipping, Estimator
+from truerank.core.estimator import Estimator
 
 
 class Limited(StrEnum):
@@ -43,13 +42,7 @@ class Limited(StrEnum):
         return np.asarray(target * np.minimum(inverse, clip), dtype=np.float64)
 
 
-class Limiting(Estimator, Protocol):
-    """An estimator of ranked logs whose weights a clip can limit."""
-
-    @property
-    def of(self) -> Limited: ...
-
-
 def limited_by(estimator: Estimator) -> Limited:
     """What a clip of an estimator limits; the ratio where it has no weights."""
-    return Limited.RATIO if estimator.about.clipping is Clipping.NONE else cast(Limiting, estimator).of
+    limits: Limited = getattr(estimator, "of", Limited.RATIO)
+    return limits

@@ -15,6 +15,7 @@ from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Gro
 from truerank.core.ids import Ids, Keys
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, by_reward
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
@@ -212,7 +213,7 @@ def exact_cells(cell: Ints, value: Floats, n: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedDoublyRobust:
+class RankedDoublyRobust(RankedEstimator):
     """Σ_{a in the target's list} ε q + Σ_{viewed} w (c - q) of each session (Dudík et al. 2011; Oosterhuis 2023).
 
     Exactly unbiased without a clip where ε0 is right, whatever q, if q was not fitted on the session; little variance

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits, by_reward
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
@@ -19,7 +20,7 @@ from truerank.estimators.ranked.refitting import place_counts, refitted, units_o
 
 
 @dataclass(frozen=True, slots=True)
-class RankedIPS:
+class RankedIPS(RankedEstimator):
     """Inverse propensity scoring with exposures: Σ_i c_i w_i of each session (paper 3, eqs. 8 and 9).
 
     Exactly unbiased without a clip under the five assumptions; with clip m its mean is Σ_a q min(ε, m ε0), or of the
@@ -45,10 +46,6 @@ class RankedIPS:
     def metric(self) -> Counted:
         return self.normaliser.counted
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
     def refusal(self, context: RankedContext) -> str | None:
         if self.normaliser is not Normaliser.SESSION and not context.views_known:
             return "the log does not say what was viewed, so nothing can be counted per viewed item; use per session."
@@ -56,9 +53,6 @@ class RankedIPS:
 
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"mean {asked.reward} {self.normaliser.words(unit)} had the target been shown"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, by_reward
 from truerank.estimators.ranked.normalisers import Counted, RankedContext
@@ -24,7 +25,7 @@ NO_RANKS = "it discounts by rank, and the target gives exposures; give ranks, or
 
 
 @dataclass(frozen=True, slots=True)
-class LogDiscountRaw:
+class LogDiscountRaw(RankedEstimator):
     """Σ c / log2(r + 1), r the target's rank: the classical form ("log, C" in Table 2)."""
 
     clip: float | None = None
@@ -35,18 +36,11 @@ class LogDiscountRaw:
     def metric(self) -> Counted:
         return Counted("DCG")
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
     def refusal(self, context: RankedContext) -> str | None:
         return None if context.ranks else NO_RANKS
 
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"mean over {unit}s of Σ {asked.reward} / log2(rank + 1){MEANING}"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,
@@ -65,7 +59,7 @@ class LogDiscountRaw:
 
 
 @dataclass(frozen=True, slots=True)
-class LogDiscountDebiased:
+class LogDiscountDebiased(RankedEstimator):
     """Σ c / (ε0 log2(r + 1)): labels corrected by the position model, the classical discount ("log, Q").
 
     The discount is to the clip what the target's exposure is elsewhere.
@@ -86,18 +80,11 @@ class LogDiscountDebiased:
     def metric(self) -> Counted:
         return Counted("DCG")
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
     def refusal(self, context: RankedContext) -> str | None:
         return None if context.ranks else NO_RANKS
 
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"mean over {unit}s of Σ {asked.reward} / (logging exposure · log2(rank + 1)){MEANING}"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,
@@ -123,7 +110,7 @@ class LogDiscountDebiased:
 
 
 @dataclass(frozen=True, slots=True)
-class LearntDiscountRaw:
+class LearntDiscountRaw(RankedEstimator):
     """Σ c ε: the discount of the position model on raw labels, as ips(clip=1,of=inverse) ("pbm, C" in Table 2)."""
 
     clip: float | None = None
@@ -134,18 +121,11 @@ class LearntDiscountRaw:
     def metric(self) -> Counted:
         return Counted("DCG")
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
     def refusal(self, context: RankedContext) -> str | None:
         return None
 
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"mean over {unit}s of Σ {asked.reward} · target exposure{MEANING}"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

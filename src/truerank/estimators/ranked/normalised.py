@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, by_reward
 from truerank.estimators.ranked.normalisers import Counted, RankedContext
@@ -32,7 +33,7 @@ class IdealSum(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RankedNDCG:
+class RankedNDCG(RankedEstimator):
     """The mean over sessions of DCG / ideal DCG, with labels c / ε0 (paper 3, section 5).
 
     Not a reward and not consistent with it: policies can change places (Table 1). Sessions without a reward have no
@@ -56,10 +57,6 @@ class RankedNDCG:
     def metric(self) -> Counted:
         return Counted("nDCG", left_out="have no ranking or no reward")
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
     def refusal(self, context: RankedContext) -> str | None:
         return _refusal(context, self.ideal)
 
@@ -67,9 +64,6 @@ class RankedNDCG:
         return (
             f"mean over {unit}s with a {asked.reward} of DCG over the DCG of the best order of what was seen; no reward"
         )
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,
@@ -89,7 +83,7 @@ class RankedNDCG:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPostNormalised:
+class RankedPostNormalised(RankedEstimator):
     """Σ DCG / Σ ideal DCG over all sessions: one factor for all policies, so it orders them as DCG does (section 5)."""
 
     ideal: IdealSum = IdealSum.ORDER
@@ -108,18 +102,11 @@ class RankedPostNormalised:
     def metric(self) -> Counted:
         return Counted("post-normalised DCG")
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
     def refusal(self, context: RankedContext) -> str | None:
         return _refusal(context, self.ideal)
 
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"DCG of {asked.reward} over all {unit}s, divided by that of the best order of what was seen"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

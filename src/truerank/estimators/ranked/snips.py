@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats
-from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Learned
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits, by_reward
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
@@ -19,7 +20,7 @@ from truerank.estimators.ranked.refitting import lists_outside, place_counts, re
 
 
 @dataclass(frozen=True, slots=True)
-class RankedSNIPS:
+class RankedSNIPS(RankedEstimator):
     """Σ c w / Σ w over viewed rows, times the known mean of Σ_a ε(x, a) for a value per session (Swaminathan and
     Joachims 2015; statistics of ranked logs).
 
@@ -44,10 +45,6 @@ class RankedSNIPS:
     def metric(self) -> Counted:
         return replace(self.normaliser.counted, assumptions=())
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ()
-
     def refusal(self, context: RankedContext) -> str | None:
         if self.normaliser is Normaliser.MEAN_OF_MEANS:
             return "a mean of session means has no self-normalised form; use ips, or per session or viewed item."
@@ -62,9 +59,6 @@ class RankedSNIPS:
 
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"mean {asked.reward} {self.normaliser.words(unit)} had the target been shown"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return ()
 
     def terms(
         self,

@@ -1,0 +1,27 @@
+"""The base class of estimators for ranked logs."""
+
+from __future__ import annotations
+
+from truerank.core.estimator import Estimator
+from truerank.estimators.ranked.normalisers import Counted
+
+
+class RankedEstimator(Estimator):
+    """How logged sessions represent those of another policy: (RankedChunk, Exposures) -> Terms per session.
+
+    `clip` is where its weights are cut; None where the question says.
+    """
+
+    __slots__ = ()
+
+    clip: float | None
+
+    @property
+    def metric(self) -> Counted:
+        """What it counts."""
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the log that it reads, beside those of every log."""
+        return ()
