@@ -13,11 +13,11 @@ from truerank.core.log import Log
 from truerank.core.messages import Message, caution
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
-from truerank.estimators.biased.weighing import check_clip
-from truerank.estimators.judged.assisted import Assisted
-from truerank.estimators.judged.judge_alone import JudgeAlone
-from truerank.estimators.judged.lists import RecommendedLists
+from truerank.estimators.assisted import Assisted
+from truerank.estimators.judge_alone import JudgeAlone
+from truerank.estimators.lists import RecommendedLists
 from truerank.estimators.predictions import Assistance, Prediction
+from truerank.estimators.rows import check_clip
 from truerank.evaluation.list_facts import lacking
 from truerank.evaluation.usual import USUAL, about_usual
 from truerank.exposure.design import ExposureDesign

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from truerank.core.estimator import Estimator
+from typing import Any
+
+from truerank.core.estimator import Estimator, Learner
 from truerank.estimators.ranked.normalisers import Counted
 
 
@@ -20,6 +22,9 @@ class RankedEstimator(Estimator):
     def metric(self) -> Counted:
         """What it counts."""
         raise NotImplementedError
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
 
     @property
     def columns(self) -> tuple[str, ...]:
