@@ -56,6 +56,7 @@ class Column(StrEnum):
     TOTAL     Σ d over all rank positions, which is known
     OTHERS    N - Σ d, known where the number of candidates is
     UNITS     1
+    VIEWS     the number of viewed rows of a session
     """
 
     GAIN = "gain"
@@ -66,6 +67,7 @@ class Column(StrEnum):
     TOTAL = "total"
     OTHERS = "others"
     UNITS = "units"
+    VIEWS = "views"
 
 
 @dataclass(frozen=True, slots=True)
