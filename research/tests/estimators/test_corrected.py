@@ -21,7 +21,8 @@ from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import fit_curve, plausible
 from truerank_research.validation.truth.contenders import ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.means import MeanRecallWorld, ranks_of
+from truerank_research.validation.truth.means import ranks_of
+from truerank_research.validation.truth.worlds import TruthWorld
 
 N_USERS, N_ITEMS = 300, 200
 # of the first implementation, a loop over users, nodes and bins, which takes small chances as their odds
@@ -191,7 +192,7 @@ def test_a_large_correction_is_said(n: int, large: bool) -> None:
 
 def test_where_many_like_nothing_what_other_shares_would_give_is_said() -> None:
     """The worlds of the study in which values are off by more than the published mean."""
-    drawing = MeanRecallWorld("30% like nothing", 80).drawn
+    drawing = TruthWorld("30% like nothing", 80)
     for run in range(3):
         draw = drawing.draw(20261117, run)
         for model in ("popularity", "item-knn"):
