@@ -9,7 +9,7 @@ import polars as pl
 from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
-from truerank_research.validation.calibration.drawing import draw_worlds
+from truerank_research.validation.truth.drawing import draw_worlds
 from truerank_research.validation.truth.means import MeanRecallWorld
 from truerank_research.validation.truth.summary import errors, summary
 from truerank_research.validation.truth.worlds import worlds
@@ -24,9 +24,11 @@ OFF, NEAR, MANY = 0.15, 0.05, 20  # the published mean is far off, or right alre
 def measure(run: Run) -> Measured:
     chosen, draws = (worlds(run), 500) if run.full else (worlds(run)[:1], 4)
     parts = []
-    for world, drawn in draw_worlds(run, [MeanRecallWorld.of(world) for world in chosen], draws=draws):
+    for world, drawn in draw_worlds(run, [MeanRecallWorld(world) for world in chosen], draws=draws):
         row = summary(drawn).join(errors(drawn), on=["what", "metric", "estimator"])
-        parts.append(row.select(pl.lit(world.source).alias("world"), pl.lit(world.judged).alias("judged"), pl.all()))
+        parts.append(
+            row.select(pl.lit(world.drawn.source).alias("world"), pl.lit(world.drawn.judged).alias("judged"), pl.all())
+        )
     return mean_recall_tables(pl.concat(parts, how="diagonal"))
 
 

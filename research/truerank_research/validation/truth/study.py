@@ -10,7 +10,7 @@ import polars as pl
 from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
-from truerank_research.validation.calibration.drawing import draw_worlds
+from truerank_research.validation.truth.drawing import draw_worlds
 from truerank_research.validation.truth.known import FIRST
 from truerank_research.validation.truth.summary import ratios, summary
 from truerank_research.validation.truth.worlds import worlds
