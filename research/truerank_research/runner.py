@@ -18,7 +18,7 @@ verdicts need must be in the tables.
 **Pieces** keep long runs: `run.pieces(function, arguments)` calls a module-level function once per tuple of arguments,
 in parallel processes, and stores each returned polars table in a file named after the function and its arguments. A
 stopped run continues where it was. Arguments must be frozen values whose `repr` describes them, and a piece must depend
-on its arguments alone. `run.tables(values)` does the same for frozen values with a method `table`.
+on its arguments alone.
 
 **A reproduction** measures a table `cells` (`claims.Cell`: table, row, column, obtained, published, interval) and has
 `claims`: the text of each claim, where the paper makes it, the rule of the verdict in words and as a function of the
@@ -40,7 +40,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 import joblib
@@ -88,12 +88,6 @@ class Setting:
     seed: int = 0
 
 
-class Piece(Protocol):
-    """Work whose result depends on the frozen value alone."""
-
-    def table(self) -> pl.DataFrame: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Run(Setting):
     """One run of a study: its setting, where pieces are stored (None: not), and the number of processes."""
@@ -128,19 +122,11 @@ class Run(Setting):
                 click.echo(f"{about or function.__name__}: {len(computed)} of {len(missing)}", err=True)
         return [computed[at] if at in computed else pl.read_parquet(str(path)) for at, path in enumerate(paths)]
 
-    def tables(self, pieces: Sequence[Piece], *, about: str = "") -> list[pl.DataFrame]:
-        """The tables of pieces that are frozen values: their settings are the arguments."""
-        return self.pieces(_table, [(piece,) for piece in pieces], about=about)
-
     def _path(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Path | None:
         if self.folder is None:
             return None
         key = hashlib.sha256(repr((function.__module__, arguments)).encode()).hexdigest()[:16]
         return self.folder / "pieces" / f"{function.__name__}-{key}.parquet"
-
-
-def _table(piece: Piece) -> pl.DataFrame:
-    return piece.table()
 
 
 def _compute(

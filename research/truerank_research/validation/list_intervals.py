@@ -138,35 +138,20 @@ def held(drawn: pl.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class ListDraws:
-    """All draws of so many users of a world (a piece)."""
-
-    world: str
-    n_users: int
-    draws: int
-    everybody: int
-    seed: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.world}, {self.n_users} users"
-
-    def table(self) -> pl.DataFrame:
-        rng = np.random.default_rng(SEEDS * self.seed + SIZES.index(self.n_users))
-        found = listed_populations(self.everybody, self.seed)[self.world]
-        return list_intervals(found, self.n_users, draws=self.draws, rng=rng)
+def draw_lists(world: str, n_users: int, draws: int, everybody: int, seed: int) -> pl.DataFrame:
+    """All draws of so many users of a population."""
+    rng = np.random.default_rng(SEEDS * seed + SIZES.index(n_users))
+    return list_intervals(listed_populations(everybody, seed)[world], n_users, draws=draws, rng=rng)
 
 
 def measure(run: Run) -> Measured:
     """How often intervals of coverage and Gini hold the value that as many users have on average."""
-    full, seed = run.full, run.seed
-    draws, everybody, sizes = (2000, POPULATION, SIZES) if full else (20, SMALL, SIZES[:2])
-    pieces = [ListDraws(world, n, draws, everybody, seed) for world in WORLDS for n in sizes]
-    tables = run.tables(pieces, about="drawing users")
+    draws, everybody, sizes = (2000, POPULATION, SIZES) if run.full else (20, SMALL, SIZES[:2])
+    cases = [(world, n) for world in WORLDS for n in sizes]
+    tables = run.pieces(draw_lists, [(*case, draws, everybody, run.seed) for case in cases], about="drawing users")
     rows = [
-        {"world": piece.world, "users": piece.n_users, **row}
-        for piece, table in zip(pieces, tables, strict=True)
+        {"world": world, "users": n, **row}
+        for (world, n), table in zip(cases, tables, strict=True)
         for row in held(table)
     ]
     return Measured({"intervals": rows}, {"draws": draws, "population": everybody})

@@ -69,48 +69,28 @@ STREAMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRuns:
-    """Some runs of a stream (a piece): when its interval first excludes the truth, and 0, if ever."""
-
-    stream: UserStream
-    users: int
-    seed: int
-    first: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.stream.name} {self.first}"
-
-    def table(self) -> pl.DataFrame:
-        """A row for each run; `peeked` is whether an ordinary interval is wrong at any look, `stopped` 0 for never."""
-        stream = self.stream
-        rng = generator(self.seed, f"watch {stream.name} {self.first}")
-        found = RunningMean.of(stream.draw(rng, (AT_ONCE, self.users)))
-        planned = self.users if math.isinf(stream.fixed) else max(round(stream.fixed), 1)
-        low, high = found.interval(ConfidenceSequence(planned, ALPHA))
-        usual = np.where(found.informative >= FIRST, norm.ppf(1 - ALPHA / 2) * found.stderr, np.nan)
-        wrong = (low > stream.mean) | (high < stream.mean)
-        peeked = np.abs(found.mean - stream.mean) > usual
-        shown = (low > 0) | (high < 0)
-        return pl.DataFrame(
-            {
-                "wrong": wrong.any(axis=1),
-                "peeked": peeked.any(axis=1),
-                "stopped": np.where(shown.any(axis=1), shown.argmax(axis=1) + 1, 0),
-            }
-        )
+def watch_stream(stream: UserStream, users: int, seed: int, first: int) -> pl.DataFrame:
+    """A row for each run; `peeked` is whether an ordinary interval is wrong at any look, `stopped` 0 for never."""
+    rng = generator(seed, f"watch {stream.name} {first}")
+    running = RunningMean.of(stream.draw(rng, (AT_ONCE, users)))
+    planned = users if math.isinf(stream.fixed) else max(round(stream.fixed), 1)
+    low, high = running.interval(ConfidenceSequence(planned, ALPHA))
+    usual = np.where(running.informative >= FIRST, norm.ppf(1 - ALPHA / 2) * running.stderr, np.nan)
+    wrong = (low > stream.mean) | (high < stream.mean)
+    peeked = np.abs(running.mean - stream.mean) > usual
+    significant = (low > 0) | (high < 0)
+    stopped = np.where(significant.any(axis=1), significant.argmax(axis=1) + 1, 0)
+    return pl.DataFrame({"wrong": wrong.any(axis=1), "peeked": peeked.any(axis=1), "stopped": stopped})
 
 
 def measure(run: Run) -> Measured:
     """An ordinary interval and that of `truerank watch`, both looked at after every user."""
-    full, seed = run.full, run.seed
-    users, runs = (12_000, 2000) if full else (1500, AT_ONCE)
-    pieces = [StreamRuns(each, users, seed, first) for each in STREAMS for first in range(0, runs, AT_ONCE)]
-    tables = run.tables(pieces, about="drawing streams")
-    drawn = {each: [table for piece, table in zip(pieces, tables, strict=True) if piece.stream == each]
-             for each in STREAMS}  # fmt: skip
-    rows = [_row(stream, pl.concat(parts), users) for stream, parts in drawn.items()]
+    users, runs = (12_000, 2000) if run.full else (1500, AT_ONCE)
+    starts = range(0, runs, AT_ONCE)
+    arguments = [(stream, users, run.seed, first) for stream in STREAMS for first in starts]
+    tables = run.pieces(watch_stream, arguments, about="drawing streams")
+    n = len(starts)
+    rows = [_row(stream, pl.concat(tables[at * n : (at + 1) * n]), users) for at, stream in enumerate(STREAMS)]
     return Measured({"streams": rows}, {"runs": runs, "users": users, "first look": FIRST})
 
 
