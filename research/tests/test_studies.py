@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from truerank_research.papers import PAPERS, Paper
+from truerank_research.pages import PAPERS, Paper
 from truerank_research.results import Result, read_results
 from truerank_research.runner import RESULTS, Run, judged, run_study, studies
 

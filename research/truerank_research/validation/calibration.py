@@ -20,7 +20,6 @@ import polars as pl
 
 import truerank as tr
 from truerank.core.errors import TruerankError
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.corner_worlds import CORNERS, corner_environment
@@ -186,30 +185,8 @@ def group_row(name: str, part: pl.DataFrame) -> dict[str, Any]:
     }  # fmt: skip
 
 
-PAGE = Page(
-    "Error rates of intervals and verdicts",
-    "{{ settings.environments }} simulated environments, their settings drawn at random before the first run, were each "
-    "evaluated {{ settings.draws }} times. Models with equal true values get a verdict `better` or `worse` in "
-    "{{ tables.groups[0].error | percent }} of the families of comparisons (mean of the {{ settings.worst }} environments "
-    "with the most: {{ tables.groups[0]['worst error'] | percent }}; largest: "
-    "{{ tables.groups[0]['largest error'] | percent }}). 95% intervals cover the true value in "
-    "{{ tables.groups[0].coverage | percent }} of the estimates, and in {{ tables.groups[0]['sure coverage'] | percent }} "
-    "of those without a warning; {{ tables.groups[0].warned | percent }} have one. Named corner cases, in which an "
-    "earlier version was wrong or an assumption is violated on purpose, follow in the table.",
-    Picture(
-        "Type I error of {{ settings.environments }} environments by kind of data", "ranges", x="exposure", y="error",
-        y_title="share of families with a false verdict", table="environments", level=0.05,
-    ),
-    "groups",
-    {
-        "data": "data", "environments": "environments", "error": "type I error", "largest error": "largest",
-        "coverage": "coverage", "sure coverage": "coverage without a warning", "warned": "with a warning",
-        "power": "right verdicts", "opposite": "opposite verdicts", "insufficient": "insufficient evidence",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "calibration", "Do intervals and verdicts have the error rates that truerank states?", measure, minutes=40,
-        page=PAGE,
     ),
 )  # fmt: skip

@@ -33,7 +33,6 @@ from truerank_research.learners.recipes import (
     Recipe,
     Training,
 )
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -166,27 +165,9 @@ def _rows(backbone: str, by_world: Sequence[pl.DataFrame]) -> Iterator[dict[str,
             }
 
 
-PAGE = Page(
-    "Debiased learners where the bias is known",
-    "Plain and debiased learners were trained on {{ settings.worlds }} simulated datasets of "
-    "{{ settings.users | number }} users and {{ settings['items'] | number }} items, through biased logs with known "
-    "propensities. The gain over the plain learner is a mean over datasets with its 95% t interval; "
-    "{{ tables.errors | rejectattr('low', 'none') | selectattr('low', 'gt', 0) | list | length }} of "
-    "{{ tables.errors | rejectattr('low', 'none') | list | length }} gains are significant and positive.",
-    Picture(
-        "Gain over the plain learner (above 0: closer to the truth), with 95% intervals", "ranges", x="method",
-        y="closer", low="low", high="high", group="backbone", panel="measure", y_title="gain", table="errors",
-        level=0.0,
-    ),
-    "errors",
-    {
-        "backbone": "backbone", "method": "method", "measure": "measure", "mean": "mean", "closer": "gain", "low": "low",
-        "high": "high",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "debiased-learners", "Do debiased learners come closer to the truth than plain ones, where the bias is known?",
-        measure, minutes=10, page=PAGE,
+        measure, minutes=10,
     ),
 )  # fmt: skip

@@ -20,7 +20,6 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
 from truerank.uncertainty.intervals import Population
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -157,26 +156,9 @@ def measure(run: Run) -> Measured:
     return Measured({"intervals": rows}, {"draws": draws, "population": everybody})
 
 
-PAGE = Page(
-    "Intervals of catalogue coverage and inequality",
-    "Users were drawn {{ settings.draws | number }} times from populations of {{ settings.population | number }} whose "
-    "lists are all known. The 95% intervals of coverage and Gini cover the value of lists from as many users in "
-    "{{ tables.intervals | map(attribute='held') | min | percent }} to "
-    "{{ tables.intervals | map(attribute='held') | max | percent }} of the draws.",
-    Picture(
-        "Share of 95% intervals that cover the true value, by number of users", "lines", x="users", y="held",
-        group="world", panel="metric", x_title="users", y_title="coverage", table="intervals",
-        where={"what": ["value"]}, numeric=True, log=True, level=0.95,
-    ),
-    "intervals",
-    {
-        "world": "dataset", "users": "users", "metric": "metric", "what": "estimate", "mean": "mean", "sd": "SD",
-        "stderr": "mean standard error", "held": "coverage",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "lists", "Do intervals of catalogue coverage and Gini cover the true value in 95% of draws?",
-        measure, minutes=2, page=PAGE,
+        measure, minutes=2,
     ),
 )  # fmt: skip

@@ -23,7 +23,6 @@ from truerank.core.ranking import Scores
 from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Source, Study
 from truerank_research.validation.kuairec import DATASET, block
@@ -108,26 +107,9 @@ def measure(run: Run) -> Measured:
     return Measured({"models": rows.drop(*size).to_dicts()}, {**size, "cores": os.cpu_count()})
 
 
-PAGE = Page(
-    "Cost and recall of recommenders",
-    "Every recommender was fitted to the {{ settings.pairs | number }} positive pairs of KuaiRec's big matrix and "
-    "evaluated on its fully observed block of {{ settings.users | number }} users and {{ settings['items'] | number }} "
-    "items. Recall@50 is between {{ tables.models | map(attribute='recall@50') | min | number }} and "
-    "{{ tables.models | map(attribute='recall@50') | max | number }}. Fitting takes at most "
-    "{{ tables.models | map(attribute='fit') | max | number }} seconds of processor time.",
-    Picture(
-        "Recall@50 on all {{ settings['items'] | number }} items, with 95% intervals", "ranges", x="model",
-        y="recall@50", low="low@50", high="high@50", y_title="Recall@50", table="models",
-    ),
-    "models",
-    {
-        "model": "model", "recall@5": "Recall@5", "recall@50": "Recall@50", "recall@500": "Recall@500",
-        "fit": "seconds to fit", "evaluate": "seconds to evaluate", "megabytes": "MB",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "models", "What do recommenders cost, and how much of what users like do they find?",
-        measure, data=(DATASET,), minutes=6, page=PAGE,
+        measure, data=(DATASET,), minutes=6,
     ),
 )  # fmt: skip

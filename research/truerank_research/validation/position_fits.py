@@ -18,7 +18,6 @@ from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
 from truerank.exposure.positions.requests import fit_groups
 from truerank.exposure.positions.yule_simon import YuleSimon
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -272,25 +271,8 @@ def measure(run: Run) -> Measured:
     )  # fmt: skip
 
 
-PAGE = Page(
-    "Fits of position models",
-    "Position models of each family were fitted to {{ settings.runs | number }} simulated logs with known parameters. "
-    "Their 95% intervals cover the true parameter in {{ tables.depths | map(attribute='coverage') | min | percent }} to "
-    "{{ tables.depths | map(attribute='coverage') | max | percent }} of the logs, those of fits from clicks in "
-    "{{ tables.clicks | map(attribute='coverage') | min | percent }} to "
-    "{{ tables.clicks | map(attribute='coverage') | max | percent }}.",
-    Picture(
-        "Share of 95% intervals that cover the true parameter", "ranges", x="planted", y="coverage", group="parameter",
-        y_title="coverage", table="depths", level=0.95, band=(0.93, 0.97),
-    ),
-    "depths",
-    {
-        "planted": "simulated log", "parameter": "parameter", "value": "true value", "mean": "mean estimate",
-        "relative": "relative bias", "coverage": "coverage",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
-        "position-fits", "Do fits of position models recover known parameters?", measure, minutes=3, page=PAGE,
+        "position-fits", "Do fits of position models recover known parameters?", measure, minutes=3,
     ),
 )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.power_worlds import compare_power, worlds
@@ -20,24 +19,8 @@ def measure(run: Run) -> Measured:
     return Measured({"worlds": rows.to_dicts()}, {"draws": draws})
 
 
-PAGE = Page(
-    "Calibration of power estimates",
-    "The power that truerank plans from a pilot was compared with the share of {{ settings.draws | number }} datasets of "
-    "the planned size in which the true difference was significant. Over {{ tables.worlds | length }} simulated "
-    "datasets, planned minus measured power is between {{ tables.worlds | map(attribute='apart') | min | percent }} and "
-    "{{ tables.worlds | map(attribute='apart') | max | percent }} of all datasets.",
-    Picture(
-        "Planned minus measured power", "ranges", x="world", y="apart", y_title="planned - measured power",
-        table="worlds", level=0.0, band=(-0.05, 0.05),
-    ),
-    "worlds",
-    {
-        "world": "dataset", "difference": "true difference", "planned": "planned power", "shown": "measured power",
-        "noise": "Monte-Carlo error",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
-        "power", "Is a true difference significant as often as was planned?", measure, minutes=4, page=PAGE,
+        "power", "Is a true difference significant as often as was planned?", measure, minutes=4,
     ),
 )  # fmt: skip

@@ -26,7 +26,6 @@ from truerank.models.neighbours import ItemKNN
 from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, study
 from truerank.studies.world import WorldSettings, make_world
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -202,26 +201,9 @@ def _few(run: Run, world: PopulationSettings, truth: pl.DataFrame, repetitions: 
     return measured(truth, rows.reshape(runs, len(truth), len(COLUMNS)), repetitions)
 
 
-PAGE = Page(
-    "Intervals of the reliability study",
-    "A reliability study of {{ settings.users }} users was repeated {{ settings.runs | number }} times and compared with "
-    "the same study of all {{ settings.population | number }}. The median coverage over scenarios is between "
-    "{{ tables.figures | map(attribute='median') | min | percent }} and "
-    "{{ tables.figures | map(attribute='median') | max | percent }}, by question and kind of estimate.",
-    Picture(
-        "Coverage of 95% intervals over scenarios: median, lowest and highest", "ranges", x="question", y="median",
-        low="least", high="most", group="kind", panel="repetitions", y_title="coverage", table="figures", level=0.95,
-        band=(0.93, 0.97),
-    ),
-    "figures",
-    {
-        "kind": "estimate", "repetitions": "repetitions", "question": "question", "rows": "scenarios", "least": "lowest",
-        "median": "median", "most": "highest", "bias": "largest bias in SD",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "reliability-coverage", "Do intervals of a reliability study of some users hold for all users?",
-        measure, minutes=20, page=PAGE,
+        measure, minutes=20,
     ),
 )  # fmt: skip

@@ -35,7 +35,6 @@ from truerank.models.neighbours import ItemKNN
 from truerank.ranks.kernel.rank import rank
 from truerank.sampling.designs import DrawBy
 from truerank.uncertainty.intervals import Design, around, between
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Source, Study
 from truerank_research.validation.kuairec import DATASET, observed, svd
@@ -312,32 +311,9 @@ def _kind(rows: list[dict[str, Any]], kind: str, bar: float) -> dict[str, Any]:
     }
 
 
-PAGE = Page(
-    "Labels of chosen items",
-    "Of every user of KuaiRec's block {{ settings['per user'] }} items were labelled, chosen for "
-    "{{ settings.known | join(', ') }} by `truerank plan exposure`, {{ settings.draws }} times. For these models the "
-    "variance is {{ tables.kinds[0].share | percent }} of that of as many random labels, for other models "
-    "{{ tables.kinds[1].share | percent }}, for a random list {{ tables.kinds[2].share | percent(0) }} (the largest of all metrics). "
-    "Intervals cover the true value in {{ tables.kinds[0].covered | percent }}, {{ tables.kinds[1].covered | percent }} "
-    "and {{ tables.kinds[2].covered | percent }} of the draws.",
-    Picture(
-        "Variance with chosen items over that with random items", "ranges", x="what", y="share", group="kind",
-        panel="metric", y_title="ratio of variances", table="questions", level=1.0,
-        where={
-            "metric": ["Precision@10", "Recall@10"], "estimator": ["hajek", "pooled"],
-            "kind": ["known", "not known", "difference"],
-        },
-        labels={"not known": "not in the design", "known": "in the design"},
-    ),
-    "kinds",
-    {
-        "kind": "models", "bar": "limit of the ratio", "share": "largest ratio", "like": "largest ratio, same estimator",
-        "covered": "coverage", "lowest": "lowest coverage",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "targeted-exposure", "How much variance do labels of chosen items save, against random ones?",
-        measure, data=(DATASET,), minutes=6, page=PAGE,
+        measure, data=(DATASET,), minutes=6,
     ),
 )  # fmt: skip

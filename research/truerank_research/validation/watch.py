@@ -13,7 +13,6 @@ from scipy.stats import norm
 from truerank.core.arrays import Floats
 from truerank.core.chance import generator
 from truerank.uncertainty.sequences import FIRST, ConfidenceSequence, RunningMean
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -108,25 +107,9 @@ def _row(stream: UserStream, drawn: pl.DataFrame, users: int) -> dict[str, Any]:
     }
 
 
-PAGE = Page(
-    "Anytime-valid intervals",
-    "The interval of `truerank watch` was checked after every one of {{ settings.users | number }} users, in "
-    "{{ settings.runs | number }} runs of each simulated stream. It excludes the true difference at any look in at most "
-    "{{ tables.streams | map(attribute='wrong') | max | percent }} of the runs; an ordinary 95% interval does in up to "
-    "{{ tables.streams | map(attribute='peeked') | max | percent }}.",
-    Picture(
-        "Share of runs in which the anytime-valid interval ever excludes the true difference", "ranges", x="stream",
-        y="wrong", y_title="share of runs", table="streams", level=0.05,
-    ),
-    "streams",
-    {
-        "stream": "stream", "wrong": "ever wrong", "peeked": "ordinary interval ever wrong", "shown": "significant",
-        "fixed": "users of a single test", "median": "median users until significant",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "watch", "How often is an anytime-valid interval ever wrong, and how many users does it need?",
-        measure, minutes=1, page=PAGE,
+        measure, minutes=1,
     ),
 )  # fmt: skip

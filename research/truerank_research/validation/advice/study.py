@@ -13,7 +13,6 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.studies.reliability import Studied, advice_for
 from truerank.studies.reliability.studied import likenesses
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.advice.fresh import (
@@ -168,27 +167,9 @@ def _judged(world: AdvisedWorld, studied: Studied, run: Run) -> list[FollowedAdv
     ]
 
 
-PAGE = Page(
-    "Advice on sampled candidates",
-    "A reliability study of one half of the users gave the advice; {{ settings.ways }} ways to choose candidates for "
-    "{{ settings.models }} models were then tried on fresh logs of the other half. The expected correlation with the "
-    "true order differs from the realised one by {{ tables['in short'][0].off | number }} (root mean square) on simulated "
-    "data and {{ tables['in short'][2].off | number }} on KuaiRec. The advised way loses at most "
-    "{{ tables.regrets | map(attribute='regret') | max | number }} against the best one in hindsight.",
-    Picture(
-        "Correlation lost against the best choice in hindsight, by sparsity of the log and number of users", "lines",
-        x="sparsity", y="regret", group="world", panel="users", x_title="sparsity", y_title="lost correlation",
-        table="regrets", numeric=True, level=0.0,
-    ),
-    "regrets",
-    {
-        "world": "dataset", "sparsity": "sparsity", "users": "users", "advised": "advised", "stated": "expected",
-        "best": "best", "full": "all candidates", "exposed": "exposed items", "regret": "lost",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "advice", "Does the advice of `truerank advise` hold on logs whose truth is known?",
-        measure, data=(DATASET,), minutes=10, page=PAGE,
+        measure, data=(DATASET,), minutes=10,
     ),
 )  # fmt: skip

@@ -8,7 +8,6 @@ from typing import Any
 
 from truerank.studies.feed import Broken, FeedSettings, Surface
 from truerank.studies.feed_truth import TRUE_SESSIONS
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.offpolicy.logs import ManyLogs, chosen_clips, many_logs
@@ -82,29 +81,9 @@ def _chosen(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any
         yield from chosen_clips(ManyLogs(name, "chosen clip", each, seed, asked.chosen, asked.true_sessions), run)
 
 
-PAGE = Page(
-    "Off-policy estimates against the truth",
-    "Impression logs were drawn from simulated feeds ({{ settings.sessions | number }} sessions of lists of "
-    "{{ settings.length }}) whose policies have a known value. Where every assumption holds, the bias of unclipped IPS is "
-    "{{ (tables.switches | selectattr('broken', 'equalto', 'none') | selectattr('clip', 'none') "
-    "| selectattr('estimator', 'equalto', 'ips') | first)['relative bias'] | percent }} and its intervals cover the truth "
-    "in {{ (tables.switches | selectattr('broken', 'equalto', 'none') | selectattr('clip', 'none') "
-    "| selectattr('estimator', 'equalto', 'ips') | first)['coverage'] | percent }} of {{ settings['switched logs'] }} "
-    "logs. Each broken assumption adds a bias of its own, which no estimator here corrects.",
-    Picture(
-        "Bias relative to the true value, by the assumption that is violated", "ranges", x="broken", y="relative bias",
-        group="estimator", y_title="relative bias", table="switches",
-        where={"clip": [None], "reward": ["reward"]}, level=0.0,
-    ),
-    "switches",
-    {
-        "broken": "violated assumption", "estimator": "estimator", "clip": "clip", "reward": "reward",
-        "relative bias": "relative bias", "relative rmse": "relative RMSE", "coverage": "coverage",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "offpolicy", "How accurate are off-policy estimates, and which violated assumptions bias them?",
-        measure, data=("open-bandit",), minutes=10, page=PAGE,
+        measure, data=("open-bandit",), minutes=10,
     ),
 )  # fmt: skip

@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.truth.drawing import draw_worlds
@@ -117,27 +116,9 @@ def _cells(means: pl.DataFrame) -> list[dict[str, Any]]:
     )  # fmt: skip
 
 
-PAGE = Page(
-    "Mean recall over users",
-    "The mean recall over users cannot be estimated from few random labels without a model. In {{ settings.draws }} draws "
-    "of each dataset the URE estimator is biased by "
-    "{{ tables.cells | map(attribute='published_bias') | min | percent(0) }} to "
-    "{{ tables.cells | map(attribute='published_bias') | max | percent(0) }}. The experimental estimator `corrected` "
-    "reduces this bias where recall falls with the number of positives, and hardly where it rises; it misses the limits of "
-    "error or coverage in {{ tables.missed | length }} of {{ tables.cells | length }} cases. truerank gives no verdict "
-    "from it.",
-    Picture(
-        "Relative bias of `corrected` against that of the URE estimator, by labelled items per user", "points",
-        x="published_bias", y="bias", group="world", panel="judged", x_title="relative bias of URE",
-        y_title="relative bias of corrected", table="cells", where={"judged": [10, 20, 80]}, numeric=True,
-        level=0.0,
-    ),
-    "bars",
-    {"about": "limit", "bar": "value", "held": "within", "cells": "of", "worst": "worst"},
-)  # fmt: skip
 STUDIES = (
     Study(
         "mean-recall", "Can the mean recall over users be estimated from few random labels?", measure,
-        data=("kuairec", "jester"), minutes=15, page=PAGE,
+        data=("kuairec", "jester"), minutes=15,
     ),
 )  # fmt: skip
