@@ -172,7 +172,7 @@ def test_a_correction_that_goes_down_is_said(rising: bool) -> None:
     shown = np.sort(np.argsort(rng.random(known.labels.shape), axis=1)[:, :150], axis=1)
     draw = ShownRows(known, np.arange(known.n_users), shown, 5)
     view = RankView(ranks_of(draw, "popularity"))
-    terms = Corrected().terms(draw.chunk(), view, asked=[Asked(Recall(10))], learned=Learned())[0]
+    terms = Corrected().term(draw.chunk(), view, Asked(Recall(10)), Learned(), keep_rows=False)
     codes = {message.code for message in doubts(terms)}
     assert ("recall-rises" in codes) == rising
     assert (terms.correction() < -0.05 * terms.value()) == rising
@@ -197,8 +197,8 @@ def test_where_many_like_nothing_what_other_shares_would_give_is_said() -> None:
         draw = drawing.draw(20261117, run)
         for model in ("popularity", "item-knn"):
             view = RankView(ranks_of(draw, model))
-            parts = Corrected().terms(draw.chunk(), view, asked=[Asked(Recall(k)) for k in (5, 10)], learned=Learned())
-            for terms in parts:
+            for k in (5, 10):
+                terms = Corrected().term(draw.chunk(), view, Asked(Recall(k)), Learned(), keep_rows=False)
                 said = {message.code: message for message in about_curve(terms)}
                 most = said["like-nothing"].numbers["most"]
                 assert isinstance(most, float)

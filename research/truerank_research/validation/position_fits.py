@@ -252,8 +252,9 @@ def measure(run: Run) -> Measured:
     features = [PlantedFeatures(family) for family in INTERCEPT]
     groups = [PlantedGroups(family) for family in INTERCEPT]
     clicks = [PlantedClicks(method) if run.full else PlantedClicks(method, 1000, 4) for method in METHODS]
-    many, rare = [*DEPTHS, *features], [*groups, *clicks]
-    asked: list[tuple[PlantedFits, int]] = [*((fits, runs) for fits in many), *((fits, few) for fits in rare)]
+    many: list[PlantedFits] = [*DEPTHS, *features]
+    rare: list[PlantedFits] = [*groups, *clicks]
+    asked = [*((fits, runs) for fits in many), *((fits, few) for fits in rare)]
     found = dict(zip([*many, *rare], fits_of(asked, seed=run.seed, run=run), strict=True))
     return Measured(
         {
