@@ -22,8 +22,7 @@ class Picture:
 
     `kind` is `ranges` (a line of text for each value of `x`, values from left to right), `lines` or `points`. `where`
     keeps rows with the given values of columns ("" where there is none). `numeric` takes the last number in the text of
-    `x`. `level` draws a
-    dashed line and `band` a green band at these values. `labels` renames texts.
+    `x`. `level` draws a dashed line and `band` a green band at these values. `labels` renames texts.
     """
 
     caption: str
