@@ -12,7 +12,8 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.values import Between0And1, check
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_recall
+from truerank.estimators.refusals import LABEL_FREE, only_recall
+from truerank.estimators.rows import UNIFORM, Sample
 from truerank.metrics.recall import Recall
 from truerank_research.estimators import EXPERIMENTAL
 from truerank_research.estimators.curved_recall import CurvedRecall, ends_of, sums_by_bin
@@ -70,7 +71,7 @@ class Corrected(Estimator):
         self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool
     ) -> CurvedRecall:
         log, ranks, k = chunk.labels, view.ranks, question.metric.k
-        sample = UniformSample.of(chunk, ranks, rate=None)
+        sample = Sample.uniform(chunk, ranks, rate=None)
 
         def by_bin(values: Floats) -> Floats:
             return sums_by_bin(ranks.above, ranks.tied, values, unit=log.unit, n=log.n_units, k=k)

@@ -9,7 +9,8 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
+from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
+from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.worth import expected_worth
 from truerank_research.estimators import EXPERIMENTAL
 
@@ -30,11 +31,11 @@ class MeanRecall(Estimator):
 
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         log = chunk.labels
-        sample = UniformSample.of(chunk, view.ranks, rate=learned.facts.get("rate"))
+        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
         hits = per_unit(log, log.label * expected_worth(additive(question.metric), view.ranks))
         return self.combine(hits, per_unit(log, log.label), sample)
 
-    def combine(self, hits: Floats, n: Floats, sample: UniformSample) -> Smooth:
+    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
         """The terms from each user's labelled hits and number n of labelled relevant items."""
         raise NotImplementedError
 

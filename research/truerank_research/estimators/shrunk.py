@@ -11,7 +11,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About
 from truerank.core.terms import Smooth
-from truerank.estimators.sums import UniformSample
+from truerank.estimators.rows import Sample
 from truerank_research.estimators.mean_recall import MeanRecall, describe
 
 STRENGTHS = tuple(2.0**power for power in range(-4, 13))  # of the pull that can be chosen
@@ -96,7 +96,7 @@ class Shrunk(MeanRecall):
     purpose: ClassVar[str] = "it pulls the recall of users together"
     users: ClassVar[str] = "users with a judged item, each pulled towards that of all pairs"
 
-    def combine(self, hits: Floats, n: Floats, sample: UniformSample) -> Smooth:
+    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
         shares = [1 / (n + strength) for strength in STRENGTHS]
         columns = [
             sample.expansion * hits,

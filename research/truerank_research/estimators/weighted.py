@@ -10,7 +10,7 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import About
 from truerank.core.terms import Smooth, ratio
-from truerank.estimators.sums import UniformSample
+from truerank.estimators.rows import Sample
 from truerank_research.estimators.mean_recall import MeanRecall, describe
 
 
@@ -39,13 +39,13 @@ class WeightedUsers(MeanRecall):
     purpose: ClassVar[str] = "it weighs the published mean of Recall"
     users: ClassVar[str] = "users weighted by what is left of their chance to have a judged relevant item"
 
-    def combine(self, hits: Floats, n: Floats, sample: UniformSample) -> Smooth:
+    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
         defined = sample.defined & (n > 0)
         number = np.minimum(sample.expansion * n, sample.n_candidates)
         if sample.rate is not None:
             chance = 1 - (1 - sample.rate) ** number
         else:
-            chance = kept_chance(number, n_candidates=sample.n_candidates, n_judged=sample.n_judged)
+            chance = kept_chance(number, n_candidates=sample.n_candidates, n_judged=sample.n_labelled)
         weight = np.divide(1.0, chance, out=np.zeros(len(n)), where=defined)
         share = np.divide(hits, n, out=np.zeros(len(n)), where=defined)
         return ratio(share * weight, weight, defined=defined, clusters=sample.clusters)

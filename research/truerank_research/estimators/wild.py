@@ -13,7 +13,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About
 from truerank.core.terms import Smooth, ratio
-from truerank.estimators.sums import UniformSample
+from truerank.estimators.rows import Sample
 from truerank_research.estimators.mean_recall import MeanRecall, describe
 
 
@@ -43,12 +43,12 @@ class Wild(MeanRecall):
     purpose: ClassVar[str] = "it weighs the published mean of Recall"
     users: ClassVar[str] = "users, those without a relevant item as 0"
 
-    def combine(self, hits: Floats, n: Floats, sample: UniformSample) -> Smooth:
+    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
         counts = n.astype(np.int64).tolist()
         if sample.rate is not None:
             weight = np.array([declared_weight(count, sample.rate) for count in counts])
         else:
-            sizes = zip(counts, sample.n_candidates.tolist(), sample.n_judged.tolist(), strict=True)
+            sizes = zip(counts, sample.n_candidates.tolist(), sample.n_labelled.tolist(), strict=True)
             weight = np.array([fixed_weight(count, int(size), int(judged)) for count, size, judged in sizes])
         share = np.divide(hits, n, out=np.zeros(len(n)), where=n > 0)
         values = np.where(sample.defined, share * weight, 0.0)

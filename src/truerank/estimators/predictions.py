@@ -21,7 +21,7 @@ from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
-from truerank.estimators.biased.rewards import Predicted, exact_parts, folds_of
+from truerank.estimators.rewards import Predicted, exact_parts, folds_of
 from truerank.metrics.worth import Graded, gains_of
 from truerank.ranks.kernel.rank import Aligned
 
