@@ -47,7 +47,7 @@ $(RECTOOLS)/.ready: pyproject.toml constraints-rectools.txt
 test-rectools: $(RECTOOLS)/.ready  ## RecTools itself, and a fast part of the tests on numpy 1.26
 	$(RECTOOLS)/bin/python -m pytest -n auto -q tests/newcomers tests/evaluation/test_like.py tests/evaluation/test_holdout.py \
 	  tests/ranks tests/data/test_formats.py tests/data/test_recognised.py tests/golden/test_golden.py \
-	  src/truerank/core src/truerank/data src/truerank/ranks src/truerank/metrics src/truerank/estimators src/truerank/evaluation
+	  src/truerank/core src/truerank/data src/truerank/ranking src/truerank/metrics src/truerank/estimators src/truerank/evaluation
 
 test-all: $(READY) test-rectools test-research  ## every test, and the fast ones on newer Pythons where they are found
 	$(BIN)/python -m pytest -n auto -q -m ""

@@ -24,10 +24,10 @@ from truerank.core.ranking import Scores
 from truerank.exposure.counts import zipf
 from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
-from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import Grid, LabelledWorld, Models, study
-from truerank.studies.reliability.draws import LoggerRun
-from truerank.studies.reliability.scenarios import MetricTables, Scenarios
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import Grid, LabelledWorld, Models, study
+from truerank.reliability.draws import LoggerRun
+from truerank.reliability.scenarios import MetricTables, Scenarios
 
 SUBSET, SUBSET_PLAIN = 96, 6  # users that the two kernels are timed on
 

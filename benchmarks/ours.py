@@ -22,7 +22,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.tables import unit_values_of
-from truerank.ranks.kernel.rank import rank
+from truerank.ranking.kernel.rank import rank
 
 METRICS: list[Metric] = [
     make(k) for k in CUTOFFS for make in (Recall, Precision, NDCG, lambda k: AveragePrecision(k, Denominator.POSITIVES))

@@ -24,7 +24,7 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.tables import unit_values_of
-from truerank.ranks.kernel.rank import rank
+from truerank.ranking.kernel.rank import rank
 
 METRICS: list[Metric] = [make(k) for k in (5, 50, 500) for make in (Recall, Precision, DCG)]
 

@@ -96,8 +96,8 @@ class ToyLogger:
     def weights(self, world, *, train=None):
         return 1.0 + np.arange(len(world.items)) % 2
 ''',
-    "ranks/samplers/toy.py": '''
-from truerank.ranks.samplers.draw import Among, OwnPositives, same_for_all
+    "ranking/samplers/toy.py": '''
+from truerank.ranking.samplers.draw import Among, OwnPositives, same_for_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class ToyDataset:
 ''',
     "models/toy.py": '''
 from truerank.models import NOTHING_BESIDE, Labels
-from truerank.ranks.scores.scores import factors
+from truerank.ranking.scores.scores import factors
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,7 @@ import polars as pl, truerank as tr
 from truerank import estimators, exposure, metrics, models
 from truerank.data import datasets
 from truerank.exposure import interventions, loggers, positions, propensities
-from truerank.ranks import samplers
+from truerank.ranking import samplers
 
 assert metrics.parse("Toy@3") == metrics.Toy(3)
 assert estimators.parse("toy") == estimators.ToyEstimator()

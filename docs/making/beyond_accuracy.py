@@ -8,7 +8,7 @@ import truerank as tr
 from truerank import models
 from truerank.core.results import Results
 from truerank.report.reliability_charts import TYPEFACE, altair
-from truerank.studies.world import make_world
+from truerank.simulation.dataset import make_world
 
 WHO = "the picture beyond accuracy"
 MODELS = ("popularity", "item-knn", "ease", "ials", "random")

@@ -12,7 +12,7 @@ from truerank.core.values import at_of, form_of, options_of, positional_of, text
 from truerank.data import datasets
 from truerank.estimators import ranked
 from truerank.exposure import interventions, kinds, loggers, positions, propensities
-from truerank.ranks import samplers
+from truerank.ranking import samplers
 
 # title, the kind, where its classes are, where it is asked for
 SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
@@ -24,7 +24,7 @@ SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
     ("Position models", positions.POSITIONS, "tr.positions", "`offpolicy --position`, `position=`"),
     ("Loggers", loggers.LOGGERS, "tr.exposure", "`study reliability --loggers`, `expose`"),
     ("Intervention strategies", interventions.STRATEGIES, "tr.exposure", "`intervene --strategy`, `intervene`"),
-    ("Candidate samplers", samplers.SAMPLERS, "truerank.ranks.samplers", "`study reliability --samplers`, `sample_candidates`"),
+    ("Candidate samplers", samplers.SAMPLERS, "truerank.ranking.samplers", "`study reliability --samplers`, `sample_candidates`"),
     ("Recommenders", models.RECOMMENDERS, "tr.models", "`train NAME`, `models.parse`"),
     ("Datasets", datasets.DATASETS, "tr.datasets", "`data list`, `datasets.named`"),
 )  # fmt: skip

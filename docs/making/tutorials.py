@@ -11,8 +11,8 @@ from typing import Any
 import truerank as tr
 from docs.making.steps import TUTORIALS, steps
 from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
+from truerank.reliability.advice_words import tau_text
 from truerank.report.reliability_charts import TYPEFACE, altair
-from truerank.studies.reliability.advice_words import tau_text
 
 WHO = "the pictures of the tutorials"
 WIDTH, ROW, FONT = 380, 30, 13

@@ -23,10 +23,10 @@ from truerank.exposure.interventions import with_inclusion as with_inclusion
 from truerank.exposure.loggers.expose import expose as expose
 from truerank.exposure.randomness.description import describe as describe
 from truerank.exposure.randomness.tests import randomness as randomness
-from truerank.ranks import scores as scores
-from truerank.ranks.samplers.draw import sample_candidates as sample_candidates
-from truerank.ranks.scores.files import read_scores as read_scores
-from truerank.ranks.scores.files import write_scores as write_scores
+from truerank.ranking import scores as scores
+from truerank.ranking.samplers.draw import sample_candidates as sample_candidates
+from truerank.ranking.scores.files import read_scores as read_scores
+from truerank.ranking.scores.files import write_scores as write_scores
 from truerank.uncertainty import agreement as agreement
 from truerank.uncertainty.intervals import Bootstrap as Bootstrap
 from truerank.uncertainty.intervals import Design as Design

@@ -20,11 +20,11 @@ from truerank.estimators import ranked
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
-from truerank.ranks.candidates import Overlap
+from truerank.ranking.candidates import Overlap
+from truerank.reliability import grid
 from truerank.report.reliability_charts import PictureFormat
-from truerank.studies.feed import Broken, FeedSettings
-from truerank.studies.reliability import grid
-from truerank.studies.world import WorldSettings
+from truerank.simulation.dataset import WorldSettings
+from truerank.simulation.feed import Broken, FeedSettings
 
 HEAVY = ("numpy", "polars", "scipy", "numba", "rich", "msgspec", "sklearn", "torch", "altair", "optuna")
 
@@ -117,8 +117,8 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     ("module", "kind"),
     [
         ("core/options", Drawn), ("core/ranking", Ties), ("data/impressions", Logged), ("exposure/kinds", Unlisted),
-        ("ranks/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("studies/feed", Broken),
-        ("studies/reliability/grid", grid.Preset), ("report/reliability_charts", PictureFormat),
+        ("ranking/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("simulation/feed", Broken),
+        ("reliability/grid", grid.Preset), ("report/reliability_charts", PictureFormat),
     ],
 )  # fmt: skip
 def test_listed_choices_are_those_of_the_values(module: str, kind: Any) -> None:
@@ -126,8 +126,8 @@ def test_listed_choices_are_those_of_the_values(module: str, kind: Any) -> None:
 
 
 def test_shown_defaults_are_those_of_the_values() -> None:
-    for module, settings in (("studies/world", WorldSettings()), ("studies/feed", FeedSettings())):
+    for module, settings in (("simulation/dataset", WorldSettings()), ("simulation/feed", FeedSettings())):
         shown = names.defaults(module, type(settings).__name__)
         assert {name: getattr(settings, name) for name in shown} == shown
     for name in ("SPARSITIES", "SIZES", "SAMPLERS", "CUTOFFS"):
-        assert names.constant("studies/reliability/grid", name) == getattr(grid, name)
+        assert names.constant("reliability/grid", name) == getattr(grid, name)

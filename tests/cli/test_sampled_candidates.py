@@ -9,7 +9,7 @@ import pytest
 
 import truerank as tr
 from truerank.metrics.ndcg import NDCG
-from truerank.ranks.samplers import parse
+from truerank.ranking.samplers import parse
 
 
 @pytest.mark.parametrize("text", ["Full", "Random@2", "Popularity@2(shift=1,positives=drawn)"])

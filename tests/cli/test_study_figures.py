@@ -13,7 +13,7 @@ from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.studies.reliability import study as reliability
+from truerank.reliability import study as reliability
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run

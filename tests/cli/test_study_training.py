@@ -10,7 +10,7 @@ import pytest
 from small_study import small_scores, small_train, small_world
 
 from truerank.data.files import write
-from truerank.ranks.scores.files import write_scores
+from truerank.ranking.scores.files import write_scores
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run

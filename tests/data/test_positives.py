@@ -13,7 +13,7 @@ from truerank.core.errors import InputError
 from truerank.data.read import read
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.metrics.recall import Recall
-from truerank.studies.reliability import Grid, study
+from truerank.reliability import Grid, study
 
 PAIRS = pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 5], "split": ["a", "b", "a"]})
 SCORES = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [5, 6, 7] * 2, "score": [0.1, 0.2, 0.3, 0.3, 0.1, 0.2]})

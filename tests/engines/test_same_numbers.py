@@ -24,7 +24,7 @@ from truerank.data.survey import scan
 from truerank.engines.dask import DaskWorkers
 from truerank.engines.spark import SparkOpened, SparkWorkers
 from truerank.evaluation import judged_source, ranked_source
-from truerank.studies.reliability.run import study
+from truerank.reliability.run import study
 
 # -------------------------------------------------------------------------------------------------------------- judged
 

@@ -21,7 +21,7 @@ from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.candidates import Overlap
+from truerank.ranking.candidates import Overlap
 
 RNG = np.random.default_rng(8)
 N_USERS, N_ITEMS = 300, 50

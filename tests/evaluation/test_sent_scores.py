@@ -19,9 +19,9 @@ from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_sent import ScoredRows, measure_scored
 from truerank.evaluation.measure import measure
 from truerank.exposure.kinds import RandomExposure
-from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.scores.scores import ByUser, dense, factors, function, product
-from truerank.ranks.scores.tables import lists
+from truerank.ranking.kernel.rank import Aligned
+from truerank.ranking.scores.scores import ByUser, dense, factors, function, product
+from truerank.ranking.scores.tables import lists
 
 N_USERS, N_ITEMS, DIM = 600, 30, 16
 RNG = np.random.default_rng(5)

@@ -30,7 +30,7 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
-from truerank.ranks.candidates import Overlap
+from truerank.ranking.candidates import Overlap
 
 Rows = Sequence[tuple[Any, Any, float]]
 NEGATIVE = FullExposure(Unlisted.NEGATIVE)

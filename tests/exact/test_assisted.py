@@ -29,7 +29,7 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
-from truerank.ranks.scores.scores import dense
+from truerank.ranking.scores.scores import dense
 from truerank.sampling.designs import DrawBy
 from truerank.sampling.pools import Members
 

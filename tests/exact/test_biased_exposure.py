@@ -30,7 +30,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
 from truerank.metrics.worth import expected_worth, known_divisor
-from truerank.ranks.kernel.rank import rank
+from truerank.ranking.kernel.rank import rank
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, StratifiedDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members
 

@@ -18,8 +18,8 @@ from truerank.data.folders import FolderKind, check_place, whole_folder
 from truerank.data.growing import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
 from truerank.data.marker import MARKER, check_folder
 from truerank.data.whole import whole_file
-from truerank.studies.reliability import Studied, study
-from truerank.studies.world import WorldSettings, make_world, write_world
+from truerank.reliability import Studied, study
+from truerank.simulation.dataset import WorldSettings, make_world, write_world
 
 SMALL = WorldSettings(users=20, items=15, clusters=2, shown=3, judged=3)
 KIND = FolderKind("thing", ("a.txt", "in/b.txt"))

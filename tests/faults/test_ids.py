@@ -20,7 +20,7 @@ from scipy import sparse
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.data.cells import plain_cell
-from truerank.ranks.scores.precision import single_keeps_bits
+from truerank.ranking.scores.precision import single_keeps_bits
 
 RECALL = ("--metric", "Recall@1", "--unlisted", "negative", "--format", "json", "--quiet")
 
@@ -202,7 +202,7 @@ def test_factors_keep_their_precision(here: Path, apart: float, *, fast: bool) -
     if fast:
         pytest.importorskip("numba")
     from truerank.core.ranking import Candidates
-    from truerank.ranks.kernel.rank import rank
+    from truerank.ranking.kernel.rank import rank
 
     log = tr.read(pl.DataFrame({"user": [0], "item": [1], "label": [1]}), items=[0, 1])
     by_factor = tr.scores.factors(np.ones((1, 1)), np.array([[1.0], [1.0 + apart]]))

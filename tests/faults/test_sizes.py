@@ -29,10 +29,10 @@ from truerank.evaluation.question import Question
 from truerank.models import matrix
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS
-from truerank.studies import world
-from truerank.studies.feed import FeedSettings
-from truerank.studies.feed_truth import check_feed
-from truerank.studies.world import WorldSettings, make_world
+from truerank.simulation import dataset
+from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.feed import FeedSettings
+from truerank.simulation.feed_truth import check_feed
 from truerank.uncertainty.intervals import Bootstrap, Population
 
 
@@ -101,7 +101,7 @@ FEED = FeedSettings(sessions=10**4, kinds=2, items=50, pool=20, candidates=10, l
 BORDERS: dict[str, tuple[Callable[[], Any], float]] = {
     "world": (
         lambda: make_world(WorldSettings(users=40, items=30, shown=5, judged=5), seed=0),
-        world.CELL_BYTES * 1200 + 8 * 8 * 70,
+        dataset.CELL_BYTES * 1200 + 8 * 8 * 70,
     ),
     "feed": (
         lambda: check_feed(FEED),
@@ -139,7 +139,7 @@ def test_an_estimate_is_no_more_than_what_is_taken() -> None:
     make_world(WorldSettings(users=400, items=500), seed=0)
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert 0.5 * taken < world.CELL_BYTES * 400 * 500 < taken
+    assert 0.5 * taken < dataset.CELL_BYTES * 400 * 500 < taken
 
 
 HUGE: dict[str, Callable[[], Any]] = {

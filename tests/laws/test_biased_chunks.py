@@ -27,7 +27,7 @@ from truerank.exposure.propensities.power import PopularityPower
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.kernel.rank import rank
+from truerank.ranking.kernel.rank import rank
 
 N_USERS, N_ITEMS = 60, 30
 RNG = np.random.default_rng(4)

@@ -32,8 +32,8 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import Graded
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.scores import dense
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.scores.scores import dense
 
 GRADED = [
     metric

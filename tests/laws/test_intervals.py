@@ -35,8 +35,8 @@ from truerank.metrics import catalogue
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.scores import dense
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.scores.scores import dense
 from truerank.sampling import designs
 from truerank.sampling.pools import Members
 from truerank.uncertainty.intervals import (

@@ -39,7 +39,7 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
-from truerank.ranks.samplers.draw import SAMPLERS
+from truerank.ranking.samplers.draw import SAMPLERS
 
 ALL: list[Kind[Any]] = [kind for _, kind, _, _ in SECTIONS]
 DATA = {"given"}  # values that hold data have no text

@@ -28,10 +28,10 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import Candidates
-from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.kernel.top import EVERY, top_lists
-from truerank.ranks.scores.scores import dense, factors, function
-from truerank.ranks.scores.tables import lists as as_lists
+from truerank.ranking.kernel.rank import Aligned
+from truerank.ranking.kernel.top import EVERY, top_lists
+from truerank.ranking.scores.scores import dense, factors, function
+from truerank.ranking.scores.tables import lists as as_lists
 
 N_USERS, N_ITEMS = 23, 17
 RNG = np.random.default_rng(11)
@@ -198,7 +198,7 @@ def test_every_shape_of_scores_gives_the_same_lists(k: int, monkeypatch: pytest.
     for shape in shapes[1:]:
         assert lists_of(shape, k=k) == wanted
     assert lists_of(shapes[0], k=k, exclude=False, only=True) == wanted
-    monkeypatch.setattr("truerank.ranks.kernel.top.CELLS_AT_ONCE", 3 * N_ITEMS)  # blocks of three users
+    monkeypatch.setattr("truerank.ranking.kernel.top.CELLS_AT_ONCE", 3 * N_ITEMS)  # blocks of three users
     assert lists_of(shapes[0], k=k) == wanted
     assert lists_of(shapes[1], k=k) == wanted
 
@@ -232,7 +232,7 @@ def test_long_rows_are_cut_where_sorting_would(k: int, threads: int, monkeypatch
         rng.integers(0, 3, n).astype(float), np.where(np.arange(n) < n - 2 * k, -np.inf, rng.normal(size=n)),
         np.arange(float(n)), np.zeros(n),
     ])  # fmt: skip
-    monkeypatch.setattr("truerank.ranks.kernel.top.CELLS_AT_ONCE", 2 * n)
+    monkeypatch.setattr("truerank.ranking.kernel.top.CELLS_AT_ONCE", 2 * n)
     none = np.zeros(0, dtype=np.int64)
     log = Log(Ids.of(np.arange(len(rows))), Ids.of(np.arange(n)), none, none, {})
     aligned = Aligned.of(dense(rows), users=log.users, items=log.items, name="m")

@@ -30,8 +30,8 @@ from truerank.core.options import Denominator, Discount
 from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.estimators.full import Full
 from truerank.metrics.recall import Recall
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.scores import dense
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.scores.scores import dense
 
 CUTOFFS = (1, 2, 3, 10)
 TOLERANCE = 1e-12

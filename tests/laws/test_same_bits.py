@@ -31,9 +31,9 @@ from truerank.metrics.hit_rate import HitRate
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.scores import product
-from truerank.studies.world import WorldSettings, make_world
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.scores.scores import product
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank.uncertainty.intervals import Interval, around
 
 METRICS: list[Metric] = [Recall(3), Recall(20), Precision(5), DCG(10)]

@@ -41,8 +41,8 @@ from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Publish
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.scores import dense
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.scores.scores import dense
 
 CUTOFFS = (1, 3, 10)
 TOLERANCE = 1e-12

@@ -21,7 +21,7 @@ from truerank.core.wording import columns_option, worded
 PACKAGE = Path(tr.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 OPTION = re.compile(r"\{option:([a-z_]+)")
-PRINTS_COMMANDS = re.compile(r"studies/demo/")  # what readers of the demo type into a terminal
+PRINTS_COMMANDS = re.compile(r"simulation/demo/")  # what readers of the demo type into a terminal
 WORDS = "core/wording.py"
 
 

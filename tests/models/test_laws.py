@@ -23,8 +23,8 @@ from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side
 from truerank.models.baselines import Random
 from truerank.models.settings import settings_of, space
-from truerank.ranks.scores.scores import Factors
-from truerank.studies.world import WorldSettings, make_world
+from truerank.ranking.scores.scores import Factors
+from truerank.simulation.dataset import WorldSettings, make_world
 
 NAMES = [name for name, each in models.catalogue().items() if each.needs != "torch"]
 LEARNING = [name for name in NAMES if models.named(name).labels is not Labels.NOTHING]

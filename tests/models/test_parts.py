@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.models.features import indicators
-from truerank.ranks.scores.scores import product
+from truerank.ranking.scores.scores import product
 
 IDS = Ids.of(["a", "b", "c", "d"])
 

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from truerank.data.read import read
-from truerank.ranks.samplers.draw import Sampler, sample_candidates
-from truerank.ranks.samplers.full import ExposedSampler, FullSampler
-from truerank.ranks.samplers.random import RandomSampler
+from truerank.ranking.samplers.draw import Sampler, sample_candidates
+from truerank.ranking.samplers.full import ExposedSampler, FullSampler
+from truerank.ranking.samplers.random import RandomSampler
 
 LOG = read(pl.DataFrame({"user": [1, 1, 2, 2], "item": [10, 11, 12, 13], "label": [1, 0, 1, 0]}), positive=None)
 # 11 is a row of user 1 itself; 14 is no item of the log; user 3 is no user of it

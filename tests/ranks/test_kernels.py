@@ -17,10 +17,10 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, Ranks, Scores, Ties
-from truerank.ranks.kernel import fast
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.kernel.ties import count_above_and_tied
-from truerank.ranks.scores.tables import _ordered, _ordered_fast
+from truerank.ranking.kernel import fast
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.kernel.ties import count_above_and_tied
+from truerank.ranking.scores.tables import _ordered, _ordered_fast
 
 Array = np.ndarray[Any, Any]
 

@@ -26,15 +26,15 @@ from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.metrics.auc import AUC
 from truerank.metrics.recall import Recall
-from truerank.ranks import samplers
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.samplers.draw import CandidatePool, SampledNegatives, Sampler, draw_all, sample_candidates
-from truerank.ranks.samplers.full import ExposedSampler, FullSampler
-from truerank.ranks.samplers.popularity import PopularitySampler
-from truerank.ranks.samplers.positivity import PositivitySampler
-from truerank.ranks.samplers.random import RandomSampler
-from truerank.ranks.samplers.skew import SkewSampler
-from truerank.ranks.samplers.wtd import WTDHSampler, WTDSampler
+from truerank.ranking import samplers
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.samplers.draw import CandidatePool, SampledNegatives, Sampler, draw_all, sample_candidates
+from truerank.ranking.samplers.full import ExposedSampler, FullSampler
+from truerank.ranking.samplers.popularity import PopularitySampler
+from truerank.ranking.samplers.positivity import PositivitySampler
+from truerank.ranking.samplers.random import RandomSampler
+from truerank.ranking.samplers.skew import SkewSampler
+from truerank.ranking.samplers.wtd import WTDHSampler, WTDSampler
 from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members
 
@@ -195,7 +195,7 @@ def test_order_of_rows_and_blocks_change_nothing(world: Log, monkeypatch: pytest
     log = expose(world, UniformLogger(), sparsity=0.5, seed=1)
     whole = sample_candidates(log, SkewSampler(9), seed=1)
     shuffled = log.select(np.random.default_rng(0).permutation(len(log)))
-    monkeypatch.setattr("truerank.ranks.samplers.draw.CELLS_AT_ONCE", 100)
+    monkeypatch.setattr("truerank.ranking.samplers.draw.CELLS_AT_ONCE", 100)
     again = sample_candidates(shuffled, SkewSampler(9), seed=1)
     assert whole.item.tolist() == again.item.tolist()
     assert whole.inclusion().value.tolist() == again.inclusion().value.tolist()
@@ -236,7 +236,7 @@ def test_weights_may_differ_by_user(monkeypatch: pytest.MonkeyPatch) -> None:
     n_users, sampler = 20_000, TastefulSampler(2)
     log = log_of([(u, i, int(i == 6)) for u in range(n_users) for i in (1, 6)], n_users=n_users, n_items=7)
     pool = CandidatePool.of(log, pool=log.items)
-    monkeypatch.setattr("truerank.ranks.samplers.draw.CELLS_AT_ONCE", 10_000)
+    monkeypatch.setattr("truerank.ranking.samplers.draw.CELLS_AT_ONCE", 10_000)
     sampled = draw(pool, sampler)
     inclusion = sampled.inclusion()
     assert not inclusion.approximate.any()

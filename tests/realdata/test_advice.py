@@ -17,8 +17,8 @@ from truerank.core.ranking import Scores
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.exposure.loggers.expose import Order
 from truerank.metrics.ndcg import NDCG
-from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import Grid, Studied, advise, study
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import Grid, Studied, advise, study
 
 pytestmark = pytest.mark.realdata
 

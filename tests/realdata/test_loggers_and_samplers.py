@@ -13,10 +13,10 @@ from truerank.exposure.loggers.holdout import WorldHoldOut
 from truerank.exposure.loggers.popularity import PopularityLogger
 from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
-from truerank.ranks.samplers import parse
-from truerank.ranks.samplers.draw import CandidatePool, draw_all
-from truerank.ranks.samplers.random import RandomSampler
-from truerank.ranks.samplers.wtd import WTDHSampler, WTDSampler
+from truerank.ranking.samplers import parse
+from truerank.ranking.samplers.draw import CandidatePool, draw_all
+from truerank.ranking.samplers.random import RandomSampler
+from truerank.ranking.samplers.wtd import WTDHSampler, WTDSampler
 
 pytestmark = pytest.mark.realdata
 

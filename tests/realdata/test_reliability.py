@@ -16,8 +16,8 @@ from truerank.data.datasets.kuairec import KuaiRec
 from truerank.exposure.counts import rows_of_items
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import Grid, families, loggers_of, study
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import Grid, families, loggers_of, study
 
 pytestmark = pytest.mark.realdata
 

@@ -22,11 +22,11 @@ from truerank.core.errors import InputError
 from truerank.data.folders import seal
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
+from truerank.reliability import study
+from truerank.reliability.folder import KIND
 from truerank.report.reliability_charts import PictureFormat, charts, described, draw, picture
 from truerank.report.reliability_frames import COLUMNS, Finished, StudyQuestion, Tau, placed, tau_axis, tie_axis
 from truerank.report.reliability_layout import COLOURS, SIZED, SIZELESS, Figure, Panel, PanelLayout, styles, text_width
-from truerank.studies.reliability import study
-from truerank.studies.reliability.folder import KIND
 
 SVG = "{http://www.w3.org/2000/svg}"
 SAMPLERS = (*SIZELESS, *SIZED)

@@ -24,8 +24,8 @@ from truerank.exposure.loggers.popularity import PopularityLogger
 from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.metrics.ndcg import NDCG
-from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import (
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import (
     Advice,
     Grid,
     LabelledWorld,
@@ -36,12 +36,12 @@ from truerank.studies.reliability import (
     families,
     study,
 )
-from truerank.studies.reliability.advice import recommend
-from truerank.studies.reliability.advice_words import needs, outside, verdict, warnings
-from truerank.studies.reliability.draws import LoggerRun
-from truerank.studies.reliability.folder import FORMAT
-from truerank.studies.reliability.logs import Liked, Look, exposes_nothing, looks_of
-from truerank.studies.reliability.scenarios import MetricTables, Scenarios
+from truerank.reliability.advice import recommend
+from truerank.reliability.advice_words import needs, outside, verdict, warnings
+from truerank.reliability.draws import LoggerRun
+from truerank.reliability.folder import FORMAT
+from truerank.reliability.logs import Liked, Look, exposes_nothing, looks_of
+from truerank.reliability.scenarios import MetricTables, Scenarios
 
 
 def here(studied: Studied, look: Look | None = None, *, logger: str | None = None) -> Advice:

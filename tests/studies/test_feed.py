@@ -15,8 +15,16 @@ from truerank.core.arrays import Floats, sums_by
 from truerank.core.errors import InputError
 from truerank.exposure.policies.rankers import PlackettLuce, Ranked, TwoStage, UniformCandidates
 from truerank.exposure.positions.exponential import Exponential
-from truerank.studies.feed import Broken, Feed, FeedPolicy, FeedSettings, Surface, make_feed
-from truerank.studies.feed_truth import FeedLog, draw_log, draw_sessions, log_table, target_table, truth_of, write_feed
+from truerank.simulation.feed import Broken, Feed, FeedPolicy, FeedSettings, Surface, make_feed
+from truerank.simulation.feed_truth import (
+    FeedLog,
+    draw_log,
+    draw_sessions,
+    log_table,
+    target_table,
+    truth_of,
+    write_feed,
+)
 
 SMALL = FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=2000, days=3)
 

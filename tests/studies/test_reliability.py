@@ -32,17 +32,17 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import unit_values
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.samplers.draw import Sampler, sample_candidates
-from truerank.ranks.samplers.random import RandomSampler
-from truerank.ranks.scores.scores import dense, factors
-from truerank.ranks.scores.tables import lists
-from truerank.studies.reliability import Family, Grid, LabelledWorld, Preset, study
-from truerank.studies.reliability.draws import LoggerRun
-from truerank.studies.reliability.grid import families, sized
-from truerank.studies.reliability.order_of_means import Resampling, grouped
-from truerank.studies.reliability.scenarios import tau_b
-from truerank.studies.reliability.summary import Tables
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.samplers.draw import Sampler, sample_candidates
+from truerank.ranking.samplers.random import RandomSampler
+from truerank.ranking.scores.scores import dense, factors
+from truerank.ranking.scores.tables import lists
+from truerank.reliability import Family, Grid, LabelledWorld, Preset, study
+from truerank.reliability.draws import LoggerRun
+from truerank.reliability.grid import families, sized
+from truerank.reliability.order_of_means import Resampling, grouped
+from truerank.reliability.scenarios import tau_b
+from truerank.reliability.summary import Tables
 
 METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))
 QUESTIONS = ("fidelity", "robustness", "predictive_power")

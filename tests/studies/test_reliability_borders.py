@@ -16,10 +16,10 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.metrics.ndcg import NDCG
-from truerank.ranks.scores.scores import dense
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import Grid, study
+from truerank.reliability.grid import families
 from truerank.report.reliability_frames import Finished
-from truerank.studies.reliability import Grid, study
-from truerank.studies.reliability.grid import families
 
 if TYPE_CHECKING:
     pass

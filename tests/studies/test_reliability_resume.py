@@ -22,8 +22,8 @@ from truerank.data.files import write
 from truerank.data.growing import working
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.ranks.scores.files import write_scores
-from truerank.studies.reliability import Grid, study
+from truerank.ranking.scores.files import write_scores
+from truerank.reliability import Grid, study
 
 FILES = ("results.parquet", "means.parquet", "pairs.parquet", "logs.parquet", "study.json", "truerank.json")
 SUPPORT = Path(__file__).parents[1] / "support"

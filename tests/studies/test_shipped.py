@@ -15,12 +15,12 @@ import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.data.marker import check_folder
-from truerank.studies.reliability import advice_for, advise
-from truerank.studies.reliability.advice_words import outside, verdict
-from truerank.studies.reliability.advising import SHIPPED, WORLD, shipped_studies, shipped_worlds
-from truerank.studies.reliability.folder import KIND, LOGS, NOTE
-from truerank.studies.reliability.logs import Look
-from truerank.studies.reliability.studied import NEEDED, QUESTIONS, Studied
+from truerank.reliability import advice_for, advise
+from truerank.reliability.advice_words import outside, verdict
+from truerank.reliability.advising import SHIPPED, WORLD, shipped_studies, shipped_worlds
+from truerank.reliability.folder import KIND, LOGS, NOTE
+from truerank.reliability.logs import Look
+from truerank.reliability.studied import NEEDED, QUESTIONS, Studied
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,7 +103,7 @@ def test_what_is_shipped_is_small_whole_and_aggregated(folder: str) -> None:
             scenarios = table.select("logger", "sparsity", "sampler", "size", "metric").n_unique()
             assert scenarios == 3 * 27 * table["sparsity"].n_unique() * table["metric"].n_unique()
     notice = (ROOT / "NOTICE").read_text()
-    assert f"{world.name} (src/truerank/studies/reliability/shipped/{folder})" in notice
+    assert f"{world.name} (src/truerank/reliability/shipped/{folder})" in notice
     assert "CC BY-SA 4.0" in world.terms or "research use" in world.terms
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.data.describe import gini
-from truerank.studies.world import World, WorldSettings, make_world
+from truerank.simulation.dataset import World, WorldSettings, make_world
 
 
 @pytest.fixture(scope="module")

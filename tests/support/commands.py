@@ -16,9 +16,9 @@ from truerank.core.errors import InputError
 from truerank.data.files import write
 from truerank.data.marker import check_folder, read_marker
 from truerank.metrics.ndcg import NDCG
-from truerank.ranks.scores.files import write_scores
-from truerank.studies.reliability import Grid
-from truerank.studies.reliability.run import study
+from truerank.ranking.scores.files import write_scores
+from truerank.reliability import Grid
+from truerank.reliability.run import study
 
 WORLD = "simulate world --out made --n-users 30 --n-items 20 --clusters 2 --shown 4 --judged 3"
 FEED = "simulate feed --out made --n-sessions 20 --kinds 2 --n-items 20 --pool 6 --n-candidates 4 --length 3 --days 2"

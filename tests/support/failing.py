@@ -97,10 +97,10 @@ def library(folder: Path) -> Path:
 
 def serve(shim: Any) -> None:
     for module in ("truerank.cli.study", "truerank.cli.learning", "truerank.cli.evaluate", "truerank.cli.simulate",
-                   "truerank.cli.intervene", "truerank.studies.reliability.run",
-                   "truerank.studies.feed_truth", "truerank.studies.world", "truerank.evaluation.judged",
+                   "truerank.cli.intervene", "truerank.reliability.run",
+                   "truerank.simulation.feed_truth", "truerank.simulation.dataset", "truerank.evaluation.judged",
                    "truerank.evaluation.ranked", "truerank.cli.split", "truerank.report.reliability_charts",
-                   "truerank.estimators.ranked.fast", "truerank.studies.reliability.fast_grid",
+                   "truerank.estimators.ranked.fast", "truerank.reliability.fast_grid",
                    "truerank.report.document", "truerank.models"):  # fmt: skip
         __import__(module)
     for line in sys.stdin:

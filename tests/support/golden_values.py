@@ -89,8 +89,8 @@ def ours(metric: object, case: Case) -> dict[str, float]:
     from truerank.core.metric import Metric
     from truerank.core.ranking import Candidates
     from truerank.estimators.full import Full
-    from truerank.ranks.kernel.rank import rank
-    from truerank.ranks.scores.scores import dense
+    from truerank.ranking.kernel.rank import rank
+    from truerank.ranking.scores.scores import dense
 
     if not isinstance(metric, Metric):
         raise TypeError(metric)

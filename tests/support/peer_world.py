@@ -16,7 +16,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, Ties
 from truerank.estimators.full import Full
 from truerank.exposure.kinds import FullExposure
-from truerank.ranks.kernel.rank import rank
+from truerank.ranking.kernel.rank import rank
 
 N_USERS, N_ITEMS = 200, 60
 CUTOFFS = (1, 5, 10, 60)

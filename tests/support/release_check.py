@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 2_000_000  # of a wheel
-SHIPPED = "truerank/studies/reliability/shipped/"  # aggregates of scenarios, whose terms NOTICE names
+SHIPPED = "truerank/reliability/shipped/"  # aggregates of scenarios, whose terms NOTICE names
 DATA = {".csv", ".tsv", ".parquet", ".npz", ".npy", ".dat", ".inter", ".xls", ".xlsx", ".zip", ".gz"}
 
 

@@ -16,11 +16,11 @@ import truerank as tr
 from truerank.core.results import BETTER, NOT_SHOWN, Comparison, Estimate, Evidence, Results
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
+from truerank.reliability import study
 from truerank.report.reliability_frames import Finished, StudyQuestion
 from truerank.report.reliability_layout import SIZED, SIZELESS
-from truerank.studies.feed import FeedSettings, make_feed
-from truerank.studies.feed_truth import draw_log, log_table, target_table
-from truerank.studies.reliability import study
+from truerank.simulation.feed import FeedSettings, make_feed
+from truerank.simulation.feed_truth import draw_log, log_table, target_table
 
 HOSTILE = (
     "<script>window.harmed = 1</script>",

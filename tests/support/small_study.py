@@ -7,8 +7,8 @@ import numpy as np
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import Grid, Preset
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import Grid, Preset
 
 SPARSITIES = (0.0, 0.5, 0.8)
 SIZES = (1, 3, 8)

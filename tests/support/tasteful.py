@@ -10,7 +10,7 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.values import text_of
-from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
+from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 @dataclass(frozen=True, slots=True)

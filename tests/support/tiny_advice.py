@@ -10,9 +10,9 @@ import polars as pl
 
 from truerank.data.folders import seal
 from truerank.data.marker import MARKER
-from truerank.studies.reliability import Studied
-from truerank.studies.reliability.folder import FORMAT, KIND
-from truerank.studies.reliability.logs import Look
+from truerank.reliability import Studied
+from truerank.reliability.folder import FORMAT, KIND
+from truerank.reliability.logs import Look
 
 # (difference, sd) at each sparsity, by (sampler, size)
 Differences = Mapping[tuple[str, int | None], tuple[tuple[float, float], ...]]

@@ -10,10 +10,10 @@ import io
 import pytest
 from tiny_advice import PAIRS, tiny_look, tiny_studied
 
+from truerank.reliability import Advice, advice_for
+from truerank.reliability.advice_words import verdict
+from truerank.reliability.logs import Look
 from truerank.report.advice import advice_csv, advice_plain, advice_text
-from truerank.studies.reliability import Advice, advice_for
-from truerank.studies.reliability.advice_words import verdict
-from truerank.studies.reliability.logs import Look
 
 SURE = dict.fromkeys(PAIRS, ((0.5, 0.5), (0.5, 0.5)))  # told apart by every choice
 CLOSE = dict.fromkeys(PAIRS, ((0.04, 0.5), (0.04, 0.5)))  # 0.04 < 1.96 x 0.5 / √400: the order is not known

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truerank.studies.world import WorldSettings
+from truerank.simulation.dataset import WorldSettings
 from truerank_research.learners.recipes import Training
 from truerank_research.runner import committed
 from truerank_research.validation.debiased_learners import (

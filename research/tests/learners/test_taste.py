@@ -8,7 +8,7 @@ import truerank as tr
 from truerank import models
 from truerank.metrics.recall import Recall
 from truerank.models import Side
-from truerank.studies.world import WorldSettings, make_world
+from truerank.simulation.dataset import WorldSettings, make_world
 
 QUICK = ["mf-dns", "lightgcn-dns"]
 OTHERS = [

@@ -19,8 +19,8 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.metrics.auc import AUC
 from truerank.models import Side, catalogue, make
-from truerank.ranks.scores.scores import Factors
-from truerank.studies.world import World, WorldSettings, make_world
+from truerank.ranking.scores.scores import Factors
+from truerank.simulation.dataset import World, WorldSettings, make_world
 from truerank_research.learners.examples import material
 from truerank_research.learners.recipes import (
     AutoDebias,

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truerank.studies.reliability import advice_for
-from truerank.studies.reliability.advising import SHIPPED, WORLD, shipped_worlds
-from truerank.studies.reliability.folder import NOTE
-from truerank.studies.reliability.studied import QUESTIONS, Studied
+from truerank.reliability import advice_for
+from truerank.reliability.advising import SHIPPED, WORLD, shipped_worlds
+from truerank.reliability.folder import NOTE
+from truerank.reliability.studied import QUESTIONS, Studied
 from truerank_research.papers.reliability.pack import SCENARIOS, pack_studies
 from truerank_research.runner import Run
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from truerank.studies.reliability import Preset
+from truerank.reliability import Preset
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.reliability.data import BLOCKS, EASED, SETTINGS, made_data
 from truerank_research.papers.reliability.fitting import fit_scores, scores_of, study_logs

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from truerank.studies.reliability.order_of_means import GroupSums, OrderOfMeans, Resampling
+from truerank.reliability.order_of_means import GroupSums, OrderOfMeans, Resampling
 from truerank_research.papers.wtd import COAT, SETS, WEBSCOPE
 from truerank_research.papers.wtd.correlations import correlations
 

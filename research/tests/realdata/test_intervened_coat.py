@@ -18,7 +18,7 @@ from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.candidates import Overlap
+from truerank.ranking.candidates import Overlap
 from truerank_research.papers.splits import wtd
 from truerank_research.papers.wtd.inclusion import ALL_STRATEGIES, MODELS, REQUESTS, RankedHeldOut, draw_sets
 from truerank_research.papers.wtd.setting import split_of

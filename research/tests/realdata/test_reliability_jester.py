@@ -11,7 +11,7 @@ import pytest
 from realdata import folder_of
 from truerank import models
 from truerank.metrics.ndcg import NDCG
-from truerank.studies.reliability import Grid, LabelledWorld, Preset, study
+from truerank.reliability import Grid, LabelledWorld, Preset, study
 from truerank_research.papers.reliability.data import SEED, jester_data
 
 pytestmark = pytest.mark.realdata

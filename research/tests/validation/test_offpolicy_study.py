@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truerank.studies.feed import Broken, FeedSettings, make_feed
-from truerank.studies.feed_truth import TRUE_SESSIONS, truth_of
+from truerank.simulation.feed import Broken, FeedSettings, make_feed
+from truerank.simulation.feed_truth import TRUE_SESSIONS, truth_of
 from truerank_research.runner import Run, committed
 from truerank_research.validation.offpolicy.logs import ManyLogs, estimates_of, many_logs
 from truerank_research.validation.offpolicy.sample import directions, made_sample

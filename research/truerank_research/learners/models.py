@@ -13,7 +13,7 @@ from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Side
 from truerank.models.matrix import check_factors
 from truerank.models.settings import load
-from truerank.ranks.scores.scores import Factors, factors
+from truerank.ranking.scores.scores import Factors, factors
 from truerank_research.learners.recipes import (
     AutoDebias,
     Bias,

@@ -19,8 +19,8 @@ from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side
 from truerank.models.settings import load
-from truerank.ranks.scores.scores import dense
-from truerank.studies.world import World, WorldSettings, make_world
+from truerank.ranking.scores.scores import dense
+from truerank.simulation.dataset import World, WorldSettings, make_world
 from truerank_research.learners.recipes import (
     AutoDebias,
     Backbone,

@@ -12,9 +12,9 @@ from truerank.core.ranking import Candidates
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.models.baselines import Popularity
 from truerank.models.matrix import one_thread, positives
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.scores import Factors, factors
-from truerank.studies.world import WorldSettings, make_world
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.scores.scores import Factors, factors
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.observed import ObservedWorld
 from truerank_research.runner import Source
 

@@ -23,9 +23,9 @@ from truerank.models import Model
 from truerank.models.baselines import Popularity, Random
 from truerank.models.ease import EASE
 from truerank.models.neighbours import ItemKNN
-from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import Grid, study
-from truerank.studies.world import WorldSettings, make_world
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import Grid, study
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 

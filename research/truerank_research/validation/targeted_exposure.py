@@ -31,7 +31,7 @@ from truerank.metrics.worth import expected_worth
 from truerank.models.baselines import Popularity, Random
 from truerank.models.matrix import one_thread
 from truerank.models.neighbours import ItemKNN
-from truerank.ranks.kernel.rank import rank
+from truerank.ranking.kernel.rank import rank
 from truerank.sampling.designs import DrawBy
 from truerank.uncertainty.intervals import Design, around, between
 from truerank_research.results import Measured

@@ -33,7 +33,7 @@ from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.studies.reliability.advice import Advice
+    from truerank.reliability.advice import Advice
 
 
 @click.command(cls=Sections)
@@ -84,10 +84,10 @@ def advise(
     """
     from truerank.data.marker import MARKER
     from truerank.evaluation.diagnosis import diagnose
+    from truerank.reliability.folder import FILES
     from truerank.report.advice import advice_csv, advice_plain, advice_text
     from truerank.report.diagnosis import diagnosis_plain, diagnosis_rows, diagnosis_text
     from truerank.report.text import as_csv, as_json, encoded
-    from truerank.studies.reliability.folder import FILES
 
     kept = () if study is None else (study / name for name in (*FILES, MARKER))
     output.check([InputFile("log", log), *scoring.files(), *reading.files(), *kept])
@@ -140,8 +140,8 @@ def _advice(
 ) -> Advice:
     """What a study says about candidates on such a log."""
     from truerank.metrics import parse
-    from truerank.studies.reliability.advising import advise as ask
-    from truerank.studies.reliability.studied import Studied
+    from truerank.reliability.advising import advise as ask
+    from truerank.reliability.studied import Studied
 
     metric = only(metrics, "--metric")
     studied = None if study is None else Studied.read(study)

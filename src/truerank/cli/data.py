@@ -112,7 +112,7 @@ def describe(
     """
     from truerank.exposure.randomness.description import describe as describe_log
     from truerank.exposure.randomness.description import read_train
-    from truerank.ranks.scores.files import read_scores
+    from truerank.ranking.scores.files import read_scores
     from truerank.report.description import about_scores, described, listed
 
     output.check([None if dataset is not None else path, train, *reading.files()])

@@ -52,7 +52,7 @@ ESTIMATORS = ", ".join(names("estimators", about=True))
     USERS,
     EXCLUDE,
     choice(
-        "--overlap", choices("ranks/candidates", "Overlap"), default="drop",
+        "--overlap", choices("ranking/candidates", "Overlap"), default="drop",
         help="What happens to an item that is both judged and excluded.",
     ),
     choice(

@@ -199,7 +199,7 @@ class Scoring:
 
     def read(self, path: Path, reading: Reading, *, items: pl.Series | None) -> Scores:
         """The scores of a file; `items` names the columns of a matrix without ids."""
-        from truerank.ranks.scores.files import read_scores
+        from truerank.ranking.scores.files import read_scores
 
         users = reading.of("users").ids(self.users, "user")
         return read_scores(path, columns=reading.of("scores").mapping(), users=users, items=items)

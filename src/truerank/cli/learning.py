@@ -201,7 +201,7 @@ def train(*, name: str, log: Path, learning: Learning, reading: Reading, seed: i
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet --scores als=als.npz
     """
     from truerank import models
-    from truerank.ranks.scores.files import ids_array, write_scores
+    from truerank.ranking.scores.files import ids_array, write_scores
 
     output.check([InputFile("log", log), *learning.files(), *reading.files()], results=False)
     if output.place.suffix != ".npz":

@@ -29,7 +29,7 @@ def choices(module: str, name: str) -> list[str]:
 def defaults(module: str, name: str) -> dict[str, Any]:
     """The defaults of a frozen dataclass that are plain.
 
-    >>> defaults("studies/world", "WorldSettings")["clusters"]
+    >>> defaults("simulation/dataset", "WorldSettings")["clusters"]
     8
     """
     lines = [line for line in _class(module, name).body if isinstance(line, ast.AnnAssign)]

@@ -12,8 +12,8 @@ from truerank.cli.names import choices, defaults
 from truerank.cli.options import FORCE, N_ITEMS, N_USERS, OUT, QUIET, SEED, Sections, count, grouped, shared
 from truerank.cli.output import Output
 
-WORLD = defaults("studies/world", "WorldSettings")
-FEED = defaults("studies/feed", "FeedSettings")
+WORLD = defaults("simulation/dataset", "WorldSettings")
+FEED = defaults("simulation/feed", "FeedSettings")
 FOLDER = OUT.here("The folder to write to.", required=True)
 
 
@@ -50,7 +50,7 @@ def world(
     often), random.parquet (uniformly random unseen items) and items.parquet. Ratings are 1 to 5; 4 and 5 are positive.
     """
     from truerank.data.folders import check_place
-    from truerank.studies.world import FOLDER, POSITIVE, WorldSettings, make_world, write_world
+    from truerank.simulation.dataset import FOLDER, POSITIVE, WorldSettings, make_world, write_world
 
     settings = WorldSettings(
         users=n_users, items=n_items, clusters=clusters, density=density, disliking=disliking, shown=shown,
@@ -83,7 +83,7 @@ def world(
 @click.option(
     "--break",
     "broken",
-    type=click.Choice(choices("studies/feed", "Broken")),
+    type=click.Choice(choices("simulation/feed", "Broken")),
     multiple=True,
     help="An assumption that does not hold: user state across sessions (1), cascade stop after a reward (2), rewards "
     "that depend on the item before (3), trust in high ranks (4), items the logger never shows (5). Can be repeated.",
@@ -109,8 +109,8 @@ def feed(
     Writes log.parquet (viewed items with session, user, position, rewards, propensity, time and surface), one table per
     policy (session, item, exposure) and truth.json (what each policy truly earns per session, over all and by day).
     """
-    from truerank.studies.feed import Broken, FeedSettings
-    from truerank.studies.feed_truth import write_feed
+    from truerank.simulation.feed import Broken, FeedSettings
+    from truerank.simulation.feed_truth import write_feed
 
     settings = FeedSettings(
         sessions=n_sessions, kinds=kinds, items=n_items, pool=pool, candidates=n_candidates, length=length, days=days,

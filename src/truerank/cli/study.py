@@ -48,9 +48,9 @@ from truerank.core.errors import InputError
 if TYPE_CHECKING:
     from truerank.core.log import Log
     from truerank.exposure.loggers.expose import Logger
-    from truerank.studies.reliability.grid import Grid
+    from truerank.reliability.grid import Grid
 
-GRID = "studies/reliability/grid"
+GRID = "reliability/grid"
 
 
 def _shown(name: str) -> str:
@@ -77,7 +77,7 @@ class Varying:
     def grid(self, *, train: bool) -> Grid:
         from truerank.core.language import as_values
         from truerank.metrics import METRICS
-        from truerank.studies.reliability import grid
+        from truerank.reliability import grid
 
         kind = grid.Preset(self.preset)
         return grid.Grid.of(
@@ -167,8 +167,8 @@ def reliability(
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
         --scores als=als.npz --scores pop=pop.npz --out study
     """
-    from truerank.studies.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
-    from truerank.studies.reliability.run import study as run
+    from truerank.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
+    from truerank.reliability.run import study as run
 
     scoring.paths()  # names that are wrong are refused before anything is read
     inference.check()

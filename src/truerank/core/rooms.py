@@ -20,9 +20,9 @@ Names = tuple[Callable[[str], Any], Callable[[], list[str]]]  # __getattr__ and 
 def of_stub(package: str, file: str) -> Names:
     """What the `__init__.pyi` beside a package's file imports, each name from its own module.
 
-    >>> get, names = of_stub("truerank.ranks.scores", importlib.import_module("truerank.ranks.scores").__file__)
+    >>> get, names = of_stub("truerank.ranking.scores", importlib.import_module("truerank.ranking.scores").__file__)
     >>> get("dense").__module__, "lists" in names()
-    ('truerank.ranks.scores.scores', True)
+    ('truerank.ranking.scores.scores', True)
     """
 
     @cache

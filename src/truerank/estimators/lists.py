@@ -17,8 +17,8 @@ from truerank.core.ranking import JudgedChunk, Pool, RankView, TopLists
 from truerank.core.terms import Terms, ratio
 from truerank.metrics.listed import ListedItems, ListFacts
 from truerank.metrics.worth import relevant
-from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.kernel.top import among, top_lists
+from truerank.ranking.kernel.rank import Aligned
+from truerank.ranking.kernel.top import among, top_lists
 
 
 @dataclass(frozen=True, slots=True)

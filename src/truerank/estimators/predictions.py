@@ -24,7 +24,7 @@ from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.estimators.cross_fitting import FoldSums, equal_folds, shrunk_means
 from truerank.estimators.rewards import Predicted
 from truerank.metrics.worth import Graded, gains_of
-from truerank.ranks.kernel.rank import Aligned
+from truerank.ranking.kernel.rank import Aligned
 
 
 class Assistance(StrEnum):

@@ -20,7 +20,7 @@ from truerank.core.ranking import Candidates, JudgedChunk, Ranks, RankView, Scor
 from truerank.estimators.cross_fitting import FoldSums, equal_folds, shrunk_means
 from truerank.estimators.rows import propensity_of
 from truerank.metrics.worth import Graded, expected_worth, gains_of, known_divisor
-from truerank.ranks.kernel.rank import Aligned, rank
+from truerank.ranking.kernel.rank import Aligned, rank
 
 CELLS_AT_ONCE = 2**21
 

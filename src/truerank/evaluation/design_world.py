@@ -19,10 +19,10 @@ from truerank.core.progress import Progress
 from truerank.core.ranking import Candidates, Pool, Scores, TopLists
 from truerank.data.read import read
 from truerank.data.survey import LogSchema
-from truerank.ranks.candidates import Catalogue, catalogue_of, lay_out, whole_tables
-from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.kernel.top import top_lists
-from truerank.ranks.scores.given import as_scores
+from truerank.ranking.candidates import Catalogue, catalogue_of, lay_out, whole_tables
+from truerank.ranking.kernel.rank import Aligned
+from truerank.ranking.kernel.top import top_lists
+from truerank.ranking.scores.given import as_scores
 
 LEAST_RELEVANT, MOST_RELEVANT = 0.005, 0.5  # between which the guess is held
 BLOCK_USERS = 4096

@@ -67,10 +67,10 @@ from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.metrics import METRICS
 from truerank.metrics.worth import reward_of
-from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
-from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.scores.given import as_scores
-from truerank.ranks.scores.scores import Lists
+from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
+from truerank.ranking.kernel.rank import Aligned
+from truerank.ranking.scores.given import as_scores
+from truerank.ranking.scores.scores import Lists
 from truerank.uncertainty.intervals import Interval
 
 

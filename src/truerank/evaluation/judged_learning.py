@@ -26,7 +26,7 @@ from truerank.exposure.kinds import BiasedExposure, DesignedExposure, Exposure, 
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
 from truerank.metrics.listed import ListFacts
-from truerank.ranks.scores.given import as_scores
+from truerank.ranking.scores.given import as_scores
 
 PARTS = 40  # groups of users without which fitted models are fitted again
 PROBABILITY = "probability"

@@ -52,7 +52,7 @@ from truerank.evaluation.returned_notes import about_returned
 from truerank.exposure.randomness.items import JudgedItems
 from truerank.exposure.randomness.users import UserCounts, selected_users
 from truerank.metrics.worth import bounds_of, relevant
-from truerank.ranks.kernel.rank import Aligned, rank
+from truerank.ranking.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import (
     Balance,
     designed_balance,

@@ -19,7 +19,7 @@ from truerank.engines.engine import Workers, map_chunks
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_source import JudgedSource
 from truerank.evaluation.measure import Measured, measure
-from truerank.ranks.kernel.rank import Aligned, UnitSide
+from truerank.ranking.kernel.rank import Aligned, UnitSide
 
 
 def measured_by(

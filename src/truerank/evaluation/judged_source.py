@@ -28,8 +28,8 @@ from truerank.data.spill import Scratch
 from truerank.data.streams import is_stream
 from truerank.data.survey import LogSchema, scan
 from truerank.exposure.kinds import DesignedExposure, Exposure, FullExposure, RandomExposure
-from truerank.ranks.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
-from truerank.ranks.scores.scores import Lists
+from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
+from truerank.ranking.scores.scores import Lists
 
 EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
 

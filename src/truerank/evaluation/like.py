@@ -26,7 +26,7 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.novelty import Novelty
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.scores.scores import Lists
+from truerank.ranking.scores.scores import Lists
 
 RELEVANT_VALUES: Final = PositiveRule(">", 0.0)
 POSITIVES: Final = Denominator.POSITIVES

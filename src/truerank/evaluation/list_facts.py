@@ -17,7 +17,7 @@ from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.data.features import Features, read_features
 from truerank.evaluation.judged_source import EVERY_LABEL, JudgedSource, Rows
 from truerank.metrics.listed import ListFacts, TrainCounts
-from truerank.ranks.candidates import Catalogue
+from truerank.ranking.candidates import Catalogue
 
 
 def needed(metrics: Collection[Metric]) -> frozenset[ListNeed]:

@@ -11,8 +11,8 @@ from truerank.core.ids import Ids
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.evaluation.question import Tallies
-from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.scores.scores import Lists
+from truerank.ranking.kernel.rank import Aligned
+from truerank.ranking.scores.scores import Lists
 
 LOOKED_AT = 1000  # users whose lists tell whether training pairs were left out of them
 FEW = 0.5  # of the users, below which ids may be those of other data

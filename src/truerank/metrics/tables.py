@@ -91,7 +91,7 @@ def worth_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Float
 
 
 def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Floats]:
-    from truerank.ranks.kernel.fast import starts, sum_tables
+    from truerank.ranking.kernel.fast import starts, sum_tables
 
     positives = Positives.of(log, ranks, gain=log.label, count=lambda unit, n: np.diff(starts(unit, n)))
     last = max(1, int(ranks.n_recommended.max(initial=1)))  # no rank is deeper

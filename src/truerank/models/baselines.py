@@ -16,7 +16,7 @@ from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import positive_rows, raw_name, values
 from truerank.models.settings import setting
-from truerank.ranks.scores.scores import Dense, Factors, Matrix, PerUser, dense, factors
+from truerank.ranking.scores.scores import Dense, Factors, Matrix, PerUser, dense, factors
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
 from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.settings import LogUniform, load, setting
-from truerank.ranks.scores.scores import Factors, factors
+from truerank.ranking.scores.scores import Factors, factors
 
 
 @dataclass(frozen=True, slots=True)

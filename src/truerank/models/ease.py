@@ -18,7 +18,7 @@ from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import one_thread, positives
 from truerank.models.neighbours import saying
 from truerank.models.settings import OneOf, setting
-from truerank.ranks.scores.scores import Product
+from truerank.ranking.scores.scores import Product
 
 
 @dataclass(frozen=True, slots=True)

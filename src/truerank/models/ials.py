@@ -20,7 +20,7 @@ from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import check_factors, one_thread
 from truerank.models.neighbours import Preference, matrix_of
 from truerank.models.settings import OneOf, setting
-from truerank.ranks.scores.scores import Factors, factors
+from truerank.ranking.scores.scores import Factors, factors
 
 FEW = 0.5  # of the factors: rows that list no more are solved in the space of what they list
 CELLS = 2**22  # numbers of what is listed that are gathered at once

@@ -17,7 +17,7 @@ from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, neighbours, saying, scaled
 from truerank.models.settings import OneOf, setting
-from truerank.ranks.scores.scores import Product
+from truerank.ranking.scores.scores import Product
 
 GRID = OneOf(tuple(range(70, 111, 5)))
 

@@ -18,7 +18,7 @@ from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.features import indicators
 from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.settings import LogUniform, OneOf, WholeNumbers, load, setting
-from truerank.ranks.scores.scores import Factors, factors
+from truerank.ranking.scores.scores import Factors, factors
 
 
 class LightFMLoss(StrEnum):

@@ -19,7 +19,7 @@ from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import positives, valued
 from truerank.models.settings import OneOf, setting
-from truerank.ranks.scores.scores import Product
+from truerank.ranking.scores.scores import Product
 
 BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
 

@@ -19,7 +19,7 @@ from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import counts, listed, positives
 from truerank.models.neighbours import Say, cosine, saying, together
 from truerank.models.settings import setting
-from truerank.ranks.scores.scores import Matrix, PerUser, Product
+from truerank.ranking.scores.scores import Matrix, PerUser, Product
 
 
 class Similarity(StrEnum):

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from truerank.reliability.advice import Advice
+from truerank.reliability.advice_figures import Choice
+from truerank.reliability.advice_words import outside, verdict, warnings
+from truerank.reliability.logs import Liked
 from truerank.report.text import as_csv
-from truerank.studies.reliability.advice import Advice
-from truerank.studies.reliability.advice_figures import Choice
-from truerank.studies.reliability.advice_words import outside, verdict, warnings
-from truerank.studies.reliability.logs import Liked
 
 
 def advice_text(advice: Advice, *, top: int) -> str:

@@ -30,8 +30,8 @@ from truerank.estimators.rewards import GivenRewards, ItemRates
 from truerank.exposure import interventions
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
-from truerank.ranks import samplers
-from truerank.studies.reliability import Grid, Preset, study
+from truerank.ranking import samplers
+from truerank.reliability import Grid, Preset, study
 from truerank.uncertainty.clipping import AutoClip
 
 Result = dict[str, Any]

@@ -19,10 +19,10 @@ from truerank.evaluation.judged import evaluate
 from truerank.models.kunn import from_items, from_users, nearest_items, nearest_users
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, nearest
-from truerank.ranks.scores.scores import dense
+from truerank.ranking.scores.scores import dense
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members
-from truerank.studies.world import WorldSettings, make_world
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank.uncertainty.agreement import correlation, disagreement, rank_correlation
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.papers.dcg.ease_path import EASEPath

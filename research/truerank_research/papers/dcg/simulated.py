@@ -19,8 +19,8 @@ from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebia
 from truerank.estimators.ranked.normalised import RankedNDCG
 from truerank.evaluation.ranked import off_policy
 from truerank.exposure.policies.targets import RankColumn
-from truerank.studies.feed import Broken, FeedSettings, make_feed
-from truerank.studies.feed_truth import TRUE_SESSIONS, draw_log, log_table, target_table, truth_of
+from truerank.simulation.feed import Broken, FeedSettings, make_feed
+from truerank.simulation.feed_truth import TRUE_SESSIONS, draw_log, log_table, target_table, truth_of
 from truerank.uncertainty.agreement import correlation, sensitivity
 from truerank.uncertainty.clipping import GRID
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, numbers, share, span, untestable

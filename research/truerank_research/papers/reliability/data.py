@@ -17,8 +17,8 @@ from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.read import read
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Side
-from truerank.studies.reliability.grid import SIZES, SPARSITIES
-from truerank.studies.world import WorldSettings, make_world
+from truerank.reliability.grid import SIZES, SPARSITIES
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.papers.reliability.figures import WorldScale
 from truerank_research.runner import Setting, Source
 

@@ -13,10 +13,10 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.data.spill import scratch
 from truerank.models import Side
-from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import Grid, Preset, study
-from truerank.studies.reliability.grid import LOGGERS, SAMPLERS
+from truerank.ranking.kernel.rank import Aligned
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import Grid, Preset, study
+from truerank.reliability.grid import LOGGERS, SAMPLERS
 from truerank_research.papers.reliability.data import SETTINGS, StudiedModel, StudiedSetting, settings_of
 from truerank_research.papers.reliability.figures import ResultReading, StudyFigures
 from truerank_research.runner import Run, Setting, Source

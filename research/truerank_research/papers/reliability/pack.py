@@ -21,10 +21,10 @@ from truerank.core.metric import Metric
 from truerank.data.folders import FolderKind, whole_folder
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.studies.reliability import Grid, study
-from truerank.studies.reliability.advising import WORLD, StudiedWorld
-from truerank.studies.reliability.folder import KIND, LOGS, NOTE, RESULTS
-from truerank.studies.reliability.studied import NEEDED, QUESTIONS
+from truerank.reliability import Grid, study
+from truerank.reliability.advising import WORLD, StudiedWorld
+from truerank.reliability.folder import KIND, LOGS, NOTE, RESULTS
+from truerank.reliability.studied import NEEDED, QUESTIONS
 from truerank_research.papers.reliability.data import SEED, settings_of
 from truerank_research.papers.reliability.fitting import fitted, scores_of
 from truerank_research.runner import Run, Source

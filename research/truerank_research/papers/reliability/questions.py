@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from truerank.studies.reliability import Preset
+from truerank.reliability import Preset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows
 from truerank_research.papers.reliability.figures import (
     FIDELITY,

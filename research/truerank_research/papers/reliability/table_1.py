@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import polars as pl
 
 from truerank.evaluation.judged import evaluate
-from truerank.studies.reliability import Grid
+from truerank.reliability import Grid
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.papers.reliability.data import StudiedData, StudiedSetting, settings_of
 from truerank_research.papers.reliability.fitting import fitted, scores_of

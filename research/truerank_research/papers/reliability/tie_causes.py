@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from truerank.studies.reliability import Preset
+from truerank.reliability import Preset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows
 from truerank_research.papers.reliability.data import StudiedModel, StudiedSetting, settings_of
 from truerank_research.papers.reliability.figures import RESOLUTION, LogPlace, ResultReading, StudyFigures

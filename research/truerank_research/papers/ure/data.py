@@ -18,7 +18,7 @@ from truerank.core.ranking import Ranks
 from truerank.data.datasets.coat import Coat
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.split import restrict, short_first
-from truerank.studies.world import WorldSettings, make_world
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.papers.splits import popular_first, split_random, ure_kuairec
 from truerank_research.runner import Setting
 

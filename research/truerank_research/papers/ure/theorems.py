@@ -19,7 +19,7 @@ from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.studies.world import WorldSettings, make_world
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.observed import ObservedWorld, draw_labels
 from truerank_research.papers.ure.recall import inclusion_chance, weighted_mean

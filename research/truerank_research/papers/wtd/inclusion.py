@@ -26,7 +26,7 @@ from truerank.models import Model
 from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.ials import IALS
 from truerank.models.neighbours import ItemKNN, UserKNN
-from truerank.ranks.kernel.rank import rank
+from truerank.ranking.kernel.rank import rank
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, share
 from truerank_research.papers.wtd.runs import K, lay_out_test
 from truerank_research.papers.wtd.setting import RAW, STRATEGIES, Split, shape_of, split_of

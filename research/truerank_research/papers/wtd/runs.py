@@ -19,9 +19,9 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.tables import unit_values_of
 from truerank.models import Model
-from truerank.ranks.candidates import Catalogue, Overlap, lay_out
-from truerank.ranks.candidates import Setting as Layout
-from truerank.ranks.kernel.rank import rank
+from truerank.ranking.candidates import Catalogue, Overlap, lay_out
+from truerank.ranking.candidates import Setting as Layout
+from truerank.ranking.kernel.rank import rank
 from truerank.uncertainty.resampling import weights_of
 from truerank_research.claims import Cell
 from truerank_research.papers.wtd import RECOMMENDERS, TRUTH

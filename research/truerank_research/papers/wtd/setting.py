@@ -16,7 +16,7 @@ from truerank.models import Model
 from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.ials import IALS
 from truerank.models.neighbours import ItemKNN, Preference, UserKNN
-from truerank.studies.world import WorldSettings, make_world
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.papers.splits import split_random, wtd
 from truerank_research.runner import Setting
 

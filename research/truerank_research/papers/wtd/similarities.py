@@ -10,8 +10,8 @@ import polars as pl
 from truerank.core.arrays import Floats
 from truerank.metrics.recall import Recall
 from truerank.models.neighbours import Preference, matrix_of
-from truerank.ranks.candidates import Setting as Layout
-from truerank.ranks.scores.scores import dense
+from truerank.ranking.candidates import Setting as Layout
+from truerank.ranking.scores.scores import dense
 from truerank_research.papers.wtd.runs import K, lay_out_test, values_on
 from truerank_research.papers.wtd.setting import shape_of, split_of
 from truerank_research.runner import Setting

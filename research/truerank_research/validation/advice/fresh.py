@@ -19,12 +19,12 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.data.spill import scratch
 from truerank.metrics.ndcg import NDCG
-from truerank.studies.reliability import Grid, LabelledWorld, Models, Studied, study
-from truerank.studies.reliability.draws import LoggerRun, train_shares
-from truerank.studies.reliability.folder import LOGS, PAIRS, RESULTS
-from truerank.studies.reliability.logs import Look, looks_of
-from truerank.studies.reliability.scenarios import MetricTables, Scenarios
-from truerank.studies.world import WorldSettings, make_world
+from truerank.reliability import Grid, LabelledWorld, Models, Studied, study
+from truerank.reliability.draws import LoggerRun, train_shares
+from truerank.reliability.folder import LOGS, PAIRS, RESULTS
+from truerank.reliability.logs import Look, looks_of
+from truerank.reliability.scenarios import MetricTables, Scenarios
+from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.runner import Source
 from truerank_research.validation import kuairec
 

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.studies.reliability import Studied, advice_for
-from truerank.studies.reliability.studied import likenesses
+from truerank.reliability import Studied, advice_for
+from truerank.reliability.studied import likenesses
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.advice.fresh import (

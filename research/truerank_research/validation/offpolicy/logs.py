@@ -19,8 +19,8 @@ from truerank.estimators.ranked.naive import LearntDiscountRaw
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.ranked import off_policy
 from truerank.exposure.policies.targets import RankColumn
-from truerank.studies.feed import REWARDS, Feed, FeedSettings, make_feed
-from truerank.studies.feed_truth import draw_log, log_table, target_table, truth_of
+from truerank.simulation.feed import REWARDS, Feed, FeedSettings, make_feed
+from truerank.simulation.feed_truth import draw_log, log_table, target_table, truth_of
 from truerank.uncertainty.clipping import AutoClip
 from truerank_research.runner import Run
 

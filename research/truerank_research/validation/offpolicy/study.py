@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from truerank.studies.feed import Broken, FeedSettings, Surface
-from truerank.studies.feed_truth import TRUE_SESSIONS
+from truerank.simulation.feed import Broken, FeedSettings, Surface
+from truerank.simulation.feed_truth import TRUE_SESSIONS
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.offpolicy.logs import ManyLogs, chosen_clips, many_logs

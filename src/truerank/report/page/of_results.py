@@ -12,6 +12,7 @@ from truerank.core.messages import Message, Severity
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.data.whole import whole_file
+from truerank.reliability.folder import NOTE
 from truerank.report.answers import adjusted, assumptions, warnings
 from truerank.report.document import RESULTS
 from truerank.report.headlines import headlines
@@ -30,7 +31,6 @@ from truerank.report.plots.segments import item_groups, segments
 from truerank.report.plots.units import units
 from truerank.report.plots.weights import weights
 from truerank.report.questions import shown_questions
-from truerank.studies.reliability.folder import NOTE
 
 OPEN = 6  # panels of a section before the others are folded
 QUESTIONS = 4  # whose single units and groups are drawn

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from truerank.reliability.folder import NOTE
 from truerank.report.page.render import Claim, LegendEntry, Page, Section, render
 from truerank.report.page.tables import CellKind, PageTable, TableColumn
 from truerank.report.plots.panels import INK, PlotPanel
 from truerank.report.reliability_charts import charts
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau, tidy
 from truerank.report.reliability_layout import Figure, Style, figure
-from truerank.studies.reliability.folder import NOTE
 
 TEXT, NUMBER, COUNT = CellKind.TEXT, CellKind.NUMBER, CellKind.COUNT
 # black and dark grey are not seen on a dark page

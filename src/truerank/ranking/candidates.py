@@ -1,0 +1,282 @@
+"""Which items compete: the catalogue, the exclusions, and labels laid over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Ints, frozen
+from truerank.core.errors import InputError, some
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Candidates, JudgedChunk, Pool, Returned, Scores
+from truerank.ranking.scores.scores import Lists
+
+CHUNK_USERS = 2**15
+CHUNK_ROWS = 2**20
+
+
+class Overlap(StrEnum):
+    """What happens to an item that is both judged and excluded.
+
+    DROP    it leaves the candidates and the judged items, and is counted (default)
+    KEEP    it stays a candidate and stays judged
+    ERROR   it is an error
+    """
+
+    DROP = "drop"
+    KEEP = "keep"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The items that can be recommended; `n_items` is NaN where top lists leave their number open."""
+
+    items: Ids
+    n_items: float
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Labels over units and catalogue, with the candidates of every pool; `dropped` rows were also excluded."""
+
+    labels: Log
+    catalogue: Catalogue
+    pools: Mapping[Pool, Candidates]
+    dropped: int
+    returned: Returned | None = None
+
+
+def chunks_of(setting: Setting, *, users: int = CHUNK_USERS, rows: int = CHUNK_ROWS) -> Iterator[JudgedChunk]:
+    """The setting in chunks of whole users, at most so many users and about so many rows each."""
+    labels = setting.labels
+    start = np.concatenate([[0], np.cumsum(np.bincount(labels.user, minlength=labels.n_units))]).astype(np.int64)
+    if labels.n_units <= users and len(labels) <= rows:
+        yield JudgedChunk(labels, setting.pools)
+        return
+    first = 0
+    while first < labels.n_units:
+        last = int(np.searchsorted(start, start[first] + rows, side="right")) - 1
+        last = min(max(last, first + 1), first + users, labels.n_units)
+        yield _chunk(setting, start, first, last)
+        first = last
+
+
+def _chunk(setting: Setting, start: Ints, first: int, last: int) -> JudgedChunk:
+    """The users first ... last - 1, numbered from 0."""
+    part = setting.labels.select(slice(int(start[first]), int(start[last])))
+    labels = replace(part, users=Ids(part.users.values[first:last]), user=frozen(part.user - first))
+    pools = {
+        pool: replace(
+            each,
+            n_units=last - first,
+            only=None if each.only is None else each.only.of_units(first, last),
+            exclude=None if each.exclude is None else each.exclude.of_units(first, last),
+        )
+        for pool, each in setting.pools.items()
+    }
+    return JudgedChunk(labels, pools, np.arange(first, last))
+
+
+def catalogue_of(
+    scores: Mapping[str, Scores],
+    *,
+    others: Mapping[str, Ids],
+    items: Ids | None = None,
+    n_items: int | None = None,
+    union: bool = False,
+) -> Catalogue:
+    """The given items, or those of the whole score matrices (which must agree), or what top lists and labels name.
+
+    A `union` is all that anything names: what a model does not know it never recommends.
+    """
+    if union and items is None:
+        known = Ids.union({**{f"{name}, items": each.items for name, each in scores.items()}, **others})
+        _enough(n_items, known)
+        return Catalogue(known, float(len(known) if n_items is None else n_items))
+    # a sparse matrix is its own catalogue, unless a larger one is declared
+    whole = {
+        name: each
+        for name, each in scores.items()
+        if each.depth is None or (n_items is None and isinstance(each, Lists) and each.closed)
+    }
+    if items is None and whole:
+        first, reference = next(iter(whole.items()))
+        for name, each in whole.items():
+            _same_items(first, reference.items, name, each.items)
+        items = reference.items
+    if items is not None:
+        if n_items is not None and n_items != len(items):
+            raise InputError(
+                f"{{option:n_items}} {n_items:,} but the catalogue has {len(items):,} items. Leave it out."
+            )
+        for name, each in scores.items():
+            if each.depth is not None:
+                _inside(items, each.items, where=f"{name}, items of the lists")
+        return Catalogue(items, float(len(items)))
+    known = Ids.union({**{f"{name}, items": each.items for name, each in scores.items()}, **others})
+    _enough(n_items, known)
+    return Catalogue(known, math.nan if n_items is None else float(n_items))
+
+
+def _enough(n_items: int | None, known: Ids) -> None:
+    if n_items is not None and n_items < len(known):
+        raise InputError(
+            f"{{option:n_items}} {n_items:,} but the sources name {len(known):,} items. Give the true number."
+        )
+
+
+def whole_tables(
+    scores: Mapping[str, Scores], *, others: Mapping[str, Ids], items: Ids | None, n_items: int | None
+) -> dict[str, Scores]:
+    """Tables in which every user lists every item of the catalogue are whole, not top lists of some depth.
+
+    Lists that are the same for everyone look alike; they are whole only if nothing else names another item.
+    """
+    known = [*others.values(), *(each.items for each in scores.values()), *([] if items is None else [items])]
+
+    def settled(each: Scores) -> Scores:
+        if not isinstance(each, Lists) or not each.every_pair or n_items not in (None, len(each.items)):
+            return each
+        named = all(ids.is_text == each.items.is_text and (each.items.locate(ids) >= 0).all() for ids in known)
+        return replace(each, depth=None) if named else each
+
+    return {name: settled(each) for name, each in scores.items()}
+
+
+def lay_out(
+    labels: Log,
+    catalogue: Catalogue,
+    *,
+    exclude: Log | None = None,
+    overlap: Overlap = Overlap.DROP,
+    candidates: Log | None = None,
+) -> Setting:
+    """Labels and exclusions in positions of units and catalogue; judged items outside it are refused."""
+    n_units = len(labels.users)
+    item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
+    excluded = _excluded(exclude, labels, catalogue)
+    judged_too = _named_by(exclude, labels)
+    if judged_too.any() and overlap is Overlap.ERROR:
+        raise InputError(
+            f"{labels.source}: {int(judged_too.sum()):,} judged pairs are also excluded, such as "
+            f"{_pair(labels, int(np.argmax(judged_too)))}. Say what to do: "
+            "{option:overlap drop} or {option:overlap keep}."
+        )
+    if overlap is Overlap.KEEP and excluded is not None:
+        excluded = _without(excluded, labels.user[item >= 0], item[item >= 0])
+    dropped = judged_too & (overlap is Overlap.DROP)
+    outside = (item < 0) & ~dropped
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InputError(
+            f"{labels.source}: {int(outside.sum()):,} judged items are not in the catalogue, such as "
+            f"{_pair(labels, row)}. Score every judged item, give the catalogue with "
+            "{option:items FILE}, or remove the rows."
+        )
+    kept = np.flatnonzero((item >= 0) & ~dropped)
+    laid = replace(labels.select(kept), items=catalogue.items, item=frozen(item[kept]))
+    cell = laid.user * len(catalogue.items) + laid.item
+    if (cell[1:] < cell[:-1]).any():
+        laid = laid.select(np.argsort(cell, kind="stable"))
+    _check_duplicates(laid)
+    only = None if candidates is None else _explicit(candidates, laid, catalogue, excluded)
+    judged = Pairs.of(laid.user, laid.item, n_units=n_units)
+    pools = {
+        Pool.CATALOGUE: Candidates(n_units, catalogue.n_items, only=only, exclude=excluded),
+        Pool.JUDGED: Candidates(n_units, catalogue.n_items, only=judged),
+    }
+    return Setting(laid, catalogue, pools, int(dropped.sum()))
+
+
+def _excluded(exclude: Log | None, labels: Log, catalogue: Catalogue) -> Pairs | None:
+    if exclude is None:
+        return None
+    unit = labels.users.locate(exclude.users, where=f"{exclude.source}, column 'user'")[exclude.user]
+    item = catalogue.items.locate(exclude.items, where=f"{exclude.source}, column 'item'")[exclude.item]
+    known = (unit >= 0) & (item >= 0)
+    return Pairs.of(unit[known], item[known], n_units=len(labels.users))
+
+
+def _isin(unit: Ints, item: Ints, pairs: Pairs | None) -> Bools:
+    if pairs is None:
+        return np.zeros(len(unit), dtype=bool)
+    owner = np.repeat(np.arange(len(pairs.start) - 1), pairs.count)
+    width = max(int(pairs.item.max(initial=0)), int(item.max(initial=0))) + 1
+    return (item >= 0) & np.isin(unit * width + item, owner * width + pairs.item)
+
+
+def _without(pairs: Pairs, unit: Ints, item: Ints) -> Pairs:
+    owner = np.repeat(np.arange(len(pairs.start) - 1), pairs.count)
+    gone = _isin(owner, pairs.item, Pairs.of(unit, item, n_units=len(pairs.start) - 1))
+    return Pairs.of(owner[~gone], pairs.item[~gone], n_units=len(pairs.start) - 1)
+
+
+def _named_by(exclude: Log | None, labels: Log) -> Bools:
+    """Which judged pairs are listed in the exclusions, whether or not their item is in the catalogue."""
+    if exclude is None:
+        return np.zeros(len(labels), dtype=bool)
+    unit = labels.users.locate(exclude.users)[exclude.user]
+    item = labels.items.locate(exclude.items)[exclude.item]
+    known = (unit >= 0) & (item >= 0)
+    return _isin(labels.user, labels.item, Pairs.of(unit[known], item[known], n_units=len(labels.users)))
+
+
+def _explicit(candidates: Log, labels: Log, catalogue: Catalogue, excluded: Pairs | None) -> Pairs:
+    """The given candidate sets minus exclusions; every judged item must be among them."""
+    _inside(catalogue.items, candidates.items, where=f"{candidates.source}, column 'item'")
+    unit = labels.users.locate(candidates.users, where=f"{candidates.source}, column 'user'")[candidates.user]
+    item = catalogue.items.locate(candidates.items)[candidates.item]
+    kept = (unit >= 0) & ~_isin(unit, item, excluded)
+    pairs = Pairs.of(unit[kept], item[kept], n_units=len(labels.users))
+    missing = ~_isin(labels.user, labels.item, pairs)
+    if missing.any():
+        raise InputError(
+            f"{candidates.source}: {int(missing.sum()):,} judged items are not among their user's candidates, such as "
+            f"{_pair(labels, int(np.argmax(missing)))}. Add them to the candidates or remove the judged rows."
+        )
+    return pairs
+
+
+def _check_duplicates(log: Log) -> None:
+    same = np.flatnonzero((np.diff(log.user) == 0) & (np.diff(log.item) == 0))
+    if len(same):
+        raise InputError(
+            f"{log.source}: {len(same):,} pairs occur more than once, such as {_pair(log, int(same[0]))}; "
+            "expected one label per pair. Keep one row per pair."
+        )
+
+
+def _same_items(first: str, reference: Ids, name: str, items: Ids) -> None:
+    if reference == items:
+        return
+    extra = items.values.filter(reference.locate(items, where=f"{name}, items against those of {first}") < 0)
+    missing = reference.values.filter(items.locate(reference) < 0)
+    differences = [
+        f"{len(part):,} items only in {owner} ({some([str(x) for x in part.head(3).to_list()], total=len(part))})"
+        for owner, part in ((first, missing), (name, extra))
+        if len(part)
+    ]
+    raise InputError(
+        f"{first} and {name} have different catalogues: {'; '.join(differences)}. "
+        "Score the same items with every model, or give the catalogue with {option:items FILE}."
+    )
+
+
+def _inside(catalogue: Ids, items: Ids, *, where: str) -> None:
+    outside = items.values.filter(catalogue.locate(items, where=where) < 0)
+    if len(outside):
+        shown = some([str(x) for x in outside.head(3).to_list()], total=len(outside))
+        raise InputError(
+            f"{where}: {len(outside):,} items are not in the catalogue ({shown}). Remove them or add them."
+        )
+
+
+def _pair(log: Log, row: int) -> str:
+    user, item = log.users.values[int(log.user[row])], log.items.values[int(log.item[row])]
+    return f"user {user}, item {item}"

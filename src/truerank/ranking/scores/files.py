@@ -1,0 +1,317 @@
+"""Scores from files: long tables, `.npz` dense, factors or sparse, `.npy` dense. Nothing pickled is ever read."""
+
+from __future__ import annotations
+
+import math
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from truerank.core.arrays import Ints
+from truerank.core.calls import Wanted, checked_arguments
+from truerank.core.errors import InputError, some
+from truerank.core.ids import IdColumn, Ids
+from truerank.core.progress import Progress, Watching, watching
+from truerank.core.ranking import Scores
+from truerank.data.file_version import unchanged, versions_of
+from truerank.data.files import check_readable
+from truerank.data.matrices import Stored
+from truerank.data.stores import url_of
+from truerank.data.whole import whole_file
+from truerank.ranking.scores.matrices import from_stored
+from truerank.ranking.scores.scores import TILE_USERS, Factors, dense, factors
+from truerank.ranking.scores.tables import lists
+
+# RuntimeError stands for what zipfile raises about a compression it does not know, and for too deep headers too
+DAMAGED = (
+    ValueError, TypeError, KeyError, EOFError, OSError, OverflowError, MemoryError, RuntimeError, SyntaxError,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+KINDS = "fiubUS"  # numbers and fixed-width text
+
+
+def read_arrays(path: Path, wanted: Collection[str]) -> dict[str, Any]:
+    """The arrays of these names; other names get None, and their arrays are not read."""
+    try:
+        with unchanged(versions_of([path])), path.open("rb") as stream:
+            if stream.read(2) != b"PK":
+                raise InputError(f"{path}: cannot be read as .npz (it is no archive). Write it with np.savez.")
+            stream.seek(0)
+            with zipfile.ZipFile(stream) as archive, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # numpy's, about files of Python 2
+                entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+                if len(entries) < len(archive.infolist()):
+                    raise ValueError("two arrays have the same name")
+                return {
+                    name: _array(archive, entry, path=path) if name in wanted else None
+                    for name, entry in entries.items()
+                }
+    except DAMAGED as error:
+        raise unreadable(path, error) from None
+
+
+def write_array(
+    archive: zipfile.ZipFile,
+    name: str,
+    shape: tuple[int, ...],
+    kind: np.dtype[Any],
+    blocks: Iterable[npt.NDArray[Any]],
+) -> None:
+    """Add an array to an archive, block of rows by block; no date is stored, so that equal arrays make equal bytes."""
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as stream:
+        np.lib.format.write_array_header_2_0(stream, header)
+        for block in blocks:
+            stream.write(np.ascontiguousarray(block, dtype=kind).tobytes())
+
+
+def map_npy(path: Path) -> Any:
+    """The matrix of a file, memory-mapped."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.lib.format.open_memmap(path, mode="r")
+    except DAMAGED as error:
+        raise unreadable(path, error) from None
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, *, path: Path) -> Any:
+    """One array; its declared size is compared with the archive's before anything is allocated."""
+    with archive.open(entry) as stream:
+        shape, fortran, kind = _header(stream)
+        if kind.kind == "O" or kind.hasobject:
+            raise InputError(
+                f"{path}: {entry.filename} holds an object array, which is never read. "
+                "Save ids as fixed-width text, e.g. np.array(ids, dtype=str)."
+            )
+        if kind.kind not in KINDS or min(shape, default=0) < 0:
+            raise ValueError(f"{entry.filename} is {kind} of shape {shape}")
+        declared = math.prod(shape) * kind.itemsize
+        held = entry.file_size - stream.tell()
+        if declared != held or entry.file_size > _most(entry):
+            raise ValueError(f"{entry.filename} declares {declared:,} bytes and holds {max(held, 0):,}")
+        data = stream.read()
+    if len(data) != declared:
+        raise ValueError(f"{entry.filename} declares {declared:,} bytes and holds {len(data):,}")
+    if declared == 0:
+        return np.zeros(shape, dtype=kind)
+    return np.frombuffer(data, dtype=kind).reshape(shape, order="F" if fortran else "C")
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(stream)
+    if version in ((2, 0), (3, 0)):
+        return np.lib.format.read_array_header_2_0(stream)
+    raise ValueError(f"format version {some([str(number) for number in version])}")
+
+
+def _most(entry: zipfile.ZipInfo) -> int:
+    """The most bytes that the packed ones can unpack to: deflate never gains more than a factor of 1032."""
+    return entry.compress_size if entry.compress_type == zipfile.ZIP_STORED else 1032 * entry.compress_size + 1024
+
+
+def unreadable(path: Path, error: BaseException) -> InputError:
+    if "object" in str(error).lower():
+        return InputError(
+            f"{path}: holds an object array, which is never read. "
+            "Save ids as fixed-width text, e.g. np.array(ids, dtype=str)."
+        )
+    reason = str(error).strip().split("\n")[0] or type(error).__name__
+    return InputError(f"{path}: cannot be read as {path.suffix} ({reason}). Write the file anew.")
+
+
+DENSE_KEYS = ("scores",)
+FACTOR_KEYS = ("user_factors", "item_factors")
+SPARSE_KEYS = ("format", "shape", "data")  # what scipy.sparse.save_npz writes, with the places of the entries:
+PLACES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+KEYS = {*DENSE_KEYS, *FACTOR_KEYS, *SPARSE_KEYS, "indices", "indptr", "row", "col", "users", "items"}
+BIASES = {"user_bias", "item_bias"}
+
+
+@checked_arguments()
+def read_scores(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    users: IdColumn | None = None,
+    items: IdColumn | None = None,
+) -> Scores:
+    """The scores in a file: a table or TREC run (also in parts), `.npz` or `.npy`.
+
+    `users` and `items` name the rows and columns of a matrix that comes without ids, in their order: `.npy`, or
+    `.npz` without `users` and `items`, such as scipy.sparse.save_npz writes.
+    """
+    path = Path(path)
+    if path.suffix == ".npz":
+        return _from_npz(path, users=users, items=items)
+    if path.suffix == ".npy":
+        check_readable(path)
+        (version,) = versions_of([path])
+        with unchanged([version]):
+            scores = dense(map_npy(path), users=users, items=items, name=str(path))
+        return replace(scores, file=version) if isinstance(scores.matrix, np.memmap) else scores
+    return lists(path, columns=columns, name=url_of(path))
+
+
+SCORES = Wanted("scores, as truerank.read_scores gives them", lambda value: isinstance(value, Scores))
+
+
+@checked_arguments(scores=SCORES)
+def write_scores(scores: Scores, path: str | Path, *, progress: Watching = None) -> None:
+    """Write scores as `.npz`: factors as they are, anything else as a dense matrix, a block of users at a time.
+
+    The same scores make the same bytes.
+    """
+    ids = {"users": ids_array(scores.users, "users"), "items": ids_array(scores.items, "items")}
+    with (
+        watching(progress) as say,
+        whole_file(Path(path)) as temporary,
+        temporary.open("wb") as stream,
+        zipfile.ZipFile(stream, "w") as archive,
+    ):
+        if isinstance(scores, Factors):
+            write_array(archive, "user_factors", scores.user.shape, scores.user.dtype, [scores.user])
+            write_array(archive, "item_factors", scores.item.shape, scores.item.dtype, [scores.item])
+        else:
+            first = scores.block(np.arange(min(1, len(scores.users)))) if len(scores.users) else np.zeros((0, 0))
+            shape = (len(scores.users), len(scores.items))
+            write_array(archive, "scores", shape, first.dtype, _blocks(scores, say))
+        for name, values in ids.items():
+            write_array(archive, name, values.shape, values.dtype, [values])
+
+
+def ids_array(ids: Ids, name: str) -> npt.NDArray[Any]:
+    """Ids as an array that reads back as the same; those that none can hold are refused.
+
+    >>> ids_array(Ids.of(["b", "a"]), "users").tolist()
+    ['a', 'b']
+    """
+    values = ids.values
+    if values.dtype == pl.Int128:
+        fits = bool((values >= 0).all()) and values[-1] < 2**64
+        if not fits:
+            raise InputError(
+                f"{name}: ids such as {values[-1]} do not fit into the whole numbers of .npz; expected less than 2^64 "
+                "and none below 0 beside those above 2^63. Write them as text, such as with a letter in front."
+            )
+        return values.cast(pl.UInt64).to_numpy()
+    if not ids.is_text:
+        return values.to_numpy()
+    if bool(values.str.ends_with("\0").any()):
+        raise InputError(f"{name}: ids that end in a NUL cannot be kept as text of .npz. Write them without it.")
+    return np.array(values.to_list(), dtype=str)
+
+
+def _blocks(scores: Scores, say: Progress | None) -> Iterator[npt.NDArray[np.floating]]:
+    n = len(scores.users)
+    for start in range(0, n, TILE_USERS):
+        if say is not None:
+            say("writing", start, n)
+        yield scores.block(np.arange(start, min(start + TILE_USERS, n)))
+
+
+def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> Scores:
+    check_readable(path)
+    arrays = read_arrays(path, KEYS | BIASES)
+    name = str(path)
+    users, items = _own(arrays, "users", users, name=name), arrays.get("items", items)
+    if all(key in arrays for key in DENSE_KEYS):
+        return dense(arrays["scores"], users=users, items=items, name=name)
+    if all(key in arrays for key in FACTOR_KEYS):
+        return factors(
+            *(arrays[key] for key in FACTOR_KEYS),
+            user_bias=arrays.get("user_bias"),
+            item_bias=arrays.get("item_bias"),
+            users=users,
+            items=items,
+            name=name,
+        )
+    if all(key in arrays for key in SPARSE_KEYS):
+        return from_stored(_stored(arrays, name=name), users=users, items=items, name=name)
+    raise InputError(
+        f"{path}: arrays {', '.join(arrays) or 'none'}; expected scores (with users, items), "
+        "user_factors and item_factors (with users, items and optional user_bias, item_bias), "
+        "or what scipy.sparse.save_npz writes."
+    )
+
+
+def _own(arrays: Mapping[str, Any], key: str, given: IdColumn | None, *, name: str) -> IdColumn | None:
+    """The ids that a file has, else those that were given; both must be the same."""
+    own: IdColumn | None = arrays.get(key, given)
+    if own is not None and given is not None and own is not given:
+        found, named = Ids.of(own, where=f"{name}, {key}"), Ids.of(given, where=key)
+        if found != named:
+            raise InputError(
+                f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that "
+                f"{{option:{key}}} names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
+            )
+    return own
+
+
+def _stored(arrays: Mapping[str, Any], *, name: str) -> Stored:
+    """The entries of a matrix that scipy.sparse.save_npz wrote; every index is checked."""
+    form = _word(arrays["format"])
+    if form not in PLACES:
+        raise InputError(f"{name}: sparse format {form!r}; expected csr, csc or coo. Save it with .tocsr().")
+    missing = [key for key in PLACES[form] if key not in arrays]
+    if missing:
+        raise InputError(f"{name}: no array {missing[0]}; expected {', '.join(PLACES[form])} with format {form}.")
+    value, shape = arrays["data"], arrays["shape"]
+    first, second = (arrays[key] for key in PLACES[form])
+    if shape.dtype.kind not in "iu" or shape.shape != (2,) or int(shape.min()) < 0:
+        raise InputError(f"{name}: shape is {shape.tolist()}; expected two whole numbers.")
+    if value.ndim != 1 or value.dtype.kind not in "fiub":
+        raise InputError(f"{name}: data is {value.dtype} of shape {value.shape}; expected one number per entry.")
+    size = (int(shape[0]), int(shape[1]))
+    if form == "coo":
+        row, column = _places(first, size[0], name=f"{name}, row"), _places(second, size[1], name=f"{name}, col")
+    else:
+        major, minor = size if form == "csr" else size[::-1]
+        inner = _places(first, minor, name=f"{name}, indices")
+        outer = _outer(second, major, len(inner), name=f"{name}, indptr")
+        row, column = (outer, inner) if form == "csr" else (inner, outer)
+    if not len(row) == len(column) == len(value):
+        raise InputError(f"{name}: {len(value):,} entries at {len(row):,} places; expected one place each.")
+    return _summed(Stored(size, row, column, value))
+
+
+def _word(array: Any) -> str:
+    word = array.item() if array.size == 1 else ""
+    return word.decode("ascii", "replace") if isinstance(word, bytes) else str(word)
+
+
+def _places(array: Any, size: int, *, name: str) -> Ints:
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(f"{name}: {array.dtype} of shape {array.shape}; expected whole numbers, one per entry.")
+    if len(array) and (int(array.min()) < 0 or int(array.max()) >= size):
+        raise InputError(f"{name}: {int(array.min())} to {int(array.max())}; expected numbers from 0 to {size - 1}.")
+    return np.asarray(array, dtype=np.int64)
+
+
+def _outer(array: Any, size: int, entries: int, *, name: str) -> Ints:
+    start = _places(array, entries + 1, name=name)
+    if len(start) != size + 1 or start[0] != 0 or start[-1] != entries or (np.diff(start) < 0).any():
+        raise InputError(f"{name}: {len(start):,} starts; expected {size + 1:,} that rise from 0 to {entries:,}.")
+    return np.repeat(np.arange(size), np.diff(start))
+
+
+def _summed(entries: Stored) -> Stored:
+    """Entries stored twice are added, as scipy means them."""
+    order = np.lexsort((entries.column, entries.row))
+    row, column, value = entries.row[order], entries.column[order], entries.value[order]
+    if len(row) == 0:
+        return entries
+    new = np.concatenate([[True], (np.diff(row) != 0) | (np.diff(column) != 0)])
+    added = value if new.all() else np.add.reduceat(value.astype(np.float64), np.flatnonzero(new))
+    return Stored(entries.shape, row[new], column[new], added)

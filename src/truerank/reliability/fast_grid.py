@@ -1,0 +1,225 @@
+"""The compiled study kernel: values of all models in all scenarios of one user after another, and how they compare.
+
+For each log of a user, every item gets the number of the user's positives that a model puts above it, once per model.
+A candidate set is then a histogram of these numbers: the j-th positive stands at rank j + (candidates in bins up to j).
+Larger samples of the same draw add to the histogram; nothing is sorted again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from truerank.core.compiled import compiled
+from truerank.reliability.fast_draws import put_first
+from truerank.reliability.scenarios import CandidateKind
+from truerank.reliability.worlds import Mark
+
+FULL, EXPOSED, DRAWN_WITH_POSITIVES = (
+    int(CandidateKind.FULL),
+    int(CandidateKind.EXPOSED),
+    int(CandidateKind.DRAWN_WITH_POSITIVES),
+)
+OTHER, LIKED, EXCLUDED = int(Mark.OTHER), int(Mark.LIKED), int(Mark.EXCLUDED)
+
+
+@compiled(boundscheck=False)
+def _walk(
+    order: Any, finite: Any, liked: Any, pool: Any, most: int, beyond: int, bin_of: Any, full: Any, ranked: Any
+) -> None:
+    """Of each item, how many of the best `most` positives each model puts above it, `beyond` behind them all; the same
+    as a histogram of the pool; and how many of these positives each model recommends. A positive counts itself: a copy
+    of it that was drawn as a negative stands right behind it.
+    """
+    n_models, n_items = order.shape
+    bin_of[:] = beyond
+    full[:] = 0
+    for m in range(n_models):
+        above = 0
+        ranked[m] = 0
+        for at in range(n_items):
+            i = order[m, at]
+            if liked[i]:
+                above += 1
+                if at < finite[m]:
+                    ranked[m] += 1
+                if above >= most:
+                    break
+            elif pool[i]:
+                full[m, above] += 1
+            bin_of[i, m] = above
+
+
+@compiled(boundscheck=False)
+def _values(
+    histogram: Any, ranked: Any, n_liked: int, table: Any, of: Any, divisor: Any, sums: Any, value: Any
+) -> None:
+    """The value of every metric and model, adding up from the best rank on."""
+    deepest, n_tables = table.shape[0] - 1, table.shape[1]
+    most = min(n_liked, deepest)
+    for m in range(value.shape[1]):
+        for t in range(n_tables):
+            sums[t] = 0.0
+        rank = 0
+        for j in range(min(most, ranked[m])):
+            rank += 1 + histogram[m, j]
+            if rank > deepest:
+                break
+            for t in range(n_tables):
+                sums[t] += table[rank, t]
+        for q in range(value.shape[0]):
+            value[q, m] = sums[of[q]] / divisor[q, n_liked]
+
+
+@compiled(boundscheck=False)
+def _signs(value: Any, short: Any, by_rounded: bool, sign: Any) -> tuple[int, int]:
+    """The order of every pair of models; how many are equal, and how many are after rounding to 4 decimals.
+
+    With `by_rounded` the order is that of the rounded values.
+    """
+    n_models = len(value)
+    at, equal, rounded = 0, 0, 0
+    for a in range(n_models):
+        short[a] = np.rint(value[a] * 1e4)
+    for a in range(n_models):
+        x = value[a]
+        for b in range(a + 1, n_models):
+            y = value[b]
+            if by_rounded:
+                sign[at] = (short[a] > short[b]) - (short[a] < short[b])
+            else:
+                sign[at] = (x > y) - (x < y)
+            equal += x == y
+            rounded += short[a] == short[b]
+            at += 1
+    return equal, rounded
+
+
+@compiled(boundscheck=False)
+def _agreement(a: Any, b: Any) -> int:
+    """Concordant minus discordant pairs."""
+    found = 0
+    for at in range(len(a)):
+        found += a[at] * b[at]
+    return found
+
+
+@compiled(boundscheck=False)
+def evaluate_users(
+    group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
+    kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
+    table: Any, of: Any, divisor: Any, scale: float, by_rounded: bool, bin_of: Any, out: Any, sums_of_models: Any,
+) -> None:  # fmt: skip
+    """Fill out[user, sparsity, candidates, metric] with (equal pairs, equal when rounded, agreement with Q2, Q3, Q4's
+    reference), -1 equal pairs for a user without positives; add the values of models as whole multiples of 1 / scale to
+    those of the user's group.
+
+    Family f has the candidates size_start[f] ... size_start[f + 1] - 1; family 0 is Full, sparsity 0 comes first.
+    weight[sparsity, family, user, item] has one user where all have the same weights. With `by_rounded` values are
+    rounded to 4 decimals before their orders are compared.
+    """
+    n_users, n_models, n_items = order.shape
+    n_sparsities, n_families = weight.shape[0], weight.shape[1]
+    n_candidates, n_metrics = out.shape[2], out.shape[3]
+    n_pairs = n_models * (n_models - 1) // 2
+    deepest = table.shape[0] - 1
+    liked, exposed, able = np.zeros(n_items, np.uint8), np.zeros(n_items, np.uint8), np.zeros(n_items, np.uint8)
+    full, histogram = np.zeros((n_models, deepest + 1), np.int32), np.zeros((n_models, deepest + 1), np.int32)
+    ranked = np.zeros(n_models, np.int64)
+    keys, items = np.empty(n_items), np.empty(n_items, np.int32)
+    sums, value, short = np.empty(table.shape[1]), np.empty((n_metrics, n_models)), np.empty(n_models)
+    sign = np.empty(n_pairs, np.int8)
+    sign_full = np.empty((n_metrics, n_pairs), np.int8)
+    sign_first = np.empty((n_candidates, n_metrics, n_pairs), np.int8)
+    for u in range(n_users):
+        for s in range(n_sparsities):
+            n_liked, n_exposed = 0, 0
+            for i in range(n_items):
+                shown = level[u, i] > s
+                liked[i] = shown and mark[u, i] == LIKED
+                exposed[i] = shown and mark[u, i] == OTHER
+                able[i] = pool[s, i] and mark[u, i] != EXCLUDED
+                n_liked += liked[i]
+                n_exposed += exposed[i]
+            if n_liked == 0:
+                out[u, s, :, :, 0] = -1
+                out[u, s, :, :, 1:] = 0
+                continue
+            _walk(order[u], finite[u], liked, able, min(n_liked, deepest), deepest, bin_of, full, ranked)
+            for f in range(n_families):
+                first, stop = size_start[f], size_start[f + 1]
+                size, available = 0, 0
+                if kind[f] == FULL:
+                    histogram[:] = full
+                else:
+                    histogram[:] = 0
+                if kind[f] == EXPOSED:
+                    for i in range(n_items):
+                        if exposed[i]:
+                            items[available] = i
+                            available += 1
+                elif kind[f] != FULL:
+                    own = weight[s, f, u % weight.shape[2]]
+                    for i in range(n_items):
+                        v = own[i]
+                        if v > 0 and able[i] and (kind[f] == DRAWN_WITH_POSITIVES or not liked[i]):
+                            keys[available], items[available] = min(time[u, i] / v, last), i
+                            available += 1
+                    # from the largest sample to the smallest, each within the one before
+                    width = available
+                    for c in range(stop - 1, first - 1, -1):
+                        n = n_exposed if as_exposed[f] else sizes[c]
+                        put_first(keys, items, width, n)
+                        width = min(width, n)
+                for c in range(first, stop):
+                    n = n_exposed if as_exposed[f] or kind[f] == EXPOSED else sizes[c]
+                    if kind[f] != FULL:
+                        for at in range(size, min(n, available)):
+                            i = items[at]
+                            for m in range(n_models):
+                                histogram[m, bin_of[i, m]] += 1
+                        size = min(n, available)
+                    _values(histogram, ranked, n_liked, table, of, divisor, sums, value)
+                    for q in range(n_metrics):
+                        equal, rounded = _signs(value[q], short, by_rounded, sign)
+                        if c == 0:
+                            sign_full[q] = sign
+                        if s == 0:
+                            sign_first[c, q] = sign
+                        out[u, s, c, q, 0] = equal
+                        out[u, s, c, q, 1] = rounded
+                        out[u, s, c, q, 2] = _agreement(sign, sign_full[q])
+                        out[u, s, c, q, 3] = _agreement(sign, sign_first[c, q])
+                        out[u, s, c, q, 4] = _agreement(sign, sign_first[0, q])
+                        for m in range(n_models):
+                            sums_of_models[group[u], s, c, q, m] += np.int64(np.rint(value[q, m] * scale))
+
+
+@compiled(boundscheck=False)
+def count_pairs(mean: Any, rounding: Any, out: Any) -> None:
+    """Fill out[resample, sparsity, candidates] with (tied pairs, agreement with the same log's Full, with the same
+    candidates at sparsity 0, with Full at sparsity 0) of mean[resample, sparsity, candidates, model].
+    """
+    n_resamples, n_sparsities, n_candidates, n_models = mean.shape
+    n_pairs = n_models * (n_models - 1) // 2
+    sign = np.empty((n_sparsities, n_candidates, n_pairs), np.int8)
+    for r in range(n_resamples):
+        limit = rounding[r]
+        for s in range(n_sparsities):
+            for c in range(n_candidates):
+                at, ties, full, first, true = 0, 0, 0, 0, 0
+                for a in range(n_models):
+                    for b in range(a + 1, n_models):
+                        difference = mean[r, s, c, a] - mean[r, s, c, b]
+                        here = (difference > limit) - (difference < -limit)
+                        sign[s, c, at] = here
+                        ties += here == 0
+                        full += here * sign[s, 0, at]
+                        first += here * sign[0, c, at]
+                        true += here * sign[0, 0, at]
+                        at += 1
+                out[r, s, c, 0] = ties
+                out[r, s, c, 1] = full
+                out[r, s, c, 2] = first
+                out[r, s, c, 3] = true

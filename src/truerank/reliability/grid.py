@@ -1,0 +1,254 @@
+"""What a reliability study varies: loggers x sparsities x samplers x sizes, metrics, repetitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from truerank.core.chance import generator
+from truerank.core.errors import InputError
+from truerank.core.metric import Metric
+from truerank.exposure import loggers as logger_catalogue
+from truerank.exposure.loggers.expose import Logger
+from truerank.exposure.loggers.holdout import WorldHoldOut
+from truerank.metrics.dcg import DCG
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.ranking import samplers as sampler_catalogue
+from truerank.ranking.samplers.draw import Sampler
+from truerank.ranking.samplers.full import ExposedSampler, FullSampler
+from truerank.ranking.samplers.random import AS_EXPOSED, RandomSampler
+
+SPARSITIES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)
+SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+CUTOFFS = (5, 10, 50, 100)
+LOGGERS = ("uniform", "popularity", "positivity")
+SAMPLERS = ("Full", "Exposed", "Random@e", "Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
+METRICS: tuple[Metric, ...] = tuple(make(k) for make in (Precision, Recall, NDCG, DCG) for k in CUTOFFS)
+MOST_SPARSITIES = 250  # how often a cell is shown is counted in one byte
+
+
+_EXPOSED = np.array([3, 11], dtype=np.int64)  # two users with that many exposed negatives: what would they get?
+
+
+class Preset(StrEnum):
+    """Components as the text of the sampler paper has them, or as its code does.
+
+    The popularity logger of the text is degenerate in a fully observed world: both presets have that of the code.
+    """
+
+    PUBLISHED = "published"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A sampler with all its sizes: one draw serves them all. `sampler` has the largest; no sizes where it has none.
+
+    >>> Family(RandomSampler(5), (1, 5)).labels
+    (('Random', 1), ('Random', 5))
+    """
+
+    sampler: Sampler
+    sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = self.n
+        if n is not None and not self.sizes:
+            object.__setattr__(self, "sizes", (n,))
+        ordered = tuple(sorted(set(self.sizes)))
+        if ordered != self.sizes or (ordered and (ordered[-1] != n or ordered[0] < 1)):
+            raise InputError(
+                f"sizes {', '.join(map(str, self.sizes))} of {self.sampler}; expected whole numbers from 1, rising to "
+                "the sampler's own."
+            )
+
+    @property
+    def as_exposed(self) -> bool:
+        """Whether each user gets as many negatives as the user has exposed ones."""
+        wanted = self.sampler.wanted(_EXPOSED)
+        return wanted is not None and bool((wanted == _EXPOSED).all())
+
+    @property
+    def n(self) -> int | None:
+        """How many negatives the sampler draws for every user; None where that is not fixed."""
+        wanted = self.sampler.wanted(_EXPOSED)
+        return None if wanted is None or self.as_exposed else int(wanted[0])
+
+    @property
+    def name(self) -> str:
+        """The sampler's text without its size."""
+        text = str(self.sampler)
+        return re.sub(r"@\d+", "", text) if self.sizes else text
+
+    @property
+    def labels(self) -> tuple[tuple[str, int | None], ...]:
+        """(name, size) of each of its scenarios."""
+        return tuple((self.name, n) for n in self.sizes) or ((self.name, None),)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The scenarios of a study, every axis open.
+
+    Sparsity 0 and the sampler Full are always part, first: they are what the others are compared with. Repetition r
+    draws everything anew from a seed derived from (seed, r).
+
+    >>> grid = Grid.of()
+    >>> len(grid.loggers) * len(grid.sparsities) * grid.n_candidates
+    1512
+    """
+
+    loggers: tuple[Logger, ...]
+    sparsities: tuple[float, ...]
+    families: tuple[Family, ...]
+    metrics: tuple[Metric, ...] = METRICS
+    repetitions: int = 1
+    holdout: WorldHoldOut | None = field(default_factory=WorldHoldOut)
+    by_rounded: bool = False  # orders of models are those of values rounded to 4 decimals, as in the paper's code
+
+    def __post_init__(self) -> None:
+        for value in self.sparsities:
+            if not 0 <= value < 1:
+                raise InputError(f"sparsity {value:g}; expected numbers from 0 (everything is shown) to below 1.")
+        if self.repetitions < 1:
+            raise InputError(f"{self.repetitions} repetitions; expected a whole number from 1.")
+        if not self.loggers:
+            raise InputError("no loggers; expected at least one.")
+        if not self.metrics:
+            raise InputError("no metrics; expected at least one.")
+        ordered = tuple(sorted({0.0, *map(float, self.sparsities)}))
+        if len(ordered) > MOST_SPARSITIES:
+            raise InputError(f"{len(ordered)} sparsities; expected at most {MOST_SPARSITIES}.")
+        full = Family(FullSampler())
+        object.__setattr__(self, "sparsities", ordered)
+        object.__setattr__(self, "families", (full, *(each for each in self.families if each != full)))
+        for kind, names in (
+            ("logger", [str(each) for each in self.loggers]),
+            ("sampler", [each.name for each in self.families]),
+            ("metric", [str(each) for each in self.metrics]),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise InputError(f"the {kind} {twice[0]} is given twice; expected each once.")
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        preset: Preset = Preset.PUBLISHED,
+        loggers: Sequence[str] = LOGGERS,
+        sparsities: Sequence[float] = SPARSITIES,
+        samplers: Sequence[str] = SAMPLERS,
+        sizes: Sequence[int] = SIZES,
+        metrics: Sequence[Metric] = METRICS,
+        repetitions: int = 1,
+    ) -> Grid:
+        """The grid of a preset; names of loggers and samplers stand for the preset's variants."""
+        preset = Preset(preset)
+        return cls(
+            loggers_of(loggers, preset=preset),
+            tuple(sparsities),
+            families(samplers, sizes=sizes, preset=preset),
+            tuple(metrics),
+            repetitions,
+            WorldHoldOut.published() if preset is Preset.PUBLISHED else WorldHoldOut.released(),
+            by_rounded=preset is Preset.RELEASED,
+        )
+
+    @property
+    def candidates(self) -> tuple[tuple[str, int | None], ...]:
+        """(sampler, size) of every way to choose candidates, in order."""
+        return tuple(label for family in self.families for label in family.labels)
+
+    @property
+    def n_candidates(self) -> int:
+        return len(self.candidates)
+
+    def seed_of(self, repetition: int, *, seed: int) -> int:
+        """The seed of everything that one repetition draws."""
+        return int(generator(seed, f"repetition {repetition}").integers(2**62))
+
+    def described(self) -> dict[str, Any]:
+        """All settings as text and numbers: what must be the same for a study to be continued."""
+        holdout = "none" if self.holdout is None else f"{self.holdout.fraction:g} of {self.holdout.unit}"
+        if self.holdout is not None and not self.holdout.from_uniform:
+            holdout += ", not from the uniform logger"
+        return {
+            "loggers": [str(each) for each in self.loggers],
+            "sparsities": list(self.sparsities),
+            "samplers": [f"{name}" if n is None else f"{name}, {n}" for name, n in self.candidates],
+            "metrics": [str(each) for each in self.metrics],
+            "repetitions": self.repetitions,
+            "hold-out": holdout,
+        } | ({"values": "rounded to 4 decimals"} if self.by_rounded else {})
+
+
+def default_loggers(*, preset: Preset = Preset.PUBLISHED, train: bool) -> tuple[str, ...]:
+    """The loggers of the sampler paper; without training data those that do not need any.
+
+    >>> default_loggers(train=False), default_loggers(preset=Preset.RELEASED, train=False)
+    (('uniform', 'positivity'), ('uniform',))
+    """
+    made = zip(LOGGERS, loggers_of(LOGGERS, preset=preset), strict=True)
+    return tuple(name for name, logger in made if train or not logger.needs_train)
+
+
+def loggers_of(names: Sequence[str], *, preset: Preset = Preset.PUBLISHED) -> tuple[Logger, ...]:
+    """Loggers by name in a preset's variants.
+
+    >>> [str(each) for each in loggers_of(["uniform", "popularity"], preset=Preset.RELEASED)]
+    ['uniform(item_seed=42)', 'popularity']
+    """
+    found: list[Logger] = []
+    for name in names:
+        cls = logger_catalogue.named(name)
+        released = preset is Preset.RELEASED or name == "popularity"
+        make = getattr(cls, "released" if released else "published", cls)
+        found.append(make())
+    return tuple(found)
+
+
+def families(names: Sequence[str], *, sizes: Sequence[int], preset: Preset = Preset.PUBLISHED) -> tuple[Family, ...]:
+    """Samplers by name in a preset's variants; options in brackets are taken as given: Skew(favours=popular).
+
+    >>> [each.name for each in families(["Exposed", "Skew", "Skew(favours=popular)"], sizes=[1, 5])]
+    ['Exposed', 'Skew', 'Skew(favours=popular)']
+    """
+    ordered = tuple(sorted(set(sizes)))
+    if any(n < 1 for n in ordered):
+        raise InputError(f"size {ordered[0]}; expected whole numbers from 1.")
+    return tuple(_family(name.strip(), ordered, preset) for name in names)
+
+
+def _family(name: str, sizes: tuple[int, ...], preset: Preset) -> Family:
+    fixed = {str(each): Family(each) for each in (FullSampler(), ExposedSampler(), RandomSampler(AS_EXPOSED))}
+    if name in fixed:
+        return fixed[name]
+    if not sizes:
+        raise InputError(f"sampler {name!r} needs sizes; give some, such as 10, 100.")
+    bare, bracket, options = name.partition("(")
+    sampler = sampler_catalogue.parse(f"{bare.strip()}@{sizes[-1]}{bracket}{options}")
+    variant = getattr(type(sampler), preset.value, None)
+    if not bracket and variant is not None:
+        sampler = variant(sizes[-1])
+    return Family(sampler, sizes)
+
+
+def sized(family: Family, n: int) -> Sampler:
+    """The family's sampler with another size."""
+    return replace(family.sampler, n=n) if family.sizes else family.sampler  # type: ignore[type-var]
+
+
+def deepest_rank(metrics: Sequence[Metric]) -> int:
+    """The deepest cut-off; refused where a metric has none."""
+    for metric in metrics:
+        if metric.cutoff is None:
+            raise InputError(f"{metric} has no cut-off; the study takes sums over the top K, such as nDCG@100.")
+    return int(np.max([metric.cutoff or 0 for metric in metrics]))

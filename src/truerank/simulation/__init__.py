@@ -1,0 +1,1 @@
+"""Simulated datasets whose true metrics can be computed, and the demo."""

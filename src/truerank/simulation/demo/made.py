@@ -1,0 +1,148 @@
+"""What the demo is about: a world whose every rating is known, recommenders, a biased log; and all of it as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from truerank.core.arrays import Bools
+from truerank.core.chance import cell_uniforms
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
+from truerank.data.files import write
+from truerank.data.folders import FolderKind, whole_folder
+from truerank.data.marker import MARKER, Marker, check_folder, read_marker
+from truerank.data.whole import whole_file
+from truerank.exposure.loggers.expose import expose_independently
+from truerank.models import Model
+from truerank.models.baselines import Popularity, Random
+from truerank.models.ease import EASE
+from truerank.models.neighbours import ItemKNN
+from truerank.ranking.scores.files import write_scores
+from truerank.ranking.scores.scores import dense
+from truerank.simulation.dataset import TABLES, World, WorldSettings, make_world, write_tables
+from truerank.simulation.feed import FeedSettings
+from truerank.simulation.feed_truth import FOLDER as FEED_FOLDER
+from truerank.simulation.feed_truth import write_feed
+
+K = 5
+NOTE = "demo.json"
+FOLDER = FolderKind(
+    "demo",
+    (*TABLES, "biased.parquet", "scores/*.npz", *(f"feed/{name}" for name in (*FEED_FOLDER.files, MARKER)), NOTE),
+)
+FEED = FeedSettings(sessions=4000)
+NEWCOMERS = "newcomers"
+FEW = 0.4  # the share of users, those who like the least, whose taste `newcomers` knows
+KNOWN = 0.6  # the share of what they like that it knows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """A world, recommenders that learnt from its log and one that is made up, a biased log, and where the files are."""
+
+    world: World
+    fitted: Mapping[str, Scores]
+    newcomers: Scores
+    biased: Log
+    folder: Path
+
+    @property
+    def models(self) -> dict[str, Scores]:
+        """All recommenders."""
+        return {**self.fitted, NEWCOMERS: self.newcomers}
+
+    @property
+    def feed(self) -> Path:
+        return self.folder / "feed"
+
+    def scores(self, *names: str) -> str:
+        """The options of a command that name the scores of some recommenders."""
+        return " ".join(f"--scores {name}={self.folder / 'scores' / name}.npz" for name in names)
+
+    def option(self, name: str) -> str:
+        """A file of ratings, and how they become labels."""
+        return f"{self.folder / name}.parquet --positive '>3'"
+
+
+def make(folder: Path, *, seed: int) -> Made:
+    """Draw the world of a seed and fit recommenders; nothing is written."""
+    world = make_world(WorldSettings(), seed=seed)
+    return Made(world, fit_models(world.train, seed=seed), serve_newcomers(world, seed=seed),
+                biased_log(world, seed=seed), folder)  # fmt: skip
+
+
+def fit_models(train: Log, *, seed: int) -> dict[str, Scores]:
+    """Five simple recommenders of different kinds."""
+    models: dict[str, Model] = {
+        "random": Random(),
+        "popularity": Popularity(),
+        "narrow-knn": ItemKNN(neighbours=5),
+        "item-knn": ItemKNN(neighbours=100),
+        "ease": EASE(),
+    }
+    return {name: model.fit(train, seed=seed) for name, model in models.items()}
+
+
+def serve_newcomers(world: World, *, seed: int) -> Scores:
+    """A recommender that asks users who like few things what they like, and gives what is popular to everybody else.
+
+    Made from the truth: for the 40 % of users who like the fewest unseen items, a random 60 % of these come first.
+    """
+    liked = world.rating > 3
+    number = (liked & unseen(world)).sum(axis=1)
+    few = number <= np.quantile(number, FEW)
+    user, item = (axis.ravel() for axis in np.indices(liked.shape))
+    chance = cell_uniforms(seed, NEWCOMERS, world.users.keys()[user], world.items.keys()[item]).reshape(liked.shape)
+    known = liked & few[:, None] & (chance < KNOWN)
+    return dense(liked.mean(axis=0) + known, users=world.users.values, items=world.items.values)
+
+
+def unseen(world: World) -> Bools:
+    """Which pairs were not shown for training, [users x items]."""
+    found = np.ones(world.rating.shape, dtype=bool)
+    found[world.train.user, world.train.item] = False
+    return found
+
+
+def biased_log(world: World, *, seed: int) -> Log:
+    """What a deployed system shows of the unseen pairs: popular items up to 13 times as often, liked ones 1.5 times."""
+    pairs = world.truth.select(np.flatnonzero(unseen(world).ravel()))
+    liked = world.rating > 3
+    popularity = liked.mean(axis=0) / liked.mean(axis=0).max()
+    chance = (0.02 + 0.24 * popularity) * np.where(liked, 1.5, 1.0)
+    return expose_independently(pairs, chance[pairs.user, pairs.item], seed=seed)
+
+
+def keep(made: Made, *, seed: int, force: bool, say: Callable[[str, int, int], None] | None) -> None:
+    """Leave the files in their folder, unless those of the same demo are there; `force` replaces those of another."""
+    if _is_kept(made.folder, seed=seed):
+        return
+    with whole_folder(made.folder, kind=FOLDER, force=force) as place:
+        write_tables(made.world, place)
+        # one value column, as in the other files: labels follow from ratings
+        write(replace(made.biased, rewards={"rating": made.biased.rewards["rating"]}), place / "biased.parquet")
+        (place / "scores").mkdir()
+        for name, scores in made.models.items():
+            write_scores(scores, place / "scores" / f"{name}.npz")
+        write_feed(FEED, place / "feed", seed=seed, say=say)
+        with whole_file(place / NOTE) as temporary:
+            temporary.write_bytes(msgspec.json.encode({"seed": seed}))
+
+
+def _is_kept(folder: Path, *, seed: int) -> bool:
+    """Whether a folder holds the demo of this seed and version, whatever else was put beside its files."""
+    marker = read_marker(folder)
+    if (
+        marker is None
+        or marker.kind != FOLDER.name
+        or marker.made_by != Marker(FOLDER.name, {}).made_by
+        or NOTE not in marker.files
+    ):
+        return False
+    check_folder(folder, kind=FOLDER.name, expected="a folder of `truerank demo`")
+    return bool(msgspec.json.decode((folder / NOTE).read_bytes()) == {"seed": seed})

@@ -1,1 +1,0 @@
-"""Layer 8: grids of evaluations, simulators."""
