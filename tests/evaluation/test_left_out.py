@@ -26,7 +26,7 @@ def test_a_metric_that_partial_labels_cannot_give() -> None:
     assert [estimate.metric for estimate in results.estimates] == ["Recall@1"]
     (said,) = left_out(results)
     assert said.startswith("left out: HitRate@1 with horvitz-thompson")
-    assert said in str(results)
+    assert said in " ".join(str(results).split())
     with pytest.raises(RefusedError, match="HitRate@1 with horvitz-thompson"):
         tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["HitRate@1"])
 

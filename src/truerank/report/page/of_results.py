@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from truerank.core.errors import InputError, some
-from truerank.core.messages import Message, Severity
+from truerank.core.messages import Severity
 from truerank.core.provenance import Input, Provenance
-from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, Comparison, Estimate, Results
 from truerank.data.whole import whole_file
-from truerank.report.answers import adjusted, assumptions, warnings
+from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS
-from truerank.report.headlines import headlines
 from truerank.report.numbers import clip_text
 from truerank.report.page.of_study import study_report
 from truerank.report.page.render import Claim, Page, Section, render
@@ -26,10 +25,11 @@ from truerank.report.plots.intervals import intervals
 from truerank.report.plots.over_k import over_k
 from truerank.report.plots.panels import PlotPanel, library
 from truerank.report.plots.positions import positions
-from truerank.report.plots.segments import item_groups, segments
+from truerank.report.plots.segments import segments
 from truerank.report.plots.units import units
 from truerank.report.plots.weights import weights
-from truerank.report.questions import shown_questions
+from truerank.report.questions import ShownQuestion, item_groups, questions_of
+from truerank.report.verdicts import WORDS, ranked_models, verdict
 from truerank.studies.reliability.folder import NOTE
 
 OPEN = 6  # panels of a section before the others are folded
@@ -80,7 +80,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
     sections = [
         Section(name="values", title="Values", texts=_estimands(results), **_panels(intervals(results)),
                 tables=(_estimates(results),)),
-        Section(name="differences", title="Differences", texts=_about_differences(results, unit),
+        Section(name="differences", title="Differences", texts=_about_differences(results),
                 **_panels(differences(results)), tables=(_comparisons(results),)) if results.comparisons else None,
         _drawn("cutoffs", "Cut-offs", over_k(results)),
         _drawn("clips", "Clips", clips(results)),
@@ -97,10 +97,21 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
     return Page(
         title=f"truerank report: {some(models)}",
         question=_question(models),
-        claims=tuple(Claim(each.verdict, each.badge, each.sentence) for each in headlines(results)),
+        claims=tuple(_claim(question) for question in questions_of(results)),
         sections=tuple(section for section in sections if section is not None),
         facts=_facts(results),
     )
+
+
+def _claim(question: ShownQuestion) -> Claim:
+    """The verdict of one question, that of its leader first."""
+    leader = question.leader
+    pairs = [] if leader is None else [comparison if comparison.model == leader.model else comparison.turned()
+                                       for comparison in question.differences
+                                       if leader.model in (comparison.model, comparison.baseline)]  # fmt: skip
+    verdicts = [comparison.verdict for comparison in pairs]
+    kind = next((kind for kind in (*SHOWN_ABOVE, NOT_SHOWN, INSUFFICIENT) if kind in verdicts), "no comparison")
+    return Claim(kind, WORDS.get(kind, kind), verdict([question], ranked_models([question])))
 
 
 EVIDENCE = "What tells how far these numbers can be trusted. Dashed lines are where it begins to matter."
@@ -141,20 +152,20 @@ def _drawn(name: str, title: str, panels: Sequence[PlotPanel], texts: Sequence[s
 def _estimands(results: Results) -> tuple[str, ...]:
     """What each question estimates; cut-offs of one metric together."""
     found: dict[tuple[str, str], None] = {}
-    for each in shown_questions(results):
+    for each in questions_of(results):
         k = each.estimates[0].k
-        general = [text if k is None else text.replace(f"@{k}", "@K") for text in (each.label, each.estimand)]
+        general = [text if k is None else text.replace(f"@{k}", "@K") for text in (each.title, each.estimand)]
         found[general[0], general[1]] = None
     return tuple(f"{label}: {estimand}." for label, estimand in found)
 
 
-def _about_differences(results: Results, unit: str) -> tuple[str, ...]:
-    return (f"Differences are paired, from the same {unit}; {adjusted(results)}.",)
+def _about_differences(results: Results) -> tuple[str, ...]:
+    return (adjustment(results),)
 
 
 def _about_units(results: Results, unit: str) -> tuple[str, ...]:
     if results.unit_table is not None:
-        shown = f" The first {QUESTIONS} questions." if len(shown_questions(results)) > QUESTIONS else ""
+        shown = f" The first {QUESTIONS} questions." if len(questions_of(results)) > QUESTIONS else ""
         return (f"What each {results.provenance.unit} has alone; a single one says little.{shown}",)
     return (
         f"These results do not hold single {unit}: save the results in a folder, which keeps them, and make the "
@@ -251,15 +262,10 @@ def _points(results: Results, unit: str) -> tuple[tuple[str, str], ...]:
         of = most.units + most.undefined
         left = f"Up to {most.undefined:,} of {of:,} {unit} were left out of a value: {most.model} at {most.metric}."
     return (
-        *(("assumed", each.removeprefix("Assumed: ")) for each in assumptions(results)),
         ("left out", left),
-        *((Severity.WARNING.value, each) for each in warnings(results, for_cli=for_cli)),
-        *((each.severity.value, each.said(for_cli=for_cli)) for each in sorted(results.messages, key=_importance)),
-    )
-
-
-def _importance(message: Message) -> int:
-    return [Severity.WARNING, Severity.CAUTION, Severity.NOTE].index(message.severity)
+        *((Severity.WARNING.value if text.startswith("!") else "", text.removeprefix("! "))
+          for text in remarks(results, for_cli=for_cli)),
+    )  # fmt: skip
 
 
 def _provenance(provenance: Provenance) -> Section:

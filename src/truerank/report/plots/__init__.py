@@ -53,7 +53,8 @@ class Plots:
 
     def segments(self, within: Any = None) -> Plot:
         """The same within groups of units, as `Results.by` takes them; without `within` by the groups of items."""
-        from truerank.report.plots.segments import item_groups, segments
+        from truerank.report.plots.segments import segments
+        from truerank.report.questions import item_groups
 
         groups: Mapping[str, Results] = item_groups(self.results) if within is None else self.results.by(within)
         nothing = "there are no groups of items. Say which groups of units are meant: segments(4), or a table."
