@@ -169,7 +169,7 @@ def test_nothing_is_bold_where_nothing_is_best(results: tr.Results) -> None:
         {"narrow": NARROW, "broad": BROAD}, LATER, exposure="holdout", exclude=BEFORE, metrics=["Coverage@5"],
         baseline="narrow",
     )  # fmt: skip
-    assert "↑ higher and ↓ lower in Coverage@5" in again.markdown()
+    assert again.summary() == "broad is higher than narrow on Coverage@5."
 
 
 def test_the_interval_holds_the_value_of_as_many_users(results: tr.Results) -> None:

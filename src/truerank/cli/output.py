@@ -37,6 +37,7 @@ NOTED = (
     "no-ranking",
     "propensity-unused",
     "partly-foreseen",
+    "returned",
 )
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
 

@@ -1,6 +1,6 @@
 """What results say, the answer first: one value that the terminal, notebooks, Markdown, LaTeX and pages render.
 
-results --questions_of--> questions --summarize--> ResultSummary: verdict, one table, warnings, estimands; then all details
+results --questions_of--> questions --summarize--> ResultSummary: verdict, table, warnings, estimands; then all details
 """
 
 from __future__ import annotations

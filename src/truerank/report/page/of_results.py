@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from truerank.core.errors import InputError, some
-from truerank.core.messages import Severity
+from truerank.core.messages import DETECTABLE, Severity
 from truerank.core.provenance import Input, Provenance
-from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, Comparison, Estimate, Results
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
 from truerank.data.whole import whole_file
 from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS
-from truerank.report.numbers import clip_text
+from truerank.report.numbers import clip_text, decimals, signed_interval
 from truerank.report.page.of_study import study_report
 from truerank.report.page.render import Claim, Page, Section, render
 from truerank.report.page.tables import MOST, CellKind, PageTable, TableColumn
@@ -29,6 +29,7 @@ from truerank.report.plots.segments import segments
 from truerank.report.plots.units import units
 from truerank.report.plots.weights import weights
 from truerank.report.questions import ShownQuestion, item_groups, questions_of
+from truerank.report.summary import ResultSummary, summarize
 from truerank.report.verdicts import WORDS, ranked_models, verdict
 from truerank.studies.reliability.folder import NOTE
 
@@ -90,17 +91,55 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
         _drawn("positions", "Position model", positions(results)),
         Section(name="evidence", title="Evidence", texts=(EVIDENCE,),
                 **_panels([*weights(results), *evidence(results)])),
-        Section(name="assumed", title="Assumed, left out, said", points=_points(results, unit)),
+        Section(name="assumed", title="Assumptions, exclusions and warnings", points=_points(results, unit)),
         _provenance(results.provenance),
     ]  # fmt: skip
     models = list(dict.fromkeys(each.model for each in results.estimates))
     return Page(
         title=f"truerank report: {some(models)}",
         question=_question(models),
+        card=_card(results),
         claims=tuple(_claim(question) for question in questions_of(results)),
         sections=tuple(section for section in sections if section is not None),
         facts=_facts(results),
     )
+
+
+def _card(results: Results) -> tuple[tuple[str, str], ...]:
+    """Verdict, effect on the primary (first) metric, evidence, caveat, next step: what to know after one minute."""
+    questions = questions_of(results)
+    if not questions:
+        return ()
+    for_cli = (results.provenance.call or "").startswith("truerank ")
+    summary = summarize(results, for_cli=for_cli)
+    first, models = questions[0], ranked_models(questions)
+    pair = None if len(models) < 2 else first.difference(models[0], first.baseline or models[1])
+    if pair is None and len(models) > 1:
+        pair = first.difference(models[0], models[1])
+    cells = [("Verdict", summary.verdict)]
+    if pair is not None:
+        value = next(estimate.value for estimate in first.estimates if estimate.model == pair.baseline)
+        relative = f", {pair.difference / value:+.0%} relative" if value > 0 else ""
+        places = decimals(max(value, value + pair.difference))
+        effect = signed_interval(pair.difference, pair.low, pair.high, places)
+        cells.append(("Effect", f"{first.label}: {pair.model} - {pair.baseline} {effect}, "
+                                f"{pair.level:.0%} CI in brackets{relative}"))  # fmt: skip
+    cells += [("Evidence", summary.evidence)] if summary.evidence else []
+    cells.append(("Caveat", summary.warnings[0] if summary.warnings else "none that changes the conclusion"))
+    return (*cells, ("Next step", _next_step(results, summary, for_cli=for_cli)))
+
+
+def _next_step(results: Results, summary: ResultSummary, *, for_cli: bool) -> str:
+    if not summary.evidence:
+        return "Evaluate a second model, to compare."
+    if summary.evidence != "sufficient":
+        return "Collect what the caveat asks for before deciding; truerank advise says what the data support."
+    detectable = [message.said(for_cli=for_cli) for message in results.messages if message.code in DETECTABLE]
+    if detectable and not any(
+        pair.verdict in SHOWN_ABOVE or pair.verdict in SHOWN_BELOW for pair in results.comparisons
+    ):
+        return f"Collect more data: {detectable[0]}"
+    return "Decide by the metric that matters to you, and confirm it online."
 
 
 def _claim(question: ShownQuestion) -> Claim:
@@ -272,7 +311,7 @@ def _provenance(provenance: Provenance) -> Section:
     settings = {name: value for name, value in provenance.settings.items() if value is not None}
     return Section(
         name="provenance",
-        title="How to make it again",
+        title="Reproduce this report",
         texts=(f"Over {provenance.population}.",) if provenance.population else (),
         tables=(_inputs(provenance.inputs),) if provenance.inputs else (),
         facts=(

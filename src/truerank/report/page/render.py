@@ -66,6 +66,7 @@ class Page:
 
     title: str
     question: str
+    card: tuple[tuple[str, str], ...] = ()
     claims: tuple[Claim, ...] = ()
     sections: tuple[Section, ...] = ()
     facts: tuple[tuple[str, str], ...] = field(default=())
