@@ -10,14 +10,12 @@ import truerank as tr
 from realdata import folder_of
 from truerank.core.estimator import Estimator
 from truerank.core.metric import Metric
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.full import Full
+from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
 from truerank.uncertainty.intervals import Interval, around
-from truerank_research.coverage import ObservedWorld, Uniformly
+from truerank_research.observed import ObservedWorld, draw_labels
 from truerank_research.runner import Source
 from truerank_research.validation.kuairec import observed
 
@@ -43,7 +41,7 @@ def test_pooled_and_mean_recall_of_popularity(truth: ObservedWorld) -> None:
 
 def test_one_draw_of_80_exposures(truth: ObservedWorld) -> None:
     """Within 4 standard errors of the truth; the published mean is not, and is too low."""
-    log, ranks = Uniformly(80)(truth, units=np.arange(truth.n_users), rng=np.random.default_rng(1))
+    log, ranks = draw_labels(truth, 80, np.random.default_rng(1))
     ways: list[tuple[Estimator, Metric]] = [(Pooled(), Recall(50)), (HorvitzThompson(), DCG(50))]
     for estimator, metric in ways:
         for name, each in ranks.items():

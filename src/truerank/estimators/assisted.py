@@ -1,0 +1,168 @@
+"""Predictions of every label, from a judge, a recommender or the log, corrected by the labels that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from truerank.core.arrays import Floats
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
+from truerank.core.metric import Additive, Metric
+from truerank.core.ranking import JudgedChunk, Ranks, RankView
+from truerank.core.terms import Form, Smooth
+from truerank.core.values import CountFrom0, NotNegative, check
+from truerank.estimators.assistance import (
+    AssistedMean,
+    AssistedShare,
+    ForeseenLists,
+    foreseen_lists,
+    sampled,
+)
+from truerank.estimators.prediction_balance import PredictionBalance, StratumBalance, counted_equal
+from truerank.estimators.predictions import Assistance, Prediction, chosen
+from truerank.estimators.refusals import DISTINCT_RANKS, additive, estimand, only_sums_or_recall
+from truerank.estimators.rows import WEIGHTED, Rows, per_unit
+from truerank.metrics.worth import Graded, gains_of
+
+
+@dataclass(frozen=True, slots=True)
+class Assisted(Estimator):
+    """Σ w (â + b̂ ŷ) over all places + Σ α w (y - â - b̂ ŷ) over judged ones; â, b̂ fitted to the judged rows of lists.
+
+    ŷ is what a judge, the scores of a recommender, or rates in the log itself say (`by`; by default the first of these
+    that is given). α is N / N-bar, or 1 / propensity. Whether ŷ is right or not, the value is consistent, and for large
+    samples no less precise than horvitz-thompson and hajek: a useless ŷ gets a slope of 0. A few extreme ŷ would make
+    the slope unsteady, so scores count by their rank within the user; a judge should give labels or probabilities.
+    With (â, b̂) fixed beforehand it is exactly unbiased; fitted to the same rows its bias is of order 1 / rows. A slope
+    that rows hardly tell from 0 is drawn towards 0: b̂ is that of least squares times max(0, 1 - doubt / t²), t the
+    slope over its standard error (`doubt` of 0: least squares alone). Where the lists have fewer than `fewest` labelled
+    rows, or ŷ is constant, it is hajek, for recall post-stratified.
+    Recall is the ratio of two such sums, in lists and beside them. Users without a labelled row count by what the judge
+    says of their lists. ŷ must not depend on the row it predicts: fix a judge before labels are seen.
+
+    >>> import polars as pl, truerank as tr
+    >>> items = list(range(1, 9))
+    >>> scores = {"m": tr.scores.dense([[8.0, 7, 6, 5, 4, 3, 2, 1]], users=[7], items=items)}
+    >>> labels = pl.DataFrame({"user": [7] * 4, "item": [1, 2, 5, 6], "label": [1, 0, 0, 0]})
+    >>> judge = pl.DataFrame({"user": [7] * 8, "item": items, "probability": [1.0, 0, 1, 1, 0, 0, 0, 0]})
+    >>> how = {"exposure": "random", "metrics": ["Precision@4"], "judge": judge}
+    >>> how["estimators"] = [Assisted(fewest=0, doubt=0)]
+    >>> tr.evaluate(scores, labels, **how).estimates[0].value  # the judge is right in both judged places: 3 of 4
+    0.75
+    """
+
+    by: Assistance | None = None
+    fewest: CountFrom0 = 30
+    doubt: NotNegative = 4.0
+
+    about: ClassVar[About] = About(
+        name="assisted",
+        exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
+        assumptions=(WEIGHTED, "no prediction depends on the label of the row that it is for"),
+        ties=DISTINCT_RANKS,
+        design=True,
+        needs_size=True,
+        weighs=True,
+        needs_scale=True,
+        stands=True,
+        predicts=True,
+        left_out="have no labelled item, and the judge says nothing of their list",
+    )
+
+    def __post_init__(self) -> None:
+        check(self, where="assisted")
+
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return estimand(asked.metric)
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        """The propensities, and rates where these predict."""
+        prediction = chosen(context.predictions, self.by)
+        models = [prediction.learner(question.metric) for question in context.asked]
+        return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        metrics = [additive(question.metric) for question in asked]
+        prediction = chosen(learned.facts["predictions"], self.by)
+        listed = foreseen_by(prediction, chunk, view, metrics, learned)
+        return [
+            self._terms(chunk, view, metric, lists, kind=prediction.kind, learned=learned, keep_rows=keep_rows)
+            for metric, lists in zip(metrics, listed, strict=True)
+        ]
+
+    def _terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        metric: Additive,
+        lists: ForeseenLists,
+        *,
+        kind: Assistance,
+        learned: Learned,
+        keep_rows: bool,
+    ) -> Smooth:
+        rows = Rows.of(chunk, view.ranks, metric, learned)
+        values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
+        known: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
+        form: Form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
+        if rows.is_recall:
+            beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
+            values = [values[0], rows.gain, *values[1:], *beside]
+            known = [*lists.inside.sums, *lists.outside]
+            form = AssistedShare(self.fewest, self.doubt)
+        rows = with_predicted_units(rows, lists, view.ranks, kind, learned)
+        check_predictions(view, (kind, metric), rows, lists)
+        sums = [per_unit(rows.log, rows.weight * each) for each in values]
+        return rows.smooth(form, [*sums, *known], values, keep_rows=keep_rows)
+
+
+def with_predicted_units(rows: Rows, lists: ForeseenLists, ranks: Ranks, kind: Assistance, learned: Learned) -> Rows:
+    """Units without a labelled row count too where a judge labelled some of their list, unless the interval is for
+    exactly these users: which of them have labelled rows then is not random."""
+    if kind is not Assistance.JUDGE or learned.facts.get("exactly_these", False):
+        return rows
+    judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0) & rows.usable
+    return replace(rows, sample=replace(rows.sample, defined=rows.sample.defined | judged))
+
+
+def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Rows, lists: ForeseenLists) -> None:
+    """Keep whether labelled rows have the predictions of what they represent, in the first fit."""
+    if ("balance", *key) not in view.listed:
+        log = rows.log
+        inside, every = (
+            StratumBalance.of(log, part, lists.at_rows, stratum, weight=rows.weight, used=rows.sample.defined)
+            for part, stratum in ((rows.discount, lists.inside), (np.ones(len(log)), lists.candidates))
+        )
+        equal = counted_equal(gains_of(key[1], log), lists.at_rows)
+        view.listed["balance", *key] = PredictionBalance(*key, inside, every, equal)
+
+
+def foreseen_by(
+    prediction: Prediction, chunk: JudgedChunk, view: RankView, metrics: Sequence[Additive], learned: Learned
+) -> list[ForeseenLists]:
+    """What is predicted of the lists of each metric, made once for all estimators that ask."""
+    keys = [(prediction, metric) for metric in metrics]
+    new = [key for key in dict.fromkeys(keys) if key not in view.listed]
+    if new:
+        learners = {metric: prediction.learner(metric) for _, metric in new}
+        predicted = {
+            learner: prediction.predicted(chunk, None if learner is None else learned[learner])
+            for learner in dict.fromkeys(learners.values())
+        }
+        found = foreseen_lists(chunk, view, [(metric, predicted[learners[metric]]) for _, metric in new])
+        view.listed.update(zip(new, found, strict=True))
+    return [view.listed[key] for key in keys]
