@@ -381,5 +381,5 @@ def test_results_without_anything_have_tables() -> None:
     assert nothing.table().columns == list(frames.ESTIMATES)
     assert nothing.comparisons_table().columns == list(frames.COMPARISONS)
     assert len(nothing.clips()) == 0
-    assert str(nothing) == ""
+    assert str(nothing).startswith("No estimate.")
     assert document.decode(nothing.json(), where="here") == nothing

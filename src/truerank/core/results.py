@@ -352,7 +352,7 @@ class Results:
     def __repr__(self) -> str:
         from truerank.report import text
 
-        return text.render(self)
+        return text.render(self).rstrip("\n")
 
     def _repr_html_(self) -> str:
         from truerank.report import markup

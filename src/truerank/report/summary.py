@@ -29,6 +29,7 @@ from truerank.report.verdicts import (
 )
 
 MOST_WARNINGS = 5
+MOST_QUESTIONS = 12  # of one table
 MOST_PAIRS = 6  # that a sentence names
 
 
@@ -51,6 +52,9 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
     """The summary of results, and of the same within groups of units; options as the reader would give them."""
     questions = questions_of(results)
     models = ranked_models(questions)
+    table_notes = _table_notes(questions[:MOST_QUESTIONS], models)
+    if len(questions) > MOST_QUESTIONS:
+        table_notes.append(f"The first {MOST_QUESTIONS} of {len(questions):,} metrics and estimators.")
     warnings = warning_texts(results, questions, for_cli=for_cli)
     more = len(warnings) - MOST_WARNINGS
     if more > 0:
@@ -59,8 +63,8 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
     return ResultSummary(
         verdict(questions, models),
         evidence(questions),
-        overview(questions, models),
-        (*_table_notes(questions, models), *_detectable(results, for_cli=for_cli)),
+        overview(questions[:MOST_QUESTIONS], models),
+        (*table_notes, *_detectable(results, for_cli=for_cli)),
         tuple(_within(kind, questions, models, parts) for kind, parts in _groups(results, groups) if parts),
         tuple(warnings),
         estimands(questions),

@@ -34,8 +34,6 @@ def render(
     """The answer first; with `verbose` all estimates, assumptions and messages behind it, and those of the groups."""
     page = TextPage(width or COLUMNS, color=color)
     summary = summarize(results, groups=groups, for_cli=for_cli)
-    if summary.table is None and not summary.warnings:
-        return ""
     more = "" if verbose else " More: --verbose, --report FILE.html" if for_cli else " More: print(results.details())"
     page.answer(summary, more)
     if verbose:
