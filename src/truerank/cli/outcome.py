@@ -14,7 +14,7 @@ import click
 from truerank.cli import terminal
 from truerank.cli.commands import cli
 from truerank.core.errors import InputError, TruerankError
-from truerank.core.printable import printable
+from truerank.core.escaping import printable
 from truerank.core.sizes import out_of_memory
 
 WRONG, INTERNAL = 2, 1

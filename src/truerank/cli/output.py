@@ -211,10 +211,12 @@ class Output:
 
     def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
         if self.results_form in ("markdown", "latex"):
+            from truerank.core.escaping import latex_text, markdown_text
             from truerank.report import markup
 
-            write = markup.markdown if self.results_form == "markdown" else markup.latex
-            parts = [write(results), *(f"{name}\n\n{write(within)}" for name, within in groups.items())]
+            forms = {"markdown": (markup.markdown, markdown_text), "latex": (markup.latex, latex_text)}
+            write, escape = forms[self.results_form]
+            parts = [write(results), *(f"{escape(name)}\n\n{write(within)}" for name, within in groups.items())]
             return "\n".join(parts).encode()
         if self.results_form == "json":
             from truerank.report import document

@@ -11,7 +11,7 @@ any kind and length, and ends on a terminal: an error makes it printable when it
 
 from __future__ import annotations
 
-from truerank.core.printable import sentence
+from truerank.core.escaping import sentence
 from truerank.core.wording import worded
 
 

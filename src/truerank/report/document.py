@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from truerank.core.errors import InputError
+from truerank.core.escaping import json_bytes
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
 from truerank.core.results import Comparison, Estimate, Results
@@ -56,7 +57,7 @@ def encode(results: Results, *, groups: Mapping[str, Results] | None = None) -> 
     }
     if groups:
         content["groups"] = {name: _numbers(within) for name, within in groups.items()}
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+    return json_bytes(content)
 
 
 def decode(content: bytes, *, where: str) -> Results:
