@@ -8,23 +8,23 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.messages import Message, Severity, caution, note, warning
-from truerank.core.wording import worded
+from truerank.core.wording import option, worded
 
 
 @pytest.mark.parametrize(
     ("text", "for_cli", "for_python"),
     [
         ("plain text stays as it is.", "plain text stays as it is.", "plain text stays as it is."),
-        ("give {option:exclude}.", "give --exclude.", "give exclude=."),
-        ("{option:n_items} or {option:items}", "--n-items or --items", "n_items= or items="),
-        ("use {option:overlap drop}", "use --overlap drop", 'use overlap="drop"'),
-        ("use {option:rate 0.5}", "use --rate 0.5", "use rate=0.5"),
-        ("use {option:clip -1}", "use --clip -1", "use clip=-1"),
-        ("{option:bootstrap 1000|interval=Bootstrap(1000)}", "--bootstrap 1000", "interval=Bootstrap(1000)"),
-        ("{option:exposure biased|exposure=BiasedExposure()}", "--exposure biased", "exposure=BiasedExposure()"),
-        # what is no placeholder is text: braces, other words, line breaks, percent signs
-        ("{x} {option:} {Option:a} {option:A} 5% {{}} \\1", *["{x} {option:} {Option:a} {option:A} 5% {{}} \\1"] * 2),
-        ("a\nb {option:seed}", "a\nb --seed", "a\nb seed="),
+        (f"give {option('exclude')}.", "give --exclude.", "give exclude=."),
+        (f"{option('n_items')} or {option('items')}", "--n-items or --items", "n_items= or items="),
+        (f"use {option('overlap drop')}", "use --overlap drop", 'use overlap="drop"'),
+        (f"use {option('rate 0.5')}", "use --rate 0.5", "use rate=0.5"),
+        (f"use {option('clip -1')}", "use --clip -1", "use clip=-1"),
+        (f"{option('bootstrap 1000', 'interval=Bootstrap(1000)')}", "--bootstrap 1000", "interval=Bootstrap(1000)"),
+        (f"{option('exposure biased', 'exposure=BiasedExposure()')}", "--exposure biased", "exposure=BiasedExposure()"),
+        # all else is text: braces, line breaks, percent signs
+        ("{x} {option:items} 5% {{}} \\1", *["{x} {option:items} 5% {{}} \\1"] * 2),
+        (f"a\nb {option('seed')}", "a\nb --seed", "a\nb seed="),
     ],
 )
 def test_options_are_spelled_for_the_reader(text: str, for_cli: str, for_python: str) -> None:

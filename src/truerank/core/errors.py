@@ -16,20 +16,21 @@ from truerank.core.wording import worded
 
 
 class TruerankError(Exception):
-    """Anything this library raises on purpose; `text` names options in a way that either reader can be told.
+    """Anything this library raises on purpose; `marked` names options in a way that either reader can be told.
 
-    >>> error = InputError("no catalogue; give {option:items FILE}.")
+    >>> from truerank.core.wording import option
+    >>> error = InputError(f"no catalogue; give {option('items FILE')}.")
     >>> str(error), error.said(for_cli=True)
     ('no catalogue; give items=.', 'no catalogue; give --items FILE.')
     """
 
     def __init__(self, message: object = "") -> None:
-        self.text: str = message.text if isinstance(message, TruerankError) else str(message)
+        self.marked: str = message.marked if isinstance(message, TruerankError) else str(message)
         super().__init__(self.said(for_cli=False))
 
     def said(self, *, for_cli: bool) -> str:
         """The sentence with options as the command line or Python spells them."""
-        return sentence(worded(self.text, for_cli=for_cli))
+        return sentence(worded(self.marked, for_cli=for_cli))
 
 
 class InputError(TruerankError):

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from truerank.core.errors import InputError
 from truerank.core.provenance import plain
-from truerank.core.wording import worded
+from truerank.core.wording import either, worded
 
 Number = float | int | str | None
 
@@ -38,9 +38,11 @@ class Severity(StrEnum):
 class Message:
     """A sentence with its code (kebab case), its figures, and what it is about (such as a model; nothing: the whole).
 
-    In `text`, `{option:NAME VALUE}` names an option in the words of whoever reads (`wording.worded`).
+    `text` may name options by `wording.option`: it is kept in the words of Python, and where those differ, also as the
+    command line writes it (`command_text`).
 
-    >>> message = note("dropped", "2 rows were dropped ({option:overlap keep} keeps them)", numbers={"rows": 2})
+    >>> from truerank.core.wording import option
+    >>> message = note("dropped", f"2 rows were dropped ({option('overlap keep')} keeps them)", numbers={"rows": 2})
     >>> print(message)
     2 rows were dropped (overlap="keep" keeps them)
     >>> message.said(for_cli=True)
@@ -52,20 +54,30 @@ class Message:
     text: str
     numbers: Mapping[str, Number] = field(default_factory=dict, kw_only=True, hash=False)
     about: tuple[str, ...] = field(default=(), kw_only=True)
+    command_text: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if _CODE.fullmatch(self.code) is None:
             raise InputError(f"message code {self.code!r}; expected small letters with hyphens, such as few-users.")
+        python, cli = (worded(self.text, for_cli=for_cli) for for_cli in (False, True))
+        if cli != python:
+            object.__setattr__(self, "command_text", cli)
+        object.__setattr__(self, "text", python)
         object.__setattr__(self, "severity", Severity(self.severity))
         object.__setattr__(self, "numbers", plain(self.numbers))
         object.__setattr__(self, "about", tuple(self.about))
 
     def said(self, *, for_cli: bool) -> str:
         """The sentence with options as the command line or Python spells them."""
-        return worded(self.text, for_cli=for_cli)
+        return self.text if self.command_text is None or not for_cli else self.command_text
+
+    @property
+    def marked(self) -> str:
+        """The sentence as part of another one."""
+        return either(self.said(for_cli=True), self.text)
 
     def __str__(self) -> str:
-        return self.said(for_cli=False)
+        return self.text
 
 
 def note(code: str, text: str, *, numbers: Mapping[str, Number] | None = None, about: tuple[str, ...] = ()) -> Message:

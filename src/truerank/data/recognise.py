@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from truerank.core.errors import InputError
+from truerank.core.wording import option
 
 USUAL = {
     "user": (
@@ -30,7 +31,7 @@ SCORED = ("user", "item", "score")
 PAIR = ("user", "item")
 VALUES = ("label", "reward", "rating", "value")  # of which a table has one
 
-NAME_THEM = 'name one with {option:columns user=NAME|columns={"user": "NAME"}}'
+NAME_THEM = f"""name one with {option("columns user=NAME", 'columns={"user": "NAME"}')}"""
 
 T = TypeVar("T")
 
@@ -111,5 +112,5 @@ def with_users(
         made = make({**mapping, "user": found[0]})
     except InputError as error:
         made = make(mapping)  # what is wrong for another reason is refused here
-        return made, (f"column {found[0]!r} is called as users are but cannot be: {error.text} It is not used.",)
+        return made, (f"column {found[0]!r} is called as users are but cannot be: {error.marked} It is not used.",)
     return made, (f"column {found[0]!r} is taken for users, over whom intervals are; if it is not that, {NAME_THEM}.",)

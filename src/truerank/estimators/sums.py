@@ -16,6 +16,7 @@ from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, Ties
 from truerank.core.rows import SampledRows, Weighting
 from truerank.core.terms import Smooth, known_total, ratio
+from truerank.core.wording import option
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
 # where a relevant item lands must not depend on labels that nobody knows
@@ -105,7 +106,7 @@ class UniformSample:
         if np.isnan(n).any():
             raise RefusedError(
                 "top lists do not tell how many candidates there are, which this estimator needs. "
-                "Give the catalogue: {option:items FILE} or {option:n_items N}."
+                f"Give the catalogue: {option('items FILE')} or {option('n_items N')}."
             )
         judged = n if log.complete else np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
         if rate is not None and not log.complete:

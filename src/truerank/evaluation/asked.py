@@ -13,6 +13,7 @@ from truerank.core.log import Log
 from truerank.core.messages import Message, caution
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
+from truerank.core.wording import either, option
 from truerank.estimators.biased.weighing import check_clip
 from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.judged.judge_alone import JudgeAlone
@@ -70,7 +71,7 @@ class Rules:
         if estimator.about.needs_size and math.isnan(self.n_items):
             return (
                 "top lists do not tell how many candidates there are, which it needs. "
-                "Give the catalogue: {option:items FILE} or {option:n_items N}."
+                f"Give the catalogue: {option('items FILE')} or {option('n_items N')}."
             )
         reason = self._other_exposure(estimator) or self._without_scale(estimator)
         if reason is not None:
@@ -78,7 +79,7 @@ class Rules:
         if self.interval.needs_rows and not (estimator.about.design and self.exposure.exposed is not Exposed.BIASED):
             return (
                 f"an interval for exactly these users is known for {', '.join(with_design())} of uniform draws; "
-                "use {option:interval population|interval=Population()}."
+                f"use {option('interval population', 'interval=Population()')}."
             )
         if self.ties not in estimator.about.ties:
             usable = ", ".join(sorted(estimator.about.ties))
@@ -92,7 +93,7 @@ class Rules:
             return None
         use = ", ".join(names_for(here))
         if Exposed.BIASED in able:
-            return "it is for logs with propensities; say {option:exposure biased}."
+            return f"it is for logs with propensities; say {option('exposure biased')}."
         if here is Exposed.BIASED:
             return f"it does not correct for unequal exposure; use {use}."
         if estimator.about.complete:
@@ -120,7 +121,7 @@ class Rules:
                 return (
                     f"{name} lists at most {each.depth} items per user, which is not deep enough; "
                     f"use a cut-off up to {each.depth}, or longer lists; if these are all it would ever show, say "
-                    "{option:lists complete}."
+                    f"{option('lists complete')}."
                 )
         return None
 
@@ -142,7 +143,7 @@ def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[M
             refused[metric] = error
     if not able:
         raise next(iter(refused.values()), InputError("no metrics given; expected at least one."))
-    return able, [caution("left-out-question", f"left out: {each}: {why.text}") for each, why in refused.items()]
+    return able, [caution("left-out-question", f"left out: {each}: {why.marked}") for each, why in refused.items()]
 
 
 def pairs(
@@ -165,7 +166,10 @@ def pairs(
             else:
                 reasons.append((f"{metric} with {estimator.about.name}", reason))
     reasons += [
-        (estimator.about.name, "nothing that is asked for looks at labels; leave {option:estimator|estimators=} out.")
+        (
+            estimator.about.name,
+            f"nothing that is asked for looks at labels; leave {option('estimator', 'estimators=')} out.",
+        )
         for estimator in given or ()
         if estimator not in tried
     ]
@@ -238,7 +242,7 @@ def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tup
     if all(about.clipping is Clipping.NONE for about in used):
         able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.clipping is not Clipping.NONE]
         names = ", ".join(about.name for about in used)
-        raise InputError(f"{{option:clip|clips=}} cuts weights, which {names} has not; add {' or '.join(able)}.")
+        raise InputError(f"{option('clip', 'clips=')} cuts weights, which {names} has not; add {' or '.join(able)}.")
     return tuple(dict.fromkeys(float(clip) for clip in given))
 
 
@@ -247,7 +251,7 @@ def check_design(design: ExposureDesign | None, interval: Interval) -> None:
     if design is not None and design.n_batches > 1 and interval.needs_rows:
         raise RefusedError(
             f"{design.source} has {design.n_batches} batches, for which an interval for exactly these users is not "
-            "known; use {option:interval population|interval=Population()}."
+            f"known; use {option('interval population', 'interval=Population()')}."
         )
 
 
@@ -257,7 +261,7 @@ def interval_for(given: Interval | None, *, fitted: bool) -> Interval:
     if fitted and not chosen.refits:
         raise RefusedError(
             "the propensities are fitted to the same users, which this interval would take as given. Leave "
-            "{cli:--bootstrap and --interval|interval=} out: the interval then fits them again without each part of "
-            "the users; or give propensities in a column."
+            f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits them again without each "
+            "part of the users; or give propensities in a column."
         )
     return chosen

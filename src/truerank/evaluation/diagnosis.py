@@ -15,6 +15,7 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.ranking import Scores
+from truerank.core.wording import option
 from truerank.data.batches import LazyTable
 from truerank.data.read import VALUE_NAMES, read
 from truerank.data.recognise import with_usual
@@ -191,7 +192,9 @@ def _by_exposure(log: Log, tested: Randomness, pairs: int, *, alone: bool) -> tu
         )
     ]
     if alone:
-        unseen = "if items were drawn at random among those a user had not seen, say which were seen ({option:exclude})"
+        unseen = (
+            f"if items were drawn at random among those a user had not seen, say which were seen ({option('exclude')})"
+        )
         said.append(note("drawn-among-unseen", unseen))
     return Exposed.BIASED, tested.verdict.rstrip("."), said
 

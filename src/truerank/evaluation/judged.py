@@ -18,6 +18,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
+from truerank.core.wording import option
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.engine import Workers, chunks_wanted
 from truerank.engines.local import ONE_THREAD
@@ -204,13 +205,14 @@ class JudgedCall:
     def __post_init__(self) -> None:
         if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
             raise RefusedError(
-                "{option:overlap keep} makes the candidates depend on which items were judged, so a sample of them "
-                "stands for nothing; use {option:overlap drop}, or leave {option:exclude} out."
+                f"{option('overlap keep')} makes the candidates depend on which items were judged, so a sample of them "
+                f"stands for nothing; use {option('overlap drop')}, or leave {option('exclude')} out."
             )
         if self.like is not None and not (isinstance(self.exposure, HoldoutExposure) and self.estimators is None):
             raise RefusedError(
-                f"{{option:like {self.like.name}}} chooses metrics and users as that tool does, for "
-                "{option:exposure holdout} alone; leave {option:estimator|estimators=} out, or {option:like}."
+                f"{option(f'like {self.like.name}')} chooses metrics and users as that tool does, for "
+                f"{option('exposure holdout')} alone; leave {option('estimator', 'estimators=')} out, or "
+                f"{option('like')}."
             )
 
     @property

@@ -17,6 +17,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
 from truerank.core.results import Estimate
 from truerank.core.terms import Terms
+from truerank.core.wording import option
 from truerank.estimators.biased.weighing import is_recall
 from truerank.estimators.judged.pairs import PairRatio
 from truerank.estimators.predictions import Helped
@@ -179,7 +180,7 @@ def about_overlap(dropped: int) -> list[Message]:
     return [
         caution(
             "overlap-dropped",
-            f"{dropped:,} judged rows are excluded items and were dropped ({{option:overlap}}).",
+            f"{dropped:,} judged rows are excluded items and were dropped ({option('overlap')}).",
             numbers={"rows": dropped},
         )
     ]
@@ -204,7 +205,7 @@ def about_catalogue(models: Mapping[str, Scores], items: Ids, *, taken_whole: Se
                 caution(
                     "taken-as-catalogue",
                     f"{name}: every user lists all {len(scores.items):,} items, taken as the whole catalogue; "
-                    "if there are more, give {option:items} or {option:n_items}.",
+                    f"if there are more, give {option('items')} or {option('n_items')}.",
                     about=(name,),
                 )
             )
@@ -234,7 +235,7 @@ def about_randomness(items: JudgedItems | None) -> list[Message]:
                 numbers=numbers,
             )
         ]
-    return [warning(each.code, f"{each.text} ({figures}).", numbers=numbers) for each in not_random(items)]
+    return [warning(each.code, f"{each.marked} ({figures}).", numbers=numbers) for each in not_random(items)]
 
 
 def not_random(items: JudgedItems | None) -> tuple[Message, ...]:
@@ -245,7 +246,7 @@ def not_random(items: JudgedItems | None) -> tuple[Message, ...]:
     return (
         warning(
             "not-random",
-            "{option:exposure random} does not fit, the judged rows are no uniform draws: beyond chance, how often "
+            f"{option('exposure random')} does not fit, the judged rows are no uniform draws: beyond chance, how often "
             f"items were judged differs by {found.effect:.0%} of the mean (above {LARGE:.0%})",
             numbers={"p": found.p, "effect": found.effect},
         ),
@@ -267,7 +268,7 @@ def about_propensities(description: str | None, tallies: Tallies, *, designed: b
         steady = "hajek" if designed else "snips"
         why = (
             "rows that are seldom shown and stand for many others were not drawn, users to whom nothing was shown are "
-            "missing ({option:population|users=}), or the propensities are too large"
+            f"missing ({option('population', 'users=')}), or the propensities are too large"
             if stand_for < pairs
             else "the propensities are too small"
         )
@@ -350,7 +351,7 @@ def about_inclusion(source: str, n_rows: int) -> list[Message]:
             "inclusion-unused",
             f"{source}: the inclusion probabilities are not used, all {n_rows:,} rows count as the test set; for "
             "what test sets drawn with them give on average, say "
-            '{option:estimator intervened|estimators=["intervened"]} or intervened-pooled.',
+            f"""{option("estimator intervened", 'estimators=["intervened"]')} or intervened-pooled.""",
         )
     ]
 

@@ -14,6 +14,7 @@ from truerank.core.messages import Message, caution, note
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
+from truerank.core.wording import positive_option
 from truerank.data.rules import PositiveRule
 from truerank.estimators.judged.holdout import Holdout
 from truerank.evaluation.judged_source import Rows, source_of
@@ -80,7 +81,7 @@ class Tool:
             return rows, []
         sentence = (
             f"{source_of(rows)}: rows with a value {RELEVANT_VALUES} count as relevant, as in {self.name}; for another "
-            'rule say, as an example, {option:positive ">3"|truerank.read(..., positive=">3")}.'
+            f"rule say, as an example, {positive_option('>3')}."
         )
         return labelled, [caution("relevant-rows", sentence)]
 

@@ -10,6 +10,7 @@ from truerank.core.estimator import Exposed
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.core.wording import option
 from truerank.evaluation.question import Tallies
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.scores import Lists
@@ -27,14 +28,14 @@ def without_exclusions(models: Mapping[str, Scores], exposed: Exposed) -> list[M
             note(
                 "no-exclusions",
                 "nothing is excluded: lists are taken as they are; if they hold what users had in training, values are "
-                "too low ({option:exclude TRAIN} leaves that out).",
+                f"too low ({option('exclude TRAIN')} leaves that out).",
             )
         ]
     return [
         caution(
             "no-exclusions",
             "nothing is excluded: what users had in training competes with the test items, and models score it "
-            "highest, so values are too low; give the training pairs with {option:exclude TRAIN}.",
+            f"highest, so values are too low; give the training pairs with {option('exclude TRAIN')}.",
         )
     ]
 

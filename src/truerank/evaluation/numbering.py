@@ -9,6 +9,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
 from truerank.core.ranking import Scores
+from truerank.core.wording import option
 
 
 class Populated(Protocol):
@@ -81,7 +82,7 @@ def _taken(matrix: str, places: Ids, table: str, others: list[Ids], side: _Side,
 
 
 def _name_them(side: _Side) -> str:
-    return f"Name them in the order of {side.line}s: {{option:{side.kind}s FILE}}."
+    return f"Name them in the order of {side.line}s: {option(f'{side.kind}s FILE')}."
 
 
 def _within(ids: Ids, size: int) -> bool:

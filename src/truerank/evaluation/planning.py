@@ -20,6 +20,7 @@ from truerank.core.language import as_values
 from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
+from truerank.core.wording import either
 from truerank.data.impressions import Logged
 from truerank.data.spill import scratch
 from truerank.engines.engine import map_chunks
@@ -215,7 +216,7 @@ def plan_sessions(
     if not targets or len(targets) < 2:
         raise InputError(
             f"{len(targets or {})} targets; expected at least two, whose difference is planned: the policy that logged "
-            "is one of them, {cli:log=@position|RankColumn('position')}."
+            f"""is one of them, {either("log=@position", "RankColumn('position')")}."""
         )
     workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:

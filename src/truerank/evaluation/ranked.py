@@ -16,6 +16,7 @@ from truerank.core.language import as_value, as_values
 from truerank.core.messages import Message, note
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
+from truerank.core.wording import either, option
 from truerank.data.batches import LazyTable
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.data.spill import scratch
@@ -289,7 +290,9 @@ def _check(targets: Any, *, baseline: str | None, level: float) -> None:
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(targets, Mapping) or not targets:
-        raise InputError("no targets given; expected at least one, as {cli:NAME=FILE or NAME=@COLUMN|{name: table}}.")
+        raise InputError(
+            f"no targets given; expected at least one, as {either('NAME=FILE or NAME=@COLUMN', '{name: table}')}."
+        )
     if baseline is not None and baseline not in targets:
         raise InputError(f"baseline {baseline!r} is not among the targets; expected one of {', '.join(targets)}.")
 
@@ -302,8 +305,8 @@ def _interval(asked: Interval | None, *, fitted: bool) -> Interval:
     if fitted and not asked.refits:
         raise RefusedError(
             "a bootstrap does not go with a fitted position model: it would take the fit as given. Leave "
-            "{option:bootstrap|interval=} out (the interval then refits the model without each part of the log), or "
-            "give the fitted model itself, as yule:1.5."
+            f"{option('bootstrap', 'interval=')} out (the interval then refits the model without each part of the "
+            "log), or give the fitted model itself, as yule:1.5."
         )
     return asked
 

@@ -8,6 +8,7 @@ from truerank.core.estimator import Asked
 from truerank.core.messages import Message, caution, warning
 from truerank.core.refits import Refitted
 from truerank.core.terms import Terms
+from truerank.core.wording import option
 from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.uncertainty.tails import about_tails
 
@@ -68,6 +69,6 @@ def _single(terms: Terms, who: str, *, strata: bool) -> str | None:
     if linear and clusters.stratum is not None and (np.bincount(clusters.stratum[used]) == 1).any():
         return (
             f"a logger has a single {who}, and the spread within it needs at least two; leave that logger out, "
-            "or use {option:bootstrap 1000|interval=Bootstrap(1000)}"
+            f"or use {option('bootstrap 1000', 'interval=Bootstrap(1000)')}"
         )
     return None

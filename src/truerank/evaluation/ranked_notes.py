@@ -9,6 +9,7 @@ from typing import Any
 
 from truerank.core.estimator import Learned
 from truerank.core.messages import Message, caution, note
+from truerank.core.wording import columns_option, option
 from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.evaluation.ranked_sight import Looking
 from truerank.exposure.positions.fits import Parameter
@@ -64,7 +65,7 @@ def about_independence(facts: RankedFacts) -> list[Message]:
             "independent-units",
             f"no column of users: {facts.unit}s are taken as independent of each other. Where one person has several, "
             "intervals are too short and differences too sure; name the column with "
-            '{option:columns user=NAME|truerank.read_impressions(..., columns={"user": "NAME"})}.',
+            f"{columns_option('user', by='truerank.read_impressions')}.",
         )
     ]
 
@@ -185,7 +186,7 @@ def about_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: Ranke
         yield note(
             "unlogged-sessions",
             f"{name}: it ranks {unlogged:,} sessions that the log does not have; they are left out. If "
-            "nothing was viewed in them they count: declare all sessions with {option:sessions FILE}.",
+            f"nothing was viewed in them they count: declare all sessions with {option('sessions FILE')}.",
             numbers={"sessions": unlogged},
             about=(name,),
         )

@@ -14,6 +14,7 @@ from truerank.core.estimator import About, Asked, Clipping, Estimator, Exposed, 
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, RankView
 from truerank.core.terms import Smooth
+from truerank.core.wording import option
 from truerank.estimators.biased.rewards import GainModel, ItemRates, ListSums, at_rows, list_sums
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE, additive
@@ -119,7 +120,7 @@ class DoublyRobust(Estimator):
         if candidates.only is None and candidates.n_items != len(log.items):
             raise RefusedError(
                 "doubly-robust predicts the label of every candidate, but not all items are known by name. "
-                "Give the catalogue with {option:items FILE}."
+                f"Give the catalogue with {option('items FILE')}."
             )
         propensity = learned.facts.get("propensity")
         sources = [self.reward.learner(metric, clip=clip, propensity=propensity) for metric, clip in questions]

@@ -11,6 +11,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats
 from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Learned
 from truerank.core.terms import Smooth, Terms
+from truerank.core.wording import option
 from truerank.data.impressions import RankedChunk
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
@@ -53,7 +54,8 @@ class RankedSNIPS(RankedEstimator):
         if self.normaliser is Normaliser.SESSION and not context.total:
             return (
                 f"a value per session needs all items that {context.target} would rank; give a table "
-                "session,item,rank, or a column candidates with their number, or use {option:normaliser impression}."
+                f"session,item,rank, or a column candidates with their number, or use "
+                f"{option('normaliser impression')}."
             )
         return None
 

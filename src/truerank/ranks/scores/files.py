@@ -22,6 +22,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.ranking import Scores
+from truerank.core.wording import option
 from truerank.data.file_version import unchanged, versions_of
 from truerank.data.files import check_readable
 from truerank.data.matrices import Stored
@@ -254,7 +255,7 @@ def _own(arrays: Mapping[str, Any], key: str, given: IdColumn | None, *, name: s
         if found != named:
             raise InputError(
                 f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that "
-                f"{{option:{key}}} names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
+                f"{option(key)} names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
             )
     return own
 
