@@ -66,7 +66,7 @@ def test_an_estimator_of_labels_goes_beside_and_not_alone() -> None:
     assert [each.estimator for each in both.estimates] == ["holdout", "lists"]
     alone = holdout(metrics=["Coverage@2"], estimators=["holdout"])
     assert [each.estimator for each in alone.estimates] == ["lists"]
-    assert "left out: holdout: nothing that is asked for looks at labels; leave estimators= out." in alone.notes
+    assert "excluded: holdout: nothing that is asked for looks at labels; leave estimators= out." in alone.notes
     with pytest.raises(RefusedError, match="it looks at lists, not at labels"):
         holdout(metrics=["Recall@2"], estimators=["lists"])
 

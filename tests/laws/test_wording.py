@@ -13,9 +13,11 @@ import click
 import pytest
 
 import truerank as tr
+from tests.laws.test_messages import sample
 from truerank.cli.commands import cli
 from truerank.cli.outcome import told
 from truerank.core.errors import InputError
+from truerank.core.messages import message
 from truerank.core.wording import columns_option, either, option, positive_option, worded
 
 PACKAGE = Path(tr.__file__).parent
@@ -72,7 +74,11 @@ def said_by_the_library() -> list[tuple[str, str]]:
     ]
 
 
-SAID = said_by_the_library()
+def table_of_messages() -> list[tuple[str, str]]:
+    return [(f"core/sentences.py, {key}", sample(key).marked) for key in message.sentences]
+
+
+SAID = [*said_by_the_library(), *table_of_messages()]
 
 
 def flags(group: Any = cli) -> set[str]:
@@ -117,7 +123,9 @@ def test_every_argument_that_is_named_is_one_of_some_function() -> None:
     words = {worded(text, for_cli=False) for text in marked if " --" in f" {worded(text, for_cli=True)}"}
     named = {words: re.search(r"([a-z_]+)=", words) for words in words if "=" in words and "filled" not in words}
     assert len(named) > 40
-    assert not [words for words, name in named.items() if name is None or name[1] not in known | {"study"}]  # of tr.studies.advise
+    assert not [
+        words for words, name in named.items() if name is None or name[1] not in known | {"study"}
+    ]  # of tr.studies.advise
 
 
 def test_the_walk_finds_what_it_looks_for() -> None:

@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from numbers import Real
+from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.core.provenance import plain
-from truerank.core.wording import either, worded
+from truerank.core.sentences import CAUTIONS, NOTES
+from truerank.core.warning_sentences import WARNINGS
+from truerank.core.wording import either, option, worded
 
 Number = float | int | str | None
 
@@ -42,7 +46,8 @@ class Message:
     command line writes it (`command_text`).
 
     >>> from truerank.core.wording import option
-    >>> message = note("dropped", f"2 rows were dropped ({option('overlap keep')} keeps them)", numbers={"rows": 2})
+    >>> text = f"2 rows were dropped ({option('overlap keep')} keeps them)"
+    >>> message = Message("dropped", Severity.NOTE, text, numbers={"rows": 2})
     >>> print(message)
     2 rows were dropped (overlap="keep" keeps them)
     >>> message.said(for_cli=True)
@@ -80,17 +85,40 @@ class Message:
         return self.text
 
 
-def note(code: str, text: str, *, numbers: Mapping[str, Number] | None = None, about: tuple[str, ...] = ()) -> Message:
-    return Message(code, Severity.NOTE, text, numbers=numbers or {}, about=about)
+class MessageTable:
+    """Makes messages from sentences by code, those of each severity; a package that adds estimators has its own.
+
+    >>> table = MessageTable({Severity.NOTE: {"dropped": "{rows:,} rows of {name} dropped ({option:overlap keep})"}})
+    >>> message = table("dropped", rows=2000, name="{rows}")
+    >>> print(message, dict(message.numbers))
+    2,000 rows of {rows} dropped (overlap="keep") {'rows': 2000}
+    """
+
+    def __init__(self, sentences: Mapping[Severity, Mapping[str, str]]) -> None:
+        self.sentences = {
+            key: (severity, sentence) for severity, rows in sentences.items() for key, sentence in rows.items()
+        }
+
+    def __call__(
+        self, key: str, *, about: tuple[str, ...] = (), numbers: Mapping[str, Number] | None = None, **fields: object
+    ) -> Message:
+        """The message of a code or, where it has several sentences, `code.word`.
+
+        `fields` fill the sentence; those that are numbers, and `numbers`, are the message's figures.
+        """
+        severity, sentence = self.sentences[key]
+        figures: dict[str, Any] = {name: value for name, value in fields.items() if isinstance(value, Real)}
+        text = sentence.format(option=_OPTION, **fields)
+        return Message(key.partition(".")[0], severity, text, numbers=figures | dict(numbers or {}), about=about)
 
 
-def caution(
-    code: str, text: str, *, numbers: Mapping[str, Number] | None = None, about: tuple[str, ...] = ()
-) -> Message:
-    return Message(code, Severity.CAUTION, text, numbers=numbers or {}, about=about)
+class _Option:
+    """`{option:NAME VALUE|PYTHON}` in a sentence."""
+
+    def __format__(self, spec: str) -> str:
+        return option(*spec.split("|"))
 
 
-def warning(
-    code: str, text: str, *, numbers: Mapping[str, Number] | None = None, about: tuple[str, ...] = ()
-) -> Message:
-    return Message(code, Severity.WARNING, text, numbers=numbers or {}, about=about)
+_OPTION = _Option()
+
+message = MessageTable({Severity.NOTE: NOTES, Severity.CAUTION: CAUTIONS, Severity.WARNING: WARNINGS})

@@ -10,7 +10,7 @@ from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import About, Clipping, Estimator, Exposed
 from truerank.core.log import Log
-from truerank.core.messages import Message, caution
+from truerank.core.messages import Message, message
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
 from truerank.core.wording import either, option
@@ -20,7 +20,7 @@ from truerank.estimators.judged.judge_alone import JudgeAlone
 from truerank.estimators.judged.lists import RecommendedLists
 from truerank.estimators.predictions import Assistance, Prediction
 from truerank.evaluation.list_facts import lacking
-from truerank.evaluation.usual import USUAL, about_usual
+from truerank.evaluation.usual import USUAL, check_defaults
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
@@ -143,7 +143,9 @@ def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[M
             refused[metric] = error
     if not able:
         raise next(iter(refused.values()), InputError("no metrics given; expected at least one."))
-    return able, [caution("left-out-question", f"left out: {each}: {why.marked}") for each, why in refused.items()]
+    return able, [
+        message("left-out-question", question=metric, reason=error.marked) for metric, error in refused.items()
+    ]
 
 
 def pairs(
@@ -175,8 +177,8 @@ def pairs(
     ]
     if not able:
         raise RefusedError(_together(reasons))
-    ruled = about_usual(able, rules.usual) if given is None else ()
-    left_out = [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
+    ruled = check_defaults(able, rules.usual) if given is None else ()
+    left_out = [message("left-out-question", question=question, reason=reason) for question, reason in reasons]
     return able, [*ruled, *left_out]
 
 

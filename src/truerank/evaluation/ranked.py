@@ -13,7 +13,7 @@ from truerank.core.calls import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checke
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.language import as_value, as_values
-from truerank.core.messages import Message, note
+from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
 from truerank.core.wording import either, option
@@ -32,11 +32,11 @@ from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
+from truerank.evaluation.impression_checks import check_log, check_question
 from truerank.evaluation.measure import measure
 from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_notes import about_log, about_strata, about_surfaces
 from truerank.evaluation.ranked_plan import RankedPlan
 from truerank.evaluation.ranked_sight import Looking
 from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
@@ -233,10 +233,9 @@ def prepare(
             for name in targets
         },
         ids_of_units=unit_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
-        first=(*(note("chunks", sentence) for sentence in source.notes), *about_log(facts, looking, learned)),
+        first=(*(message("chunks", sentence=text) for text in source.notes), *check_log(facts, looking, learned)),
         last=(
-            *([] if requested is None else about_surfaces(requested, facts)),
-            *about_strata(looking, learned, interval),
+            *check_question(requested, facts, looking, learned, interval),
             *left_out,
             *unfit,
         ),
@@ -324,7 +323,7 @@ def _possible(
                 possible.setdefault(estimator, []).append(name)
             else:
                 reasons.append(f"{estimator.about.name}: {reason}")
-                notes.append(note("left-out", f"left out: {name} with {estimator.about.name}: {reason}"))
+                notes.append(message("left-out.target", target=name, estimator=estimator.about.name, reason=reason))
     if not possible:
         raise RefusedError(" ".join(dict.fromkeys(reasons)))
     return possible, notes
@@ -342,7 +341,7 @@ def _todo(
         }
         todo += [(estimator, name) for name, reason in reasons.items() if reason is None]
         notes += [
-            note("left-out", f"left out: {estimator.about.name} of {name}: {reason}")
+            message("left-out.reward", estimator=estimator.about.name, reward=name, reason=reason)
             for name, reason in reasons.items()
             if reason is not None
         ]

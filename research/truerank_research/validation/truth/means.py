@@ -15,7 +15,7 @@ from truerank.estimators.judged.published import Published
 from truerank.metrics.recall import Recall
 from truerank.uncertainty.intervals import Population
 from truerank_research.estimators.corrected import Corrected
-from truerank_research.estimators.curve_messages import doubts
+from truerank_research.estimators.curve_messages import check_fit
 from truerank_research.estimators.curved_recall import CurvedRecall
 from truerank_research.estimators.shrunk import Shrunk
 from truerank_research.estimators.weighted import WeightedUsers
@@ -65,7 +65,7 @@ class MeanRecallWorld:
             for at, question in enumerate(asked):
                 terms: dict[str, Terms] = {model: parts[at] for model, parts in found.items()}
                 curved = {model: part for model, part in terms.items() if isinstance(part, CurvedRecall)}
-                doubted = {model: model in curved and bool(doubts(curved[model])) for model in terms}
+                doubted = {model: model in curved and any(check_fit(curved[model])) for model in terms}
                 pairs = [(model, FIRST) for model in terms if model != FIRST]
                 alone, apart = Population().spreads(terms, pairs, level=0.95)
                 metric, name = str(question.metric), estimator.about.name
