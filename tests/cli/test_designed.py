@@ -154,7 +154,7 @@ def test_labels_of_another_design_are_told(run: Run, folder: Path) -> None:
     found = run("evaluate", "other.csv", "--exposure", "designed", "--design", "design", "--scores", "a.npz",
                 "--scores", "b.csv", "--metric", "Precision@2")  # fmt: skip
     assert f"none of the {len(unasked)} rows is in the design" in found.err
-    assert "have no label" not in found.err
+    assert "of the design (" not in found.err
 
 
 def test_what_has_no_clip_is_not_told_to_clip(run: Run, folder: Path) -> None:

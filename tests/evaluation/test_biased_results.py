@@ -53,9 +53,7 @@ def found(results: Results, model: str) -> tuple[float, float, float, tuple[str,
     return each.value, each.low, each.high, tuple(message.code for message in each.warnings)
 
 
-@pytest.mark.parametrize(
-    ("label", "code"), [(1, "no-spread"), (0, "no-hit")]
-)
+@pytest.mark.parametrize(("label", "code"), [(1, "no-spread"), (0, "no-hit")])
 @pytest.mark.parametrize("estimator", [SNIPS(), SNIPS(clip=10.0)], ids=["snips", "clipped"])
 def test_two_rows_that_agree_have_a_one_sided_interval_and_no_comparison(
     label: int, code: str, estimator: Estimator
@@ -66,7 +64,7 @@ def test_two_rows_that_agree_have_a_one_sided_interval_and_no_comparison(
     assert value == label
     # two equally weighted users at a bound: others may be as far from it as Clopper and Pearson say of two
     assert (low, high) == pytest.approx((math.sqrt(0.025), 1) if label else (0, 1 - math.sqrt(0.025)))
-    assert any(words in text for text in warnings)
+    assert code in warnings
     assert not math.isnan(found(results, "last")[1])
     comparison = results.comparisons[0]
     assert abs(comparison.difference) > 0.1

@@ -223,13 +223,15 @@ def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
     means = [RankedIPS(Normaliser.MEAN_OF_MEANS)]
     found = first(LOG, estimators=means, sessions=pl.Series([1, 2, 3, 4]))
     assert found.undefined == 1
-    sentence = "1 of 4 sessions have no ranking of this target or no viewed item"
+    sentence = "1 of 4 sessions are excluded: they have no ranking of this target or no viewed item"
     assert any(sentence in each for each in found.warning_texts)
 
 
 def test_warnings_name_the_rows_that_the_log_has() -> None:
-    assert any("displayed rows are worth" in each for each in first(LOG, logged="displayed").warning_texts)
-    assert any("viewed rows are worth" in each for each in first(LOG).warning_texts)
+    assert any(
+        "displayed rows have an effective sample size" in each for each in first(LOG, logged="displayed").warning_texts
+    )
+    assert any("viewed rows have an effective sample size" in each for each in first(LOG).warning_texts)
 
 
 def test_targets_without_a_session_in_common_have_no_difference() -> None:

@@ -88,7 +88,7 @@ def test_a_judged_item_missing_from_a_top_list_ranks_below_it() -> None:
     # user 1: item 10 at rank 1, item 30 nowhere; user 2: its only relevant item is nowhere
     assert [one(results, metric).value for metric in metrics] == [0.25, 0.25, 0.25, 0.5]
     assert all(counts(each) == (2, 0) for each in results.estimates)
-    assert "a: 2 of 3 relevant judged items are never recommended." in results.notes
+    assert "a: 2 of 3 relevant labelled items are never recommended." in results.notes
 
 
 @pytest.mark.parametrize("how", [{"n_items": 9}, {"items": Ids.of(range(10, 100, 10))}], ids=["n_items", "items"])
@@ -128,7 +128,7 @@ def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
     )
     found = one(results, "Precision@2")
     assert (found.value, counts(found)) == (0.5, (2, 0))
-    assert any(each.startswith("1 of 2 users (50%) are recommended fewer than 2 items") for each in found.warning_texts)
+    assert any(each.startswith("1 of 2 users have fewer than 2 recommended items") for each in found.warning_texts)
 
 
 def test_top_lists_with_pooled_need_the_number_of_items() -> None:
@@ -172,7 +172,9 @@ def test_users_without_labels_are_not_evaluated() -> None:
     results = tr.evaluate({"a": dense([3, 2, 1], [1, 2, 3], [1, 2, 3])}, grid([[1, 0, 0]]), metrics=[Recall(1)])
     found = one(results, "Recall@1")
     assert (found.value, counts(found)) == (1.0, (1, 0))
-    assert "a: scores for 1 of 1 users; 2 users with scores have no labels and are not evaluated." in results.notes
+    assert any(
+        note.startswith("a: scores for 1 of 1 users; 2 users with scores have no labels") for note in results.notes
+    )
 
 
 def test_no_user_in_common_is_an_error() -> None:
@@ -492,8 +494,8 @@ def test_minus_infinity_is_never_recommended() -> None:
     results = tr.evaluate(scores, grid([[1, 1, 0], [0, 0, 1]]), metrics=metrics)
     # user 0: item 0 at rank 1, item 1 never; user 1: item 2 at rank 1
     assert [one(results, metric).value for metric in metrics] == [0.75, 0.75, 1.0, 1.0, 1.0]
-    assert "a: 1 of 3 relevant judged items are never recommended." in results.notes
-    warning = "1 of 2 users (50%) are recommended fewer than 2 items, and the empty places count as misses"
+    assert "a: 1 of 3 relevant labelled items are never recommended." in results.notes
+    warning = "1 of 2 users have fewer than 2 recommended items, and empty rank positions count as misses"
     assert any(each.startswith(warning) for each in one(results, "Recall@2").warning_texts)
 
 
@@ -502,7 +504,7 @@ def test_nothing_is_ever_recommended() -> None:
     results = tr.evaluate(scores, grid([[1, 0]]), metrics=[Recall(2), Precision(2), ReciprocalRank()])
     assert [each.value for each in results.estimates] == [0.0, 0.0, 0.0]
     assert [counts(each) for each in results.estimates] == [(1, 0)] * 3
-    assert "a: 1 of 1 relevant judged items are never recommended." in results.notes
+    assert "a: 1 of 1 relevant labelled items are never recommended." in results.notes
 
 
 @pytest.mark.parametrize("ties", list(Ties))

@@ -101,7 +101,7 @@ def test_users_who_hardly_meet() -> None:
     moved = lists(SCORES).with_columns(pl.col("user") + 30)
     results = tr.evaluate({"m": moved}, TEST, exposure="holdout", metrics=["Recall@5"])
     (said,) = found(results, "few-users-in-common")
-    assert "no scores for 30 of 40 users of labels, such as 0, 1, 2; its own are such as 30, 31, 32" in said
+    assert "no scores for 30 of 40 users of labels, such as 0, 1, 2; its users are such as 30, 31, 32" in said
     assert not found(tr.evaluate({"m": lists(SCORES)}, TEST, exposure="holdout"), "few-users-in-common")
 
 
