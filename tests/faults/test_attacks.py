@@ -6,7 +6,10 @@ what must not. An internal error is never right.
 
 from __future__ import annotations
 
+import io
 import json
+import stat
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +53,15 @@ def groups(name: str) -> Callable[[Path], Any]:
     return lambda path: pl.DataFrame(rows).write_parquet(path)
 
 
+def bomb(path: Path) -> None:
+    """An archive whose array declares more bytes than it packs can hold."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6)}
+        stream = io.BytesIO()
+        np.lib.format.write_array_header_1_0(stream, header)
+        archive.writestr("scores.npy", stream.getvalue())
+
+
 WITHIN = (*EVALUATE, "--within", "groups.parquet", "--format")
 WATCH = ("watch", "timed.parquet", "--scores", "b=b.npz", "--scores", f"m{NOT_XML}=a.npz", "--require",
          f"b > m{NOT_XML}", "--metric", "Precision@2", "--quiet")  # fmt: skip
@@ -81,6 +93,39 @@ ATTACKS = [
         Attack(f"no XML in the picture of watch, {form}", (*WATCH, "--out", f"watch.{form}"), code=4)
         for form in ("svg", "html")
     ),
+    *(
+        Attack(f"a secret in an address, {address}", ("evaluate", address, "--scores", "a=a.npz"), code=2,
+               lacks=("hunter2",))
+        for address in (
+            "s3://logs/a.parquet?X-Amz-Security-Token=hunter2", "az://logs/a.parquet?sv=1&sig=hunter2",
+            "s3://me:hunter2@logs/a.parquet", "https://me:hunter2@host/a.parquet", "gs://logs/a.parquet?token=hunter2",
+        )
+    ),
+    *(
+        Attack(f"a secret in the address of an engine, {engine}", (*EVALUATE, "--engine", engine), code=2,
+               lacks=("hunter2",))
+        for engine in ("dask:tls://me:hunter2@127.0.0.1:1", "none:tls://me:hunter2@host:1")
+    ),
+    Attack("a template in a name", (*EVALUATE, "--scores", "{option:force}=none.npz"), code=2, lacks=("--force",)),
+    Attack("a template in a path", (*EVALUATE, "--scores", "b={option:force}.npz"), code=2,
+           holds=("{option:force}.npz",)),
+    Attack("a digit that is no decimal", (*EVALUATE, "--within", "\u00b2"), code=2, holds=("no such file",)),
+    Attack("JSON of 100,000 levels", ("report", "deep.json", "--out", "deep.html"), code=2,
+           inputs={"deep.json": lambda path: path.write_text("[" * 100_000)}),
+    Attack("one name for two columns", (*EVALUATE, "--columns", "label=label,label=item"), code=2,
+           holds=("named twice",)),
+    *(
+        Attack(f"a header with a name twice, {header}",
+               ("evaluate", "twice.csv", "--scores", "a=a.npz", "--metric", "Recall@2"), code=2, holds=("two columns",),
+               inputs={"twice.csv": lambda path, header=header: path.write_text(f"{header}\n0,0,1,0\n")})
+        for header in ("user,item,label,label", 'user,item,label,"label"', "user,label,label,label_duplicated_0")
+    ),
+    *(
+        Attack(f"results at the marker's name, then {what}", words)
+        for what, words in (("a file beside them", (*EVALUATE, "--out", "truerank.json")),)
+    ),
+    Attack("an archive that unpacks to more than memory", (*EVALUATE, "--scores", "b=bomb.npz"), code=2,
+           inputs={"bomb.npz": bomb}),
 ]  # fmt: skip
 
 
@@ -129,3 +174,60 @@ def test_results_are_drawn_whatever_their_names_hold(here: Path) -> None:
         assert "\\uffff" in drawn._repr_html_()
         drawn.plot.intervals().save("intervals.svg")
         ElementTree.parse("intervals.svg")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_a_file_that_is_replaced_keeps_its_permissions(here: Path, mode: int) -> None:
+    out = here / "out.json"
+    out.write_text("{}")
+    out.chmod(mode)
+    assert call(*EVALUATE, "--out", "out.json", "--force").code in (0, 2)
+    assert stat.S_IMODE(out.stat().st_mode) == mode
+
+
+def test_errors_are_public(here: Path) -> None:
+    assert issubclass(tr.RefusedError, tr.InputError)
+    assert issubclass(tr.InputError, tr.TruerankError)
+    with pytest.raises(tr.TruerankError):
+        tr.read("none.parquet")
+
+
+def test_scores_are_those_of_the_call(here: Path) -> None:
+    matrix = np.random.default_rng(2).normal(size=(USERS, ITEMS))
+    scores, labels = tr.scores.dense(matrix), tr.read("labels.parquet")
+    before = tr.evaluate({"a": scores}, labels, metrics=["Recall@2"]).estimates[0].value
+    matrix[:] = -matrix
+    assert tr.evaluate({"a": scores}, labels, metrics=["Recall@2"]).estimates[0].value == before
+
+
+def test_frames_of_pandas_that_are_no_table(here: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[1, 1, 1, 0]], columns=["user", "item", "label", "label"])
+    with pytest.raises(tr.InputError, match="two columns"):
+        tr.read(frame)
+    with pytest.raises(tr.InputError, match="several types"):
+        tr.read(pandas.DataFrame({"user": [1, "a"], "item": [1, 2], "label": [1, 0]}))
+
+
+def test_damaged_results_are_refused(here: Path) -> None:
+    """Whatever byte of saved results is changed: they are read, or refused in a sentence."""
+    tr.evaluate({"a": tr.read_scores("a.npz")}, tr.read("labels.parquet"), metrics=["Recall@2"]).save("saved")
+    content = (here / "saved" / "results.json").read_bytes()
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        damaged = bytearray(content)
+        for place in rng.integers(len(damaged), size=rng.integers(1, 4)):
+            damaged[place] = rng.integers(32, 127)
+        (here / "damaged.json").write_bytes(bytes(damaged))
+        try:
+            tr.Results.read("damaged.json")
+        except tr.InputError:
+            continue
+
+
+def test_secrets_are_not_saved() -> None:
+    secret = "s3://me:hunter2@logs/a?sig=hunter2"
+    from truerank.core.provenance import Input, Provenance
+
+    saved = Provenance(call=f"truerank {secret}", settings={"engine": secret}, inputs=(Input(role="x", source=secret),))
+    assert "hunter2" not in repr(saved)

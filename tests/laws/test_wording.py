@@ -117,7 +117,9 @@ def test_every_argument_that_is_named_is_one_of_some_function() -> None:
     words = {worded(text, for_cli=False) for text in marked if " --" in f" {worded(text, for_cli=True)}"}
     named = {words: re.search(r"([a-z_]+)=", words) for words in words if "=" in words and "filled" not in words}
     assert len(named) > 40
-    assert not [words for words, name in named.items() if name is None or name[1] not in known | {"study"}]  # of tr.studies.advise
+    assert not [
+        words for words, name in named.items() if name is None or name[1] not in known | {"study"}
+    ]  # of tr.studies.advise
 
 
 def test_the_walk_finds_what_it_looks_for() -> None:

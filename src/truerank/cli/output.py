@@ -278,7 +278,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_count(text: str) -> bool:
-    return text.strip().lstrip("+-").isdigit()
+    return text.strip().lstrip("+-").isdecimal()
 
 
 def _segment(text: str, reading: Reading, *, unit: str) -> Any:

@@ -23,6 +23,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
 from truerank.core.plugins import plugins
+from truerank.core.sizes import check_size
 from truerank.data.file_version import FileVersion, unchanged, versions_of
 from truerank.data.marker import check_member
 from truerank.data.stores import is_remote, reading_store, scan_store, url_of
@@ -34,6 +35,7 @@ from truerank.data.whole import whole_file
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".inter": "\t", ".item": "\t", ".user": "\t"}
 BY_LINES = {*TREC, *MOVIELENS}
 BLOCK = 2**24  # bytes of a text that are looked through at a time
+MOST_COLUMNS = 100  # of a text table that is read in batches; a wider one is read at once
 EXPECTED = ".parquet, .csv or .tsv, TREC .qrels, .run or .trec, RecBole .inter, or MovieLens .dat; text also with .gz"
 
 
@@ -166,43 +168,58 @@ def _scan_text(path: Path, *, separator: str, unpacked: bytes | None = None) -> 
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
     source = path if unpacked is None else unpacked
     fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
-    _check_header(path, fields.collect_schema().names(), first)
-    return fields.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+    _check_header(
+        path, pl.read_csv(source, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
+    )
+    filled = ~pl.all_horizontal(pl.all().is_null())  # no blank lines
+    if len(fields.collect_schema()) > MOST_COLUMNS:  # the plan of a scan grows with the square of its columns
+        check_size(str(path), memory=path.stat().st_size, instead="Keep the columns that are needed.")
+        return fields.collect().filter(filled).lazy()
+    return fields.filter(filled)
 
 
 def _check_returns(path: Path, *, separator: bytes) -> None:
     """Refuse a carriage return at the end of a field that does not end a line: polars would drop it from the field."""
     odd, last, quotes = re.compile(rb"\r(?=[\r" + separator + b"])"), b"", 0
-    with _open(path) as stream:
-        while more := stream.read(BLOCK):
-            block, counted = last + more, len(last)  # a return may be the last of a block
-            for found in odd.finditer(block) if b"\r" in block else ():
-                quotes += block.count(b'"', counted, found.start())
-                counted = max(counted, found.start())
-                if quotes % 2 == 0:
-                    raise InputError(
-                        f"{path}: a carriage return stands at the end of a field within a line; expected lines that "
-                        "end with LF or CRLF. Remove it, or put the field in quotes."
-                    )
-            quotes += block.count(b'"', counted)
-            last = block[-1:]
+    for more in _blocks(path):
+        block, counted = last + more, len(last)  # a return may be the last of a block
+        for found in odd.finditer(block) if b"\r" in block else ():
+            quotes += block.count(b'"', counted, found.start())
+            counted = max(counted, found.start())
+            if quotes % 2 == 0:
+                raise InputError(
+                    f"{path}: a carriage return stands at the end of a field within a line; expected lines that "
+                    "end with LF or CRLF. Remove it, or put the field in quotes."
+                )
+        quotes += block.count(b'"', counted)
+        last = block[-1:]
 
 
-def _check_header(path: Path, names: Sequence[str], line: bytes) -> None:
-    """Refuse two columns of one name, of which polars calls the second NAME_duplicated_0."""
-    for name in names:
-        first = name.rpartition("_duplicated_")[0]
-        if first in names and name.encode() not in line:
-            raise InputError(f"{path}: two columns are called {first!r}; expected each name once. Rename one of them.")
+def _check_header(path: Path, header: pl.DataFrame) -> None:
+    """Refuse two columns of one name, of which polars would call the second NAME_duplicated_0."""
+    names = pl.Series(header.row(0) if len(header) else (), dtype=pl.String).drop_nulls()
+    twice = names.filter(names.is_duplicated())
+    if len(twice):
+        raise InputError(f"{path}: two columns are called {twice[0]!r}; expected each name once. Rename one of them.")
 
 
 def _open(path: Path) -> IO[bytes]:
     return path.open("rb") if path.suffix.lower() != ".gz" else cast(IO[bytes], gzip.open(path, "rb"))
 
 
-def _bytes(path: Path) -> bytes:
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The content of a text, unpacked; refused as soon as it is more than memory can hold, as packed text must be."""
+    size, is_packed = 0, path.suffix.lower() == ".gz"
     with _open(path) as stream:
-        return stream.read()
+        while block := stream.read(BLOCK):
+            size += len(block)
+            if is_packed:
+                check_size(f"{path}, unpacked,", memory=size, instead="Convert it to Parquet, or read a part of it.")
+            yield block
+
+
+def _bytes(path: Path) -> bytes:
+    return b"".join(_blocks(path))
 
 
 def check_readable(path: Path) -> None:
