@@ -53,6 +53,17 @@ def groups(name: str) -> Callable[[Path], Any]:
     return lambda path: pl.DataFrame(rows).write_parquet(path)
 
 
+def write_part(path: Path, dropped: int | None) -> None:
+    """The rows of user 1, with or without that column; or a link to the part a.parquet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if dropped is None:
+        path.symlink_to("a.parquet")
+        return
+    rows = pl.DataFrame({"user": [1] * ITEMS, "item": range(ITEMS), "label": [0, 1] * (ITEMS // 2)})
+    rows = rows.drop("user") if dropped else rows
+    rows.write_csv(path) if path.suffix == ".csv" else rows.write_parquet(path)
+
+
 def bomb(path: Path) -> None:
     """An archive whose array declares more bytes than it packs can hold."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -123,6 +134,25 @@ ATTACKS = [
     *(
         Attack(f"results at the marker's name, then {what}", words)
         for what, words in (("a file beside them", (*EVALUATE, "--out", "truerank.json")),)
+    ),
+    *(
+        Attack(what, ("data", "describe", "parts", "--format", "json"), code=code, holds=holds,
+               inputs={"parts": lambda path, files=files: [write_part(path / name, rows) for name, rows in files]})
+        for what, code, holds, files in (
+            ("user=7 beside user=007", 0, ('"users": 2',), [("user=7/a.parquet", 1), ("user=007/a.parquet", 1)]),
+            ("a column of the file that its folder denies", 2, ("user=9",), [("user=9/a.parquet", 0)]),
+            ("a CSV among Parquet parts", 2, ("one kind",), [("day=1/a.parquet", 0), ("day=1/b.csv", 0)]),
+            ("parts that a failed job left", 0, (f'"rows": {ITEMS}',),
+             [("day=1/a.parquet", 0), ("day=1/_temporary/0/a.parquet", 0), ("day=1/.b.parquet", 0)]),
+            ("a link to a part", 0, (f'"rows": {ITEMS}',), [("day=1/a.parquet", 0), ("day=1/latest.parquet", None)]),
+            ("a link to a part of a plain folder", 0, (f'"rows": {ITEMS}',), [("a.parquet", 0), ("z.parquet", None)]),
+        )
+    ),
+    *(
+        Attack(f"brackets in the name of a folder, {path}", ("data", "describe", path, "--format", "json"),
+               holds=(f'"rows": {ITEMS}',),
+               inputs={"x[1]": lambda path: write_part(path / "day=1/a.parquet", 0)})
+        for path in ("x[1]", "x[1]/*/*.parquet")
     ),
     Attack("an archive that unpacks to more than memory", (*EVALUATE, "--scores", "b=bomb.npz"), code=2,
            inputs={"bomb.npz": bomb}),

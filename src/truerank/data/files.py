@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import IO, cast
+from urllib.parse import unquote
 
 import polars as pl
 
 from truerank.core.calls import checked_arguments
-from truerank.core.errors import InputError, some
+from truerank.core.errors import REMEDIES, InputError, error_number, some
 from truerank.core.log import Log
 from truerank.core.plugins import plugins
 from truerank.core.sizes import check_size
@@ -34,6 +35,7 @@ from truerank.data.whole import whole_file
 # RecBole writes tables with tabs under endings of its own
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".inter": "\t", ".item": "\t", ".user": "\t"}
 BY_LINES = {*TREC, *MOVIELENS}
+NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # no value
 BLOCK = 2**24  # bytes of a text that are looked through at a time
 MOST_COLUMNS = 100  # of a text table that is read in batches; a wider one is read at once
 EXPECTED = ".parquet, .csv or .tsv, TREC .qrels, .run or .trec, RecBole .inter, or MovieLens .dat; text also with .gz"
@@ -139,6 +141,9 @@ def reading(path: Path) -> Iterator[None]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: cannot be read as gzip ({error}). Write the file anew.") from None
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
+        number = error_number(error)
+        if number in REMEDIES:  # nothing is wrong with the file
+            raise InputError(f"{path}: cannot be read ({os.strerror(number)}). {REMEDIES[number]}") from None
         reason = str(error).strip().split("\n")[0]
         zipped = path.suffix.lower() == ".gz" and isinstance(error, OSError)
         name = "gzip" if zipped else "a Parquet" if kind_of(path) == ".parquet" else "a text table"
@@ -265,25 +270,25 @@ def write_table(table: pl.DataFrame, path: Path, *, advice: str | None = None) -
 def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
     """The files at a path in the order of their names, and the types that hold the columns of all.
 
-    A folder of Hive partitions (`day=1/a.parquet`) and what lies in an object store are read by polars as one.
+    What lies in an object store is read by polars as one. Folders called `day=1` (Hive partitions) are columns.
 
-    In a folder, files whose names begin with `.` or `_` (such as `_SUCCESS`) are no data. All others must be of one
-    kind and have the same columns: what a folder holds is read whole or refused.
+    In a folder, files and folders whose names begin with `.` or `_` (such as `_SUCCESS`, `_temporary`) are no data, nor
+    are links to files that are read already. All others must be of one kind and have the same columns: what a folder
+    holds is read whole or refused.
     """
-    if is_remote(path) or is_hive(path):
-        versions = () if is_remote(path) else versions_of(parts_of(path) or ())
-        with unchanged(versions), reading(path):
-            rows = (
-                scan_store(path) if is_remote(path) else pl.scan_parquet(path / "**/*.parquet", hive_partitioning=True)
-            )
+    if is_remote(path):
+        with reading(path):
+            rows = scan_store(path)
             n_rows, schema = int(rows.select(pl.len()).collect().item()), dict(rows.collect_schema())
-        return [Scanned(path, ".parquet", rows, n_rows, schema, versions=versions)], schema
+        return [Scanned(path, ".parquet", rows, n_rows, schema)], schema
     paths = parts_of(path)
     if paths is None:
         scanned = scan_file(path)
         return [scanned], dict(scanned.schema)
     _check_kinds(path, paths)
     parts = [scan_file(part) for part in paths]
+    if is_hive(path):
+        parts = _with_partition_columns(path, parts)
     for part in parts:
         _check_columns(parts[0], part)
     return parts, _common(path, parts)
@@ -298,7 +303,7 @@ def parts_of(path: Path) -> list[Path] | None:
     except OSError:
         return None  # reading it says what is wrong with it
     if folder:
-        return sorted(path.rglob("*.parquet")) if is_hive(path) else _in_folder(path)
+        return _partition_files(path) if is_hive(path) else _in_folder(path)
     return _matching(path) if glob.has_magic(str(path)) and not there else None
 
 
@@ -311,13 +316,64 @@ def is_hive(path: Path) -> bool:
     return bool(inside) and all(each.is_dir() and "=" in each.name for each in inside)
 
 
+def _partition_files(folder: Path) -> list[Path]:
+    parts = [part for part in folder.rglob("*") if part.is_file()]
+    visible = [part for part in parts if not any(name[0] in "._" for name in part.relative_to(folder).parts)]
+    if not visible:
+        raise InputError(f"{folder}: folders without data files; expected files {EXPECTED}.")
+    return _without_links(sorted(visible))
+
+
+def _without_links(paths: list[Path]) -> list[Path]:
+    """Without links to files that are there by their own names, such as `latest.parquet`."""
+    files = {path.resolve() for path in paths if not path.is_symlink()}
+    return [path for path in paths if not path.is_symlink() or path.resolve() not in files]
+
+
+def _with_partition_columns(folder: Path, parts: Sequence[Scanned]) -> list[Scanned]:
+    """The same parts with the columns that their folders name; values are whole numbers where all are plain ones."""
+    named = [_partition_values(part.path.relative_to(folder).parent) for part in parts]
+    odd = next((part for part, values in zip(parts, named, strict=True) if values.keys() != named[0].keys()), None)
+    if odd is not None:
+        raise InputError(
+            f"{odd.path}: its folders name other columns than those of {parts[0].path}; expected the same in every "
+            "part. Write them alike."
+        )
+    fields = {key: pl.Series([values[key] for values in named], dtype=pl.String) for key in named[0]}
+    kinds = TextTypes.of(pl.LazyFrame(fields)).ids().schema()
+    return [_with_values(part, values, kinds) for part, values in zip(parts, named, strict=True)]
+
+
+def _partition_values(folders: Path) -> dict[str, str | None]:
+    """
+    >>> _partition_values(Path("user=007/day=a%20b"))
+    {'user': '007', 'day': 'a b'}
+    """
+    pairs = (name.partition("=") for name in folders.parts)
+    return {key: None if value == NO_PARTITION else unquote(value) for key, sign, value in pairs if sign}
+
+
+def _with_values(part: Scanned, values: Mapping[str, str | None], kinds: Mapping[str, pl.DataType]) -> Scanned:
+    for key in [key for key in values if key in part.schema]:
+        with part.reading():
+            written = part.rows.select(pl.col(key).cast(pl.String).unique()).collect().to_series().to_list()
+        if any(value != values[key] for value in written):
+            raise InputError(
+                f"{part.path}: column {key!r} has {some([str(value) for value in written], most=3)}, but the folder "
+                f"is {key}={values[key]}; expected the same. Remove the column, or rename the folder."
+            )
+    added = {key: kinds[key] for key in values if key not in part.schema}
+    columns = [pl.lit(values[key], dtype=pl.String).cast(kind).alias(key) for key, kind in added.items()]
+    return replace(part, rows=part.rows.with_columns(columns), schema={**part.schema, **added})
+
+
 def files_of(path: Path) -> list[Path]:
     """The files that are read by this name: the part files, or the one."""
     return parts_of(path) or [path]
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    found = sorted(each for each in folder.iterdir() if each.name[0] not in "._")
+    found = _without_links(sorted(each for each in folder.iterdir() if each.name[0] not in "._"))
     for each in found:
         if each.is_dir():
             raise InputError(
@@ -330,8 +386,10 @@ def _in_folder(folder: Path) -> list[Path]:
 
 
 def _matching(pattern: Path) -> list[Path]:
-    found = [Path(name) for name in sorted(glob.glob(str(pattern), recursive=True))]  # noqa: PTH207
-    found = [each for each in found if each.name[0] not in "._" and not each.is_dir()]
+    folder = next(parent for parent in pattern.parents if parent.is_dir())  # whose signs are no pattern
+    names = glob.glob(str(pattern.relative_to(folder)), root_dir=folder, recursive=True)  # noqa: PTH207
+    found = [folder / name for name in sorted(names)]
+    found = _without_links([each for each in found if each.name[0] not in "._" and not each.is_dir()])
     if not found:
         raise InputError(f"{pattern}: no such file, and no file has a name like that. Check the path.")
     return found
