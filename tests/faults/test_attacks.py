@@ -37,7 +37,7 @@ class Attack:
 
     what: str
     words: tuple[str, ...]
-    code: int = 0
+    code: int | tuple[int, ...] = 0
     holds: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -62,6 +62,18 @@ def write_part(path: Path, dropped: int | None) -> None:
     rows = pl.DataFrame({"user": [1] * ITEMS, "item": range(ITEMS), "label": [0, 1] * (ITEMS // 2)})
     rows = rows.drop("user") if dropped else rows
     rows.write_csv(path) if path.suffix == ".csv" else rows.write_parquet(path)
+
+
+def parts(files: list[tuple[str, int | None]]) -> Callable[[Path], Any]:
+    def write(folder: Path) -> None:
+        for name, dropped in files:
+            write_part(folder / name, dropped)
+
+    return write
+
+
+def content(written: bytes) -> Callable[[Path], Any]:
+    return lambda path: path.write_bytes(written)
 
 
 def bomb(path: Path) -> None:
@@ -128,7 +140,7 @@ ATTACKS = [
     *(
         Attack(f"a header with a name twice, {header}",
                ("evaluate", "twice.csv", "--scores", "a=a.npz", "--metric", "Recall@2"), code=2, holds=("two columns",),
-               inputs={"twice.csv": lambda path, header=header: path.write_text(f"{header}\n0,0,1,0\n")})
+               inputs={"twice.csv": content(f"{header}\n0,0,1,0\n".encode())})
         for header in ("user,item,label,label", 'user,item,label,"label"', "user,label,label,label_duplicated_0")
     ),
     *(
@@ -137,7 +149,7 @@ ATTACKS = [
     ),
     *(
         Attack(what, ("data", "describe", "parts", "--format", "json"), code=code, holds=holds,
-               inputs={"parts": lambda path, files=files: [write_part(path / name, rows) for name, rows in files]})
+               inputs={"parts": parts(files)})
         for what, code, holds, files in (
             ("user=7 beside user=007", 0, ('"users": 2',), [("user=7/a.parquet", 1), ("user=007/a.parquet", 1)]),
             ("a column of the file that its folder denies", 2, ("user=9",), [("user=9/a.parquet", 0)]),
@@ -154,8 +166,56 @@ ATTACKS = [
                inputs={"x[1]": lambda path: write_part(path / "day=1/a.parquet", 0)})
         for path in ("x[1]", "x[1]/*/*.parquet")
     ),
+    *(
+        Attack(f"values of RecBole, {header}", ("data", "describe", "t.inter", "--format", "json"),
+               holds=('"positives": 1',),
+               inputs={"t.inter": content(
+                   f"user_id:token\titem_id:token\t{header}\n0\t1\t1\t1\n0\t2\t0\t0\n".encode())})
+        for header in (
+            "label:float\tx:float", "value:float\tx:token", "reward:float\tx:token", "click:token\trating:float",
+        )
+    ),
     Attack("an archive that unpacks to more than memory", (*EVALUATE, "--scores", "b=bomb.npz"), code=2,
            inputs={"bomb.npz": bomb}),
+]  # fmt: skip
+
+
+ODD_NAMES = (
+    "", " ", "a b", "'; rm -rf .", "$(id)", "`id`", "../../x", "a/b", "%s%n", "{0.__class__}", "\\", "\"", "a\tb",
+    "\u200b", "\U0001f600", "x" * 5000, "\ufdd0a\ufdd1b\ufdd2", "</text>", "&amp;", "-", "--help", "NaN", "null",
+    "\r", "@SUM(1)", "=cmd|' /C calc'!A0",
+)  # fmt: skip
+ODD_NUMBERS = ("0", "-1", "1e999", "nan", "inf", "\u0661", "1_000", "0x10", "10**9", "99999999999999999999", "", " ")
+ODD_TABLES = {
+    "no bytes": b'', "a header alone": b'user,item,label\n', "no header": b'0,0,1\n',
+    "NUL bytes": b'user,item,label\n0,\x000,1\n',
+    "UTF-16": "user,item,label\n0,0,1\n".encode("utf-16"),
+    "a byte order mark": b'\xef\xbb\xbfuser,item,label\n0,0,1\n0,1,0\n',
+    "an open quote": b'user,item,label\n"0,0,1\n', "more fields": b'user,item,label\n0,0,1,2\n',
+    "fewer fields": b'user,item,label\n0\n', "the pair twice": b'user,item,label\n0,0,1\n0,0,0\n',
+    "a label of 2": b'user,item,label\n0,0,2\n', "a text label": b'user,item,label\n0,0,yes\n',
+    "NaN": b'user,item,label\n0,0,nan\n', "no user": b'user,item,label\n,0,1\n',
+    "an infinite label": b'user,item,label\n0,0,inf\n', "returns alone": b'user,item,label\r0,0,1\r',
+    "a Parquet inside": b'PAR1\x00\x00PAR1', "a pickle": b'\x80\x04\x95',
+    "an empty name": b'user,item,,label\n0,0,1,1\n', "semicolons": b'user;item;label\n0;0;1\n',
+}  # fmt: skip
+PLACES = (
+    ".", "/", "labels.parquet", "a.npz", "none/none/out", "/dev/null/x", "\u202e", "x" * 300, "{option:force}",
+    "[1]",
+)  # fmt: skip
+ANY = (0, 2, 4, 5)
+ATTACKS += [
+    *(Attack(f"from the documentation: a model called {name[:20]!r}", named(name, "--report", "r.html"), code=ANY,
+             lacks=("Traceback", "\x1b")) for name in ODD_NAMES),
+    *(Attack(f"from the documentation: {option} {number!r}", (*EVALUATE, option, number), code=ANY,
+             lacks=("Traceback",))
+      for option in ("--within", "--level", "--bootstrap") for number in ODD_NUMBERS),
+    *(Attack(f"from the documentation: a table with {what}",
+             ("evaluate", "odd.csv", "--scores", "a=a.npz", "--metric", "Recall@2", "--exposure", "random"), code=ANY,
+             lacks=("Traceback",), inputs={"odd.csv": content(table)})
+      for what, table in ODD_TABLES.items()),
+    *(Attack(f"from the documentation: results into {place[:20]!r}", (*EVALUATE, option, place), code=ANY,
+             lacks=("Traceback",)) for option in ("--save", "--out") for place in PLACES),
 ]  # fmt: skip
 
 
@@ -182,9 +242,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_attack(attack: Attack, here: Path) -> None:
     for name, write in attack.inputs.items():
         write(here / name)
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     outcome = call(*attack.words)
+    assert {path: path.read_bytes() for path in before if path.is_file()} == before
     printed = "".join([outcome.out, outcome.err, *((here / name).read_text() for name in attack.files)])
-    assert outcome.code == attack.code, outcome
+    assert outcome.code in (attack.code if isinstance(attack.code, tuple) else (attack.code,)), outcome
     assert "internal error" not in printed
     assert not [text for text in attack.lacks if text in printed], printed
     assert not [text for text in attack.holds if text not in printed], printed

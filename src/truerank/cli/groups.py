@@ -57,7 +57,7 @@ class InputFile:
 
     def _versions(self) -> tuple[FileVersion, ...]:
         from truerank.data.file_version import versions_of
-        from truerank.data.files import files_of
+        from truerank.data.part_files import files_of
 
         try:
             return versions_of(files_of(self.path))

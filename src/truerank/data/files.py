@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import glob
 import gzip
 import operator
 import os
@@ -16,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import IO, cast
-from urllib.parse import unquote
 
 import polars as pl
 
@@ -27,6 +25,7 @@ from truerank.core.plugins import plugins
 from truerank.core.sizes import check_size
 from truerank.data.file_version import FileVersion, unchanged, versions_of
 from truerank.data.marker import check_member
+from truerank.data.part_files import EXPECTED, is_hive, partition_values, parts_of
 from truerank.data.stores import is_remote, reading_store, scan_store, url_of
 from truerank.data.text import ENDINGS as TREC
 from truerank.data.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec
@@ -35,10 +34,8 @@ from truerank.data.whole import whole_file
 # RecBole writes tables with tabs under endings of its own
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".inter": "\t", ".item": "\t", ".user": "\t"}
 BY_LINES = {*TREC, *MOVIELENS}
-NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # no value
 BLOCK = 2**24  # bytes of a text that are looked through at a time
 MOST_COLUMNS = 100  # of a text table that is read in batches; a wider one is read at once
-EXPECTED = ".parquet, .csv or .tsv, TREC .qrels, .run or .trec, RecBole .inter, or MovieLens .dat; text also with .gz"
 
 
 def kind_of(path: Path) -> str:
@@ -294,45 +291,9 @@ def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
     return parts, _common(path, parts)
 
 
-def parts_of(path: Path) -> list[Path] | None:
-    """The part files of a folder or a glob; None for one file, whether it is there or not, or in an object store."""
-    if is_remote(path):
-        return None
-    try:
-        folder, there = path.is_dir(), path.exists()
-    except OSError:
-        return None  # reading it says what is wrong with it
-    if folder:
-        return _partition_files(path) if is_hive(path) else _in_folder(path)
-    return _matching(path) if glob.has_magic(str(path)) and not there else None
-
-
-def is_hive(path: Path) -> bool:
-    """Whether a folder holds Hive partitions, folders called `column=value`, and nothing else."""
-    try:
-        inside = [each for each in path.iterdir() if each.name[0] not in "._"] if path.is_dir() else []
-    except OSError:
-        return False
-    return bool(inside) and all(each.is_dir() and "=" in each.name for each in inside)
-
-
-def _partition_files(folder: Path) -> list[Path]:
-    parts = [part for part in folder.rglob("*") if part.is_file()]
-    visible = [part for part in parts if not any(name[0] in "._" for name in part.relative_to(folder).parts)]
-    if not visible:
-        raise InputError(f"{folder}: folders without data files; expected files {EXPECTED}.")
-    return _without_links(sorted(visible))
-
-
-def _without_links(paths: list[Path]) -> list[Path]:
-    """Without links to files that are there by their own names, such as `latest.parquet`."""
-    files = {path.resolve() for path in paths if not path.is_symlink()}
-    return [path for path in paths if not path.is_symlink() or path.resolve() not in files]
-
-
 def _with_partition_columns(folder: Path, parts: Sequence[Scanned]) -> list[Scanned]:
     """The same parts with the columns that their folders name; values are whole numbers where all are plain ones."""
-    named = [_partition_values(part.path.relative_to(folder).parent) for part in parts]
+    named = [partition_values(part.path.relative_to(folder).parent) for part in parts]
     odd = next((part for part, values in zip(parts, named, strict=True) if values.keys() != named[0].keys()), None)
     if odd is not None:
         raise InputError(
@@ -342,15 +303,6 @@ def _with_partition_columns(folder: Path, parts: Sequence[Scanned]) -> list[Scan
     fields = {key: pl.Series([values[key] for values in named], dtype=pl.String) for key in named[0]}
     kinds = TextTypes.of(pl.LazyFrame(fields)).ids().schema()
     return [_with_values(part, values, kinds) for part, values in zip(parts, named, strict=True)]
-
-
-def _partition_values(folders: Path) -> dict[str, str | None]:
-    """
-    >>> _partition_values(Path("user=007/day=a%20b"))
-    {'user': '007', 'day': 'a b'}
-    """
-    pairs = (name.partition("=") for name in folders.parts)
-    return {key: None if value == NO_PARTITION else unquote(value) for key, sign, value in pairs if sign}
 
 
 def _with_values(part: Scanned, values: Mapping[str, str | None], kinds: Mapping[str, pl.DataType]) -> Scanned:
@@ -365,34 +317,6 @@ def _with_values(part: Scanned, values: Mapping[str, str | None], kinds: Mapping
     added = {key: kinds[key] for key in values if key not in part.schema}
     columns = [pl.lit(values[key], dtype=pl.String).cast(kind).alias(key) for key, kind in added.items()]
     return replace(part, rows=part.rows.with_columns(columns), schema={**part.schema, **added})
-
-
-def files_of(path: Path) -> list[Path]:
-    """The files that are read by this name: the part files, or the one."""
-    return parts_of(path) or [path]
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    found = _without_links(sorted(each for each in folder.iterdir() if each.name[0] not in "._"))
-    for each in found:
-        if each.is_dir():
-            raise InputError(
-                f"{folder}: holds the folder {each.name}; expected data files only. "
-                f"Name the files with a glob, such as '{folder}/*/*.parquet'."
-            )
-    if not found:
-        raise InputError(f"{folder}: a folder without data files; expected a file, or a folder of files {EXPECTED}.")
-    return found
-
-
-def _matching(pattern: Path) -> list[Path]:
-    folder = next(parent for parent in pattern.parents if parent.is_dir())  # whose signs are no pattern
-    names = glob.glob(str(pattern.relative_to(folder)), root_dir=folder, recursive=True)  # noqa: PTH207
-    found = [folder / name for name in sorted(names)]
-    found = _without_links([each for each in found if each.name[0] not in "._" and not each.is_dir()])
-    if not found:
-        raise InputError(f"{pattern}: no such file, and no file has a name like that. Check the path.")
-    return found
 
 
 def _check_kinds(where: Path, parts: Sequence[Path]) -> None:
