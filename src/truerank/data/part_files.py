@@ -51,7 +51,7 @@ def _without_links(paths: list[Path]) -> list[Path]:
 
 def partition_values(folders: Path) -> dict[str, str | None]:
     """
-    >>> _partition_values(Path("user=007/day=a%20b"))
+    >>> partition_values(Path("user=007/day=a%20b"))
     {'user': '007', 'day': 'a b'}
     """
     pairs = (name.partition("=") for name in folders.parts)
