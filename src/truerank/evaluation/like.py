@@ -16,7 +16,7 @@ from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discou
 from truerank.core.ranking import Scores
 from truerank.core.wording import positive_option
 from truerank.data.rules import PositiveRule
-from truerank.estimators.judged.holdout import Holdout
+from truerank.estimators.holdout import Holdout
 from truerank.evaluation.judged_source import Rows, source_of
 from truerank.evaluation.label_rules import label_by
 from truerank.metrics.auc import AUC
