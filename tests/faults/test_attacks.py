@@ -10,7 +10,7 @@ import io
 import json
 import stat
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def write_part(path: Path, dropped: int | None) -> None:
     rows.write_csv(path) if path.suffix == ".csv" else rows.write_parquet(path)
 
 
-def parts(files: list[tuple[str, int | None]]) -> Callable[[Path], Any]:
+def parts(files: Sequence[tuple[str, int | None]]) -> Callable[[Path], Any]:
     def write(folder: Path) -> None:
         for name, dropped in files:
             write_part(folder / name, dropped)
