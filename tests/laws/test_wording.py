@@ -26,7 +26,12 @@ PRINTS_COMMANDS = re.compile(r"studies/demo/")  # what readers of the demo type 
 WORDS = "core/wording.py"
 
 
-MARKS = {"option": option, "either": either, "columns_option": columns_option, "positive_option": positive_option}
+MARKS: dict[str, Any] = {
+    "option": option,
+    "either": either,
+    "columns_option": columns_option,
+    "positive_option": positive_option,
+}
 
 
 def sentences(tree: ast.AST) -> Iterator[str]:

@@ -112,8 +112,8 @@ class Output:
         if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
-            from truerank.data.files import files_of
             from truerank.data.folders import check_place
+            from truerank.data.part_files import files_of
             from truerank.report.document import FOLDER
 
             parts = [part for path in read for part in files_of(path)]
@@ -244,7 +244,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "-
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.data.files import files_of
+    from truerank.data.part_files import files_of
 
     for path in inputs:
         if _real(out) in {_real(part) for part in files_of(path)}:
@@ -278,7 +278,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_count(text: str) -> bool:
-    return text.strip().lstrip("+-").isdigit()
+    return text.strip().lstrip("+-").isdecimal()
 
 
 def _segment(text: str, reading: Reading, *, unit: str) -> Any:

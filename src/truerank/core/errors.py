@@ -11,8 +11,31 @@ any kind and length, and ends on a terminal: an error makes it printable when it
 
 from __future__ import annotations
 
+import errno
+import re
+
 from truerank.core.escaping import sentence
 from truerank.core.wording import worded
+
+ROOM, MEMORY = "Make room, or choose another place.", "Take less data at once, or a machine with more memory."
+FILES = "Raise the limit of open files (ulimit -n)."
+REMEDIES = {  # of what the system refuses, whatever the file is
+    errno.ENOSPC: ROOM, errno.EDQUOT: ROOM, errno.EMFILE: FILES, errno.ENFILE: FILES, errno.ENOMEM: MEMORY,
+    errno.EFBIG: "Raise the limit of file sizes (ulimit -f), or choose another place.",
+    errno.EAGAIN: "Start fewer threads, or raise the limit of processes (ulimit -u).",
+}  # fmt: skip
+
+
+def error_number(error: BaseException) -> int:
+    """The number of a system error, 0 for any other; polars has it in its text.
+
+    >>> error_number(ValueError("underlying IO error: No space left on device (os error 28)"))
+    28
+    """
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return 0 if number is None else int(number[1])
 
 
 class TruerankError(Exception):

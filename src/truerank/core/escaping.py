@@ -6,6 +6,7 @@
     markdown_text  Markdown: also no markup and no HTML
     latex_text     LaTeX: also no commands
     html_text      HTML
+    redacted       all of them: no passwords and tokens of addresses
     chart_spec     charts, which become SVG: only characters that XML can hold
     json_bytes     JSON: the same values, with escapes for what a terminal would obey
 
@@ -50,7 +51,28 @@ def printable(text: str, *, lines: bool = False) -> str:
     >>> printable("a\x1b[31mb\n")
     'a\\x1b[31mb\\n'
     """
-    return text.translate(_ESCAPED_IN_LINES if lines else _ESCAPED)
+    return redacted(text).translate(_ESCAPED_IN_LINES if lines else _ESCAPED)
+
+
+_PASSWORD = re.compile(r"(?<=:/)(/*[^/\s:@]*):[^/\s]*@")
+_SECRET = re.compile(
+    r"([?&;](?:sig|signature|x-(?:amz|goog)-[\w-]+|awsaccesskeyid|googleaccessid|\w*(?:token|password|passwd|secret|"
+    r"api_?key|access_?key|credentials?)\w*)=)[^&;\s'\"#]+",
+    flags=re.IGNORECASE,
+)
+
+
+def redacted(text: str) -> str:
+    """Text without the passwords, signatures and tokens of addresses, on every way to a reader or a file.
+
+    >>> redacted("s3://me:secret@logs/a.parquet?X-Amz-Security-Token=abc&part=1")
+    's3://me:***@logs/a.parquet?X-Amz-Security-Token=***&part=1'
+    >>> redacted("abfss://logs@account.dfs.core.windows.net/a.parquet")
+    'abfss://logs@account.dfs.core.windows.net/a.parquet'
+    """
+    if ":/" not in text and "=" not in text:
+        return text
+    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
 
 
 def sentence(text: str) -> str:

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 from truerank.core.errors import InputError
+from truerank.core.escaping import redacted
 from truerank.core.provenance import plain
 from truerank.core.sentences import CAUTIONS, NOTES
 from truerank.core.warning_sentences import WARNINGS
@@ -64,7 +65,7 @@ class Message:
     def __post_init__(self) -> None:
         if _CODE.fullmatch(self.code) is None:
             raise InputError(f"message code {self.code!r}; expected small letters with hyphens, such as few-users.")
-        python, cli = (worded(self.text, for_cli=for_cli) for for_cli in (False, True))
+        python, cli = (redacted(worded(self.text, for_cli=for_cli)) for for_cli in (False, True))
         if cli != python:
             object.__setattr__(self, "command_text", cli)
         object.__setattr__(self, "text", python)

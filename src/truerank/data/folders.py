@@ -81,7 +81,7 @@ def check_place(path: Path, *, kind: FolderKind, force: bool = False, inputs: It
     A folder is replaced by one of its own kind only: a study of hours is none of a set of figures. `inputs` are what is
     read to make the new one: a folder that holds one of them is not replaced.
     """
-    above = next(each for each in real(path).parents if each.is_dir())
+    above = next((parent for parent in real(path).parents if parent.is_dir()), real(path))
     if not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"{path}: cannot be written, {above} is closed. Choose another place.")
     if not os.path.lexists(real(path)):

@@ -22,7 +22,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.core.wording import option
-from truerank.estimators.biased.rewards import Predicted, exact_parts, folds_of
+from truerank.estimators.rewards import Predicted, exact_parts, folds_of
 from truerank.metrics.worth import Graded, gains_of
 from truerank.ranks.kernel.rank import Aligned
 

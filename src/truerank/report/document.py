@@ -64,7 +64,7 @@ def decode(content: bytes, *, where: str) -> Results:
     """The results of a document; what is none is refused."""
     try:
         document = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{where}: cannot be read as JSON ({error}). Save the results again.") from None
     version = document.get("format") if isinstance(document, dict) else None
     if version != FORMAT:
@@ -84,7 +84,15 @@ def decode(content: bytes, *, where: str) -> Results:
             messages=tuple(message for message, of in messages if of is None),
             provenance=msgspec.convert(document["provenance"], Provenance),
         )
-    except (msgspec.ValidationError, LookupError, TypeError, AttributeError, ValueError) as error:
+    except (
+        msgspec.ValidationError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise InputError(
             f"{where}: is not what results of format {FORMAT} hold ({error}). Save the results again."
         ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -13,14 +12,14 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Groups, Learned, Learner
 from truerank.core.ids import Ids, Keys
-from truerank.core.terms import Smooth, Terms
+from truerank.core.terms import Smooth
 from truerank.core.wording import option
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.exposures import Exposures, by_reward
+from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
-from truerank.estimators.ranked.refitting import adder, refitted
+from truerank.estimators.ranked.refitting import adder
 from truerank.exposure.policies.policies import logging_policy
 from truerank.exposure.positions.places import Positions
 
@@ -264,21 +263,7 @@ class RankedDoublyRobust(RankedEstimator):
     def prepare(self, context: RankedContext) -> tuple[Learner, ...]:
         return () if context.reward is None else self.model.learners(context, context.reward, seed=self.seed)
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        def make(seen: Exposures) -> list[Smooth]:
-            return by_reward(asked, lambda reward, clips: self._made(seen, reward, clips, learned))
-
-        return refitted(view, make)
-
-    def _made(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
         log, target = view.log, view.target
         of_row, of_list = self.model.predict(view, reward, learned, seed=self.seed)
         left = log.reward(reward) - seen_share(view) * of_row

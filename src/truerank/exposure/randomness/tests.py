@@ -137,9 +137,7 @@ def _rule(drawn: Drawn | str, train: Log | None) -> Drawn:
     if drawn not in list(Drawn):
         raise InputError(f"drawn {drawn!r}; expected {' or '.join(Drawn)}.")
     if train is None and drawn == Drawn.UNSEEN:
-        raise InputError(
-            f"drawn among unseen items, but no training log is given; expected one: {option('train FILE')}."
-        )
+        raise InputError(f"drawn among unseen items, but without a training log; give {option('train FILE')}.")
     return Drawn(drawn)
 
 

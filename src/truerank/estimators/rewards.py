@@ -18,7 +18,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Ranks, RankView, Scores
-from truerank.estimators.biased.weighing import inverse, propensity_of
+from truerank.estimators.rows import propensity_of
 from truerank.metrics.worth import Graded, expected_worth, gains_of, known_divisor
 from truerank.ranks.kernel.rank import Aligned, rank
 
@@ -134,7 +134,7 @@ class RateLearner:
         log = chunk.labels
         folds = folds_of(learned.facts["users"], self.model.folds, groups.seed)
         fold = folds.at(log.users.keys())[log.unit]
-        weight = inverse(propensity_of(log, learned), self.clip)
+        weight = np.minimum(1.0 / propensity_of(log, learned), self.clip)
         gain = log.label if self.metric is None else gains_of(self.metric, log)
         shape = len(folds), len(log.items)
         cell = fold * shape[1] + log.item
