@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from click.testing import CliRunner
 
-from truerank_research.papers import PAPERS, Paper
+from truerank_research.__main__ import main
+from truerank_research.pages import PAPERS, Paper
 from truerank_research.results import Result, read_results
-from truerank_research.runner import RESULTS, Run, judged, run_study, studies
+from truerank_research.runner import RESULTS, SYNTHETIC, judged, studies
 
 RUNNABLE = [name for name, study in studies().items() if study.measure]
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-def test_the_quick_size_runs(name: str, tmp_path: Path) -> None:
+def test_the_quick_size_runs_from_the_command_line(name: str, tmp_path: Path) -> None:
     study = studies()[name]
-    result = run_study(study, Run(folder=tmp_path))
+    data = ["--data", SYNTHETIC] if study.data else []
+    command = ["run", name, *data, "--quick", "--out", str(tmp_path), "--processes", "1"]
+    CliRunner().invoke(main, command, catch_exceptions=False)
+    (path,) = (path for path in tmp_path.glob("*.json") if path.name != "run.json")
+    result = msgspec.json.decode(path.read_bytes(), type=Result)
+    assert result.size == "quick"
     assert any(table.values for table in result.tables.values())
     assert [row["claim"] for row in result.rows("claims")] == [claim.key for claim in study.claims]
 

@@ -7,7 +7,7 @@ values (several where one function serves several rows of data):
         tables = run.pieces(train_and_evaluate, [(run.source, seed) for seed in range(10)], about="training models")
         return Measured({"models": pl.concat(tables).to_dicts()}, settings={"models": 10})
 
-    STUDIES = (Study("models", "Which model ...?", measure, data=("coat",), minutes=3, page=PAGE),)
+    STUDIES = (Study("models", "Which model ...?", measure, data=("coat",), minutes=3),)
 
 `run.source` is a folder with real data or a simulated dataset of the same shape (`run.source.is_synthetic`),
 `run.full` asks for the full size (else a size of seconds), `run.seed` is the seed of everything random; all three are
@@ -18,14 +18,14 @@ verdicts need must be in the tables.
 **Pieces** keep long runs: `run.pieces(function, arguments)` calls a module-level function once per tuple of arguments,
 in parallel processes, and stores each returned polars table in a file named after the function and its arguments. A
 stopped run continues where it was. Arguments must be frozen values whose `repr` describes them, and a piece must depend
-on its arguments alone. `run.tables(values)` does the same for frozen values with a method `table`.
+on its arguments alone.
 
 **A reproduction** measures a table `cells` (`claims.Cell`: table, row, column, obtained, published, interval) and has
 `claims`: the text of each claim, where the paper makes it, the rule of the verdict in words and as a function of the
 cells (`claims.Claim`). The runner adds the table `claims` with a verdict per claim.
 
-**A page** of a study is data: a `pages.Page` (title, sentences as jinja2 text over settings and tables, a
-`pages.Picture`, the table to fold). Papers have one page each (`papers.PAPERS`).
+**A page** of a study is a template, `pages/studies/NAME.toml` (`pages.Page`): title, sentences as jinja2 text over
+settings and tables, a `pages.Picture`, the table to fold. Papers have one page each (`pages/papers`, `pages.Paper`).
 
 Results are stored in `research/results/papers` and `research/results/validation`; `pages` writes docs/validation.
 """
@@ -40,7 +40,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import click
 import joblib
@@ -52,10 +52,8 @@ from truerank.core.errors import InputError
 from truerank.version import __version__
 from truerank_research import papers, validation
 from truerank_research.claims import Claim, Verdict, judge
+from truerank_research.pages import Page, read_page
 from truerank_research.results import Measured, Result, Table, read_results, stored_settings
-
-if TYPE_CHECKING:
-    from truerank_research.pages import Page
 
 SYNTHETIC = "synthetic"
 RESULTS = Path(__file__).parents[1] / "results"
@@ -86,12 +84,6 @@ class Setting:
     source: Source = Source()
     full: bool = False
     seed: int = 0
-
-
-class Piece(Protocol):
-    """Work whose result depends on the frozen value alone."""
-
-    def table(self) -> pl.DataFrame: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +120,11 @@ class Run(Setting):
                 click.echo(f"{about or function.__name__}: {len(computed)} of {len(missing)}", err=True)
         return [computed[at] if at in computed else pl.read_parquet(str(path)) for at, path in enumerate(paths)]
 
-    def tables(self, pieces: Sequence[Piece], *, about: str = "") -> list[pl.DataFrame]:
-        """The tables of pieces that are frozen values: their settings are the arguments."""
-        return self.pieces(_table, [(piece,) for piece in pieces], about=about)
-
     def _path(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Path | None:
         if self.folder is None:
             return None
         key = hashlib.sha256(repr((function.__module__, arguments)).encode()).hexdigest()[:16]
         return self.folder / "pieces" / f"{function.__name__}-{key}.parquet"
-
-
-def _table(piece: Piece) -> pl.DataFrame:
-    return piece.table()
 
 
 def _compute(
@@ -173,12 +157,15 @@ class Study:
     claims: tuple[Claim, ...] = ()
     shows: Mapping[str, tuple[str, ...]] | None = None
     unavailable: str = ""
-    page: Page | None = None
 
     @property
     def paper(self) -> str:
         """The key of the paper it belongs to, empty for a validation study."""
         return next(iter(self.shows or ()), "")
+
+    @property
+    def page(self) -> Page | None:
+        return read_page(self.name)
 
 
 @cache

@@ -21,7 +21,8 @@ from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import fit_curve, plausible
 from truerank_research.validation.truth.contenders import ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.means import MeanRecallWorld, ranks_of
+from truerank_research.validation.truth.means import ranks_of
+from truerank_research.validation.truth.worlds import TruthWorld
 
 N_USERS, N_ITEMS = 300, 200
 # of the first implementation, a loop over users, nodes and bins, which takes small chances as their odds
@@ -171,7 +172,7 @@ def test_a_correction_that_goes_down_is_said(rising: bool) -> None:
     shown = np.sort(np.argsort(rng.random(known.labels.shape), axis=1)[:, :150], axis=1)
     draw = ShownRows(known, np.arange(known.n_users), shown, 5)
     view = RankView(ranks_of(draw, "popularity"))
-    terms = Corrected().terms(draw.chunk(), view, asked=[Asked(Recall(10))], learned=Learned())[0]
+    terms = Corrected().term(draw.chunk(), view, Asked(Recall(10)), Learned(), keep_rows=False)
     codes = {message.code for message in check_fit(terms)}
     assert ("recall-rises" in codes) == rising
     assert (terms.correction() < -0.05 * terms.value()) == rising
@@ -191,13 +192,13 @@ def test_a_large_correction_is_said(n: int, large: bool) -> None:
 
 def test_where_many_like_nothing_what_other_shares_would_give_is_said() -> None:
     """The worlds of the study in which values are off by more than the published mean."""
-    drawing = MeanRecallWorld("30% like nothing", 80).drawn
+    drawing = TruthWorld("30% like nothing", 80)
     for run in range(3):
         draw = drawing.draw(20261117, run)
         for model in ("popularity", "item-knn"):
             view = RankView(ranks_of(draw, model))
-            parts = Corrected().terms(draw.chunk(), view, asked=[Asked(Recall(k)) for k in (5, 10)], learned=Learned())
-            for terms in parts:
+            for k in (5, 10):
+                terms = Corrected().term(draw.chunk(), view, Asked(Recall(k)), Learned(), keep_rows=False)
                 said = {message.code: message for message in check_curve(terms)}
                 most = said["like-nothing"].numbers["most"]
                 assert isinstance(most, float)

@@ -15,7 +15,7 @@ from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
 from truerank.uncertainty.intervals import Interval, around
-from truerank_research.coverage import ObservedWorld, Uniformly
+from truerank_research.observed import ObservedWorld, draw_labels
 from truerank_research.runner import Source
 from truerank_research.validation.kuairec import observed
 
@@ -41,7 +41,7 @@ def test_pooled_and_mean_recall_of_popularity(truth: ObservedWorld) -> None:
 
 def test_one_draw_of_80_exposures(truth: ObservedWorld) -> None:
     """Within 4 standard errors of the truth; the published mean is not, and is too low."""
-    log, ranks = Uniformly(80)(truth, units=np.arange(truth.n_users), rng=np.random.default_rng(1))
+    log, ranks = draw_labels(truth, 80, np.random.default_rng(1))
     ways: list[tuple[Estimator, Metric]] = [(Pooled(), Recall(50)), (HorvitzThompson(), DCG(50))]
     for estimator, metric in ways:
         for name, each in ranks.items():

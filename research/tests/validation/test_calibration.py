@@ -1,132 +1,119 @@
-"""The calibration study: known truths, draws that depend on the seed alone, blocks that are made once."""
+"""The calibration study: counts by hand, refusals, and the error rates of the committed result."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import hypergeom
 
+from truerank.core.errors import InputError
 from truerank_research.runner import committed
-from truerank_research.validation.calibration.judged_worlds import JudgedWorld, _population
-from truerank_research.validation.calibration.ranked_worlds import RankedWorld
-from truerank_research.validation.calibration.said import SCHEMA
-from truerank_research.validation.calibration.study import calibration_tables
-from truerank_research.validation.calibration.summary import EQUAL, VALUE, summary
-from truerank_research.validation.calibration.worlds import World, worlds
-
-WORLDS: tuple[World, ...] = (
-    JudgedWorld("users", 20),
-    JudgedWorld("biased", 20, biased=True, estimators=("ips", "snips")),
-    JudgedWorld("design", 20, interval="design"),
-    JudgedWorld("full", 20, full=True, metrics=("nDCG@20",), estimators=("full",)),
-    RankedWorld("sessions", 20),
+from truerank_research.validation.calibration import (
+    COMPARISONS,
+    ESTIMATES,
+    count,
+    evaluate_draws,
+    group_row,
+    with_rates,
 )
+from truerank_research.validation.environments import Environment
+
+NAN = float("nan")
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
-def test_two_models_are_equal_in_truth_and_a_third_is_not(world: World) -> None:
-    known = world.true_values(1)
-    equal = [value for (what, _, _), value in known.items() if what == "b - a"]
-    assert equal == pytest.approx([0.0] * len(equal), abs=1e-12)
-    assert all(abs(value) > 1e-4 for (what, _, _), value in known.items() if what == "c - a")
+def estimates(*rows: tuple[Any, ...]) -> pl.DataFrame:
+    """Rows (draw, estimator, truth, low, high, is warned) of one metric."""
+    return pl.DataFrame([(row[0], "DCG@5", *row[1:]) for row in rows], schema=ESTIMATES, orient="row")
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
-def test_a_draw_depends_on_the_seed_alone(world: World) -> None:
-    first, again, other = (world.draw(seed, 0) for seed in (1, 1, 2))
-    assert first.estimates == again.estimates
-    assert first.comparisons == again.comparisons
-    assert first.estimates != other.estimates
-
-
-def test_few_judged_rows_do_not_stop_a_study() -> None:
-    """No row shows which user or item is number 0; models name theirs."""
-    for run in range(5):
-        assert JudgedWorld("few", 2, judged=1).draw(3, run).estimates
-
-
-def test_the_summary_counts() -> None:
+def comparisons(truth: float, verdicts: str, low: Any = None, high: Any = None) -> pl.DataFrame:
+    """One draw for each letter: better, worse, inconclusive (n), insufficient evidence (i)."""
+    ends = zip(low or [NAN] * len(verdicts), high or [NAN] * len(verdicts), strict=True)
     rows = [
-        (0, "a", "Recall@5", "pooled", 0.5, 0.4, 0.6, 0, False),
-        (1, "a", "Recall@5", "pooled", 0.5, 0.51, 0.6, 0, True),
-        (0, "b - a", "Recall@5", "pooled", 0.1, 0.05, 0.2, 1, False),
-        (1, "b - a", "Recall@5", "pooled", 0.0, None, None, -9, True),
+        (draw, "DCG@5", "hajek", truth, *pair, {"b": 1, "w": -1}.get(letter, 0), letter == "i")
+        for draw, (letter, pair) in enumerate(zip(verdicts, ends, strict=True))
     ]
-    drawn = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-    truth = pl.when(pl.col("what") == "a").then(0.5).otherwise(0.0)
-    value, equal = summary(drawn.with_columns(truth=truth)).sort("kind", descending=True).to_dicts()
-    assert (value["kind"], value["covered"], value["covered_calm"], value["warned"]) == (VALUE, 0.5, 1.0, 0.5)
-    assert (equal["kind"], equal["decided"], equal["insufficient"], equal["no_interval"]) == (EQUAL, 0.5, 0.5, 0.5)
+    return pl.DataFrame(rows, schema=COMPARISONS, orient="row")
 
 
-def test_there_are_enough_worlds_each_with_a_name_of_its_own() -> None:
-    every = worlds()
-    assert len({world.name for world in every}) == len(every) >= 30
-    assert {world.n_users for world in every} >= {5, 10, 20, 50, 200, 1000}
-    assert any(world.ample for world in every)
-
-
-def test_the_published_mean_is_held_against_what_it_estimates() -> None:
-    """Recall of users by their chance to have a judged relevant item, here by the hypergeometric distribution."""
-    world = JudgedWorld("published", 20, metrics=("Recall@20",), estimators=("published",))
-    units = world.truth(1).units().filter(pl.col("model") == "a").sort("unit")
-    n_relevant = _population(world.n_items, world.active, world.excluded, 1, ties=world.ties).labels.sum(axis=1)
-    kept = hypergeom.sf(0, world.n_items, n_relevant, world.judged)
-    recall = units["value"].fill_null(0.0).to_numpy()
-    truth = world.true_values(1)["a", "Recall@20", "published"]
-    assert truth == pytest.approx(kept @ recall / kept.sum(), rel=1e-12)
-    assert truth != pytest.approx(recall[n_relevant > 0].mean(), rel=1e-3)
-
-
-@pytest.mark.parametrize("world", worlds(), ids=lambda world: world.name)
-def test_every_world_can_be_drawn(world: World) -> None:
-    assert {each.estimator for each in world.draw(1, 0).estimates} == set(world.estimators)
-
-
-# ------------------------------------------------------------------------------------------------------------ its pages
-
-
-def cell(world: str, kind: str = VALUE, **other: Any) -> dict[str, Any]:
-    usual = {
-        "world": world, "users": 200, "ample": False, "metric": "Recall@20", "estimator": "pooled", "kind": kind,
-        "draws": 1000, "covered": 0.95, "covered_calm": 0.95, "warned": 0.0, "no_interval": 0.0, "width": 0.1,
-        "decided": 0.04, "decided_calm": 0.04, "calm": 1000, "insufficient": 0.0, "right": 0.0,
-    }  # fmt: skip
-    return usual | other
-
-
-def test_cells_are_held_against_what_is_promised() -> None:
-    """With 1,000 draws three Monte-Carlo errors are 2.4 points at 93 %, 1.6 at 97 % and 2.3 at 6.5 %."""
-    found = pl.DataFrame(
-        [
-            cell("just short", covered_calm=0.907),
-            cell("short", covered_calm=0.905),
-            cell("few users", covered_calm=0.905, users=20),
-            cell("wide", covered_calm=0.987),
-            cell("few draws without a warning", covered_calm=0.5, calm=199, covered=0.7),
-            cell("never without a warning", covered_calm=None, calm=0, warned=1.0, ample=True),
-            cell("chance", EQUAL, decided=0.085, decided_calm=0.066),
-            cell("errors", EQUAL, decided=0.09, decided_calm=0.02, calm=500),
-        ]
+def test_coverage_counts_intervals_and_warnings() -> None:
+    counts = count(
+        estimates(
+            (0, "hajek", 0.5, 0.4, 0.6, False),
+            (1, "hajek", 0.5, 0.6, 0.7, True),
+            (2, "hajek", 0.5, NAN, NAN, True),
+            (0, "judge-alone", 0.5, 0.0, 0.1, False),
+            (0, "hajek", None, 0.0, 0.1, False),
+        ),
+        comparisons(0.0, ""),
     )
-    made = calibration_tables(found)
-    assert [row["world"] for row in made.tables["short"]] == ["short", "errors"]
-    assert [row["insufficient"] for row in made.tables["cells"]] == [None] * 6 + [0.0] * 2
-    assert made.settings == {
-        "worlds": 8, "fewest draws": 1000, "most draws": 1000, "lowest coverage": 0.7,
-        "judged": 6, "held": 5, "below as counted": 3, "wide": 1,
-        "equal": 2, "called different": 1,
-        "equal without a warning": 2, "called different without a warning": 1,
-        "most called different without a warning": 0.066,
-        "ample": 1, "ample and warned of": 1,
-    }  # fmt: skip
+    assert (counts["covered"], counts["intervals"]) == (1, 2)
+    assert (counts["sure_covered"], counts["sure_intervals"]) == (1, 1)
+    assert (counts["warned"], counts["estimates"]) == (2, 3)
 
 
-def test_what_was_measured_keeps_what_is_promised() -> None:
-    """Two cells of 250 fall short by more than chance, and no equal models are called different too often."""
-    results = [committed(name) for name in ("calibration", "calibration-beyond")]
-    assert sum(result.settings["judged"] - result.settings["held"] for result in results) <= 2
-    assert sum(result.settings["judged"] for result in results) >= 200
-    assert not any(result.settings["called different"] for result in results)
+def test_type_one_error_is_of_families_and_power_of_different_models() -> None:
+    pairs = pl.concat([comparisons(0.0, "bnwn"), comparisons(0.0, "wnnn"), comparisons(-0.2, "wwbi")])
+    counts = count(estimates(), pairs)
+    assert (counts["false"], counts["families"]) == (2, 4)
+    assert (counts["right"], counts["opposite"], counts["different"]) == (2, 1, 4)
+    assert (counts["insufficient"], counts["comparisons"]) == (1, 12)
+
+
+def test_intervals_that_contradict_verdicts_are_counted() -> None:
+    pairs = comparisons(0.1, "nbni", low=[0.1, -0.1, -0.1, 0.1], high=[0.2, 0.1, 0.1, 0.2])
+    assert count(estimates(), pairs)["contradictions"] == 2
+
+
+def test_rates_of_a_group_are_means_over_environments_or_over_draws() -> None:
+    rows = [
+        {"environment": "a", "refused": 0} | count(
+            estimates((0, "hajek", 1.0, 0.0, 2.0, False)), comparisons(0.0, "bnnn")
+        ),
+        {"environment": "b", "refused": 2} | count(estimates(), comparisons(0.0, "nn")),
+    ]  # fmt: skip
+    row = group_row("both", with_rates(pl.DataFrame(rows)))
+    assert row["error"] == pytest.approx((1 / 4 + 0) / 2)
+    assert (row["largest error"], row["coverage"], row["power"], row["refused"]) == (1 / 4, 1.0, None, 2)
+
+
+def test_refused_draws_are_counted_and_other_errors_are_not_hidden() -> None:
+    def evaluate(rng: np.random.Generator) -> Any:
+        if rng.random() < 0.5:
+            raise InputError("refused here")
+        pair = SimpleNamespace(model="m1", baseline="m0", metric="DCG@5", estimator="hajek", low=0.05, high=0.15,
+                               verdict="better")  # fmt: skip
+        return SimpleNamespace(estimates=[], comparisons=[pair])
+
+    truth = {("m0", "DCG@5", "users"): 1.0, ("m1", "DCG@5", "users"): 1.1}
+    environment = Environment("world 0", (0,), {"exposure": "random"}, truth, evaluate)
+    _, pairs, n_refused = evaluate_draws(environment, 20)
+    assert 0 < n_refused < 20
+    assert pairs["decision"].to_list() == [1] * (20 - n_refused)
+    assert pairs["truth"][0] == pytest.approx(0.1)
+    broken = Environment("world 0", (0,), {"exposure": "random"}, truth, lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        evaluate_draws(broken, 1)
+
+
+def test_the_committed_rates_keep_what_is_stated() -> None:
+    result = committed("calibration")
+    everything = result.rows("groups")[0]
+    assert len(result.rows("environments")) == 300
+    assert everything["error"] <= 0.06
+    assert everything["worst error"] <= 0.11
+    assert everything["largest error"] <= 0.12
+    assert everything["coverage"] >= 0.93
+    assert everything["sure coverage"] >= 0.93
+    assert everything["warned"] <= 0.25
+    assert everything["contradictions"] == 0
+
+
+def test_wrong_propensities_are_noticed_in_the_committed_result() -> None:
+    groups = {row["data"]: row for row in committed("calibration").rows("groups")}
+    for stated in ("means of items", "square roots"):
+        assert groups[f"wrong propensities: {stated}"]["coverage"] < 0.5
+        assert groups[f"wrong propensities: {stated}"]["insufficient"] > 0.95

@@ -6,16 +6,16 @@ import pytest
 
 from truerank_research.runner import committed
 from truerank_research.validation.power import CLOSE
-from truerank_research.validation.power_worlds import power_found, worlds
+from truerank_research.validation.power_worlds import compare_power, worlds
 
 
 @pytest.mark.parametrize("name", ["precision hajek, 40 users x 30", "sessions snips, 40 users x 30"])
 def test_a_plan_keeps_its_word(name: str) -> None:
     """Within 3 points, and 4 Monte-Carlo errors of fewer draws; the page has 4,000 draws of 18 worlds."""
     world = next(each for each in worlds() if each.name == name)
-    found = power_found(world, draws=500, seed=1)
-    assert abs(found.apart) <= 0.03 + 4 * found.noise
-    assert 0.1 < found.planned < 0.9
+    row = compare_power(world, 500, 1).row(0, named=True)
+    assert abs(row["apart"]) <= 0.03 + 4 * row["noise"]
+    assert 0.1 < row["planned"] < 0.9
 
 
 def test_plans_kept_their_word_in_every_world_that_was_drawn() -> None:
@@ -28,6 +28,4 @@ def test_plans_kept_their_word_in_every_world_that_was_drawn() -> None:
     for kind in ("recall", "precision", "DCG", "close models", "sessions", "12 users"):
         assert any(kind in name for name in rows)
     for world in worlds()[-6:]:
-        assert power_found(world, draws=1, seed=found.seed).planned == pytest.approx(
-            rows[world.name]["planned"], rel=1e-8
-        )
+        assert compare_power(world, 1, found.seed)["planned"][0] == pytest.approx(rows[world.name]["planned"], rel=1e-8)

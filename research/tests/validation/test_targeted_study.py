@@ -12,11 +12,11 @@ from truerank_research.runner import Source, committed
 from truerank_research.validation.targeted_exposure import (
     BARS,
     PER_USER,
-    TargetedDraws,
     TargetedSetting,
-    TargetedTruth,
+    draw_exposures,
     summary,
     targeted_chances,
+    true_variances,
 )
 
 COMMITTED = committed("targeted-exposure")
@@ -43,7 +43,7 @@ def test_variances_of_uniform_exposure_are_those_of_draws() -> None:
     """Of 1,000 draws of twenty items per user without replacement, both estimators."""
     models, metric = SETTING.models(), SETTING.metrics[0]
     users, items = models.shape
-    truth = TargetedTruth(SETTING).table().filter(pl.col("metric") == str(metric), pl.col("what") == "svd-32")
+    truth = true_variances(SETTING).filter(pl.col("metric") == str(metric), pl.col("what") == "svd-32")
     worth = SETTING.worth(metric, models.ranks["svd-32"]).reshape(users, items)
     label = models.labels.label.reshape(users, items)
     rng = np.random.default_rng(4)
@@ -64,10 +64,8 @@ def test_values_of_a_draw_are_those_by_hand() -> None:
     models = SETTING.models()
     cell, chance = targeted_chances(SETTING).draw(SETTING, 0)
     assert len(cell) == PER_USER * models.shape[0]
-    rows = {
-        (row["what"], row["metric"], row["estimator"]): row for row in TargetedDraws(SETTING, 0, 1).table().to_dicts()
-    }
-    truth = {(row["what"], row["metric"]): row["truth"] for row in TargetedTruth(SETTING).table().to_dicts()}
+    rows = {(row["what"], row["metric"], row["estimator"]): row for row in draw_exposures(SETTING, 0, 1).to_dicts()}
+    truth = {(row["what"], row["metric"]): row["truth"] for row in true_variances(SETTING).to_dicts()}
     ranks = models.ranks["svd-32"]
     within = np.clip((SETTING.k - ranks.above) / (ranks.tied + 1), 0, 1)  # ties share the places that are left
     hits = within * models.labels.label / SETTING.k / models.shape[0]

@@ -84,15 +84,15 @@ def test_recall_rises_and_some_like_nothing_where_it_is_said() -> None:
 
 def test_means_of_users_are_those_of_the_library(tiny: TruthWorld) -> None:
     """The same draws, the same values and bounds as `evaluate` gives."""
-    world = MeanRecallWorld.of(tiny)
+    world = MeanRecallWorld(tiny)
     draw = tiny.draw(SEED, 1)
-    said = {row[1:4]: row[4:7] for row in world.said(SEED, 1)}
+    reported = {tuple(key): spread for *key, spread, _ in world.reported(SEED, 1)}
     for estimator in (each.about.name for each in ESTIMATORS):
         for k in tiny.cutoffs:
             for model, (value, _) in evaluated(draw, f"Recall@{k}", estimator, by="").items():
-                found, low, high = said[model, f"Recall@{k}", estimator]
-                assert found == pytest.approx(value, rel=1e-9), (model, k, estimator)
-                assert low <= found <= high
+                spread = reported[model, f"Recall@{k}", estimator]
+                assert spread.value == pytest.approx(value, rel=1e-9), (model, k, estimator)
+                assert spread.low <= spread.value <= spread.high
 
 
 def test_errors_are_over_that_of_the_published_mean() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
-from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.values import Between0And1, check
@@ -69,21 +67,11 @@ class Corrected(Estimator):
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"mean {asked.metric} over {asked.metric.on_full_labels}, by a model of users without a judged one"
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[CurvedRecall]:
-        sample = Sample.uniform(chunk, view.ranks, rate=None)
-        made = {asking.metric.k: self._terms(chunk.labels, view, sample, asking.metric.k) for asking in asked}
-        return [made[asking.metric.k] for asking in asked]
-
-    def _terms(self, log: Log, view: RankView, sample: Sample, k: int) -> CurvedRecall:
-        ranks = view.ranks
+    def term(
+        self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool
+    ) -> CurvedRecall:
+        log, ranks, k = chunk.labels, view.ranks, question.metric.k
+        sample = Sample.uniform(chunk, ranks, rate=None)
 
         def by_bin(values: Floats) -> Floats:
             return sums_by_bin(ranks.above, ranks.tied, values, unit=log.unit, n=log.n_units, k=k)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -98,28 +97,18 @@ class Inferred(Estimator):
         name = precision if isinstance(asked.metric, AveragePrecision) else "infNDCG"
         return f"mean {name} over users with a judged relevant item, each as TREC has it; not mean {asked.metric}"
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        log, ranks = chunk.labels, view.ranks
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        log, ranks, metric = chunk.labels, view.ranks, question.metric
         sample = Sample.uniform(chunk, ranks, rate=learned.facts.get("rate"))
-        kept = sample.defined & (per_unit(log, log.label) > 0)
-        found = []
-        for asking in asked:
-            values = (
-                inferred_precision(log, ranks, asking.metric.k, outcomes=OUTCOMES[self.program])
-                if isinstance(asking.metric, AveragePrecision)
-                else _inferred_gain(log, ranks, asking.metric, sample)
-            )
-            value = np.where(kept, values, 0.0)
-            found.append(ratio(value, kept.astype(np.float64), defined=kept, clusters=chunk.clusters))
-        return found
+        defined = sample.defined & (per_unit(log, log.label) > 0)
+        values = (
+            inferred_precision(log, ranks, metric.k, outcomes=OUTCOMES[self.program])
+            if isinstance(metric, AveragePrecision)
+            else _inferred_gain(log, ranks, metric, sample)
+        )
+        return ratio(
+            np.where(defined, values, 0.0), defined.astype(np.float64), defined=defined, clusters=chunk.clusters
+        )
 
 
 def inferred_precision(log: Log, ranks: Ranks, k: int, *, outcomes: int) -> Floats:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
-from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.estimator import About
 from truerank.core.terms import Smooth
-from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
-from truerank.estimators.rows import UNIFORM, Sample, per_unit
-from truerank.metrics.worth import expected_worth
-from truerank_research.estimators import EXPERIMENTAL
+from truerank.estimators.rows import Sample
+from truerank_research.estimators.mean_recall import MeanRecall, describe
 
 STRENGTHS = tuple(2.0**power for power in range(-4, 13))  # of the pull that can be chosen
 
@@ -79,7 +74,7 @@ def strength(totals: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk(Estimator):
+class Shrunk(MeanRecall):
     """(m + a R) / (n + a), mean over all users with a judged item; R is the pooled estimate, a fits users' differences.
 
     Users with few judged relevant items count as nearly R, which itself leans towards users with many relevant items,
@@ -93,49 +88,24 @@ class Shrunk(Estimator):
     0.5
     """
 
-    about: ClassVar[About] = About(
-        name="shrunk",
-        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
-        assumptions=(UNIFORM, "recall does not go with how many relevant items a user has"),
-        ties=LABEL_FREE,
-        needs_size=True,
-        stands=True,
-        left_out="have no judged item",
-        caution=f"{EXPERIMENTAL}: for comparison: users are pulled towards pooled recall, in which those with many "
-        "relevant items count most; use corrected",
+    about: ClassVar[About] = describe(
+        "shrunk",
+        "recall does not go with how many relevant items a user has",
+        "users are pulled towards pooled recall, in which those with many relevant items count most",
     )
+    purpose: ClassVar[str] = "it pulls the recall of users together"
+    users: ClassVar[str] = "users with a judged item, each pulled towards that of all pairs"
 
-    def refusal(self, context: Metric) -> str | None:
-        return only_recall(context, "it pulls the recall of users together")
-
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"mean {asked.metric} over users with a judged item, each pulled towards that of all pairs"
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        log = chunk.labels
-        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
-        n = per_unit(log, log.label)
-        found = []
-        for asking in asked:
-            hits = per_unit(log, log.label * expected_worth(additive(asking.metric), view.ranks))
-            pulled = [1 / (n + a) for a in STRENGTHS]
-            columns = [
-                sample.expansion * hits,
-                sample.expansion * n,
-                hits * (hits - 1),
-                n * (n - 1),
-                np.ones(len(n)),
-                *(hits * each for each in pulled),
-                *(a * each for a, each in zip(STRENGTHS, pulled, strict=True)),
-            ]
-            sums = np.where(sample.defined[:, None], np.stack(columns).T, 0.0)
-            found.append(Smooth(ShrunkMean(), sums, sample.defined, chunk.clusters))
-        return found
+    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
+        shares = [1 / (n + strength) for strength in STRENGTHS]
+        columns = [
+            sample.expansion * hits,
+            sample.expansion * n,
+            hits * (hits - 1),
+            n * (n - 1),
+            np.ones(len(n)),
+            *(hits * share for share in shares),
+            *(strength * share for strength, share in zip(STRENGTHS, shares, strict=True)),
+        ]
+        sums = np.where(sample.defined[:, None], np.stack(columns).T, 0.0)
+        return Smooth(ShrunkMean(), sums, sample.defined, sample.clusters)

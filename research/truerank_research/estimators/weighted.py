@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
-from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.estimator import About
 from truerank.core.terms import Smooth, ratio
-from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
-from truerank.estimators.rows import UNIFORM, Sample, per_unit
-from truerank.metrics.worth import expected_worth
-from truerank_research.estimators import EXPERIMENTAL
+from truerank.estimators.rows import Sample
+from truerank_research.estimators.mean_recall import MeanRecall, describe
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedUsers(Estimator):
+class WeightedUsers(MeanRecall):
     """Σ (m / n) / π over Σ 1 / π, users with n >= 1, π = 1 - C(N - N⁺, N-bar) / C(N, N-bar) the chance to be kept.
 
     With N⁺ known this would be unbiased for sum and number of users. Nobody knows N⁺: n N / N-bar stands for it, and
@@ -35,50 +30,25 @@ class WeightedUsers(Estimator):
     0.5
     """
 
-    about: ClassVar[About] = About(
-        name="weighted",
-        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
-        assumptions=(UNIFORM, "a user has as many relevant items as the judged ones stand for"),
-        ties=LABEL_FREE,
-        needs_size=True,
-        stands=True,
+    about: ClassVar[About] = describe(
+        "weighted",
+        "a user has as many relevant items as the judged ones stand for",
+        "the chance to be kept is guessed from the same few judged items, so a part of the bias of published stays",
         left_out="have no judged relevant item",
-        caution=f"{EXPERIMENTAL}: for comparison: the chance to be kept is guessed from the same few judged items, so "
-        "a part of the bias of published stays; use corrected",
     )
+    purpose: ClassVar[str] = "it weighs the published mean of Recall"
+    users: ClassVar[str] = "users weighted by what is left of their chance to have a judged relevant item"
 
-    def refusal(self, context: Metric) -> str | None:
-        return only_recall(context, "it weighs the published mean of Recall")
-
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"mean {asked.metric} over users weighted by what is left of their chance to have a judged relevant item"
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        log, rate = chunk.labels, learned.facts.get("rate")
-        sample = Sample.uniform(chunk, view.ranks, rate=rate)
-        n = per_unit(log, log.label)
-        kept = sample.defined & (n > 0)
+    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
+        defined = sample.defined & (n > 0)
         number = np.minimum(sample.expansion * n, sample.n_candidates)
-        weight = np.zeros(len(n))
-        if rate is not None:
-            chance = 1 - (1 - rate) ** number
+        if sample.rate is not None:
+            chance = 1 - (1 - sample.rate) ** number
         else:
             chance = kept_chance(number, n_candidates=sample.n_candidates, n_judged=sample.n_labelled)
-        weight[kept] = 1 / chance[kept]
-        found = []
-        for asking in asked:
-            hits = per_unit(log, log.label * expected_worth(additive(asking.metric), view.ranks))
-            share = np.divide(hits, n, out=np.zeros(len(n)), where=kept)
-            found.append(ratio(share * weight, weight, defined=kept, clusters=chunk.clusters))
-        return found
+        weight = np.divide(1.0, chance, out=np.zeros(len(n)), where=defined)
+        share = np.divide(hits, n, out=np.zeros(len(n)), where=defined)
+        return ratio(share * weight, weight, defined=defined, clusters=sample.clusters)
 
 
 def kept_chance(number: Floats | Ints, *, n_candidates: Floats, n_judged: Floats) -> Floats:

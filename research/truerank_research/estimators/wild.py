@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -11,18 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
-from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.arrays import Floats
+from truerank.core.estimator import About
 from truerank.core.terms import Smooth, ratio
-from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
-from truerank.estimators.rows import UNIFORM, Sample, per_unit
-from truerank.metrics.worth import expected_worth
-from truerank_research.estimators import EXPERIMENTAL
+from truerank.estimators.rows import Sample
+from truerank_research.estimators.mean_recall import MeanRecall, describe
 
 
 @dataclass(frozen=True, slots=True)
-class Wild(Estimator):
+class Wild(MeanRecall):
     """(1 / U) Σ g(n) m / n over all users with a judged item, exactly unbiased; who likes nothing counts as 0.
 
     E[g(n) m / n] is a user's recall, and E[g(n)] is 1 if the user has a relevant item, else 0. For a fixed number of
@@ -39,48 +35,24 @@ class Wild(Estimator):
     (2.0, 2.0, -2.0)
     """
 
-    about: ClassVar[About] = About(
-        name="wild",
-        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
-        assumptions=(UNIFORM, "no user has more relevant items than were judged (unless a rate is declared)"),
-        ties=LABEL_FREE,
-        needs_size=True,
-        stands=True,
-        left_out="have no judged item",
-        caution=f"{EXPERIMENTAL}: for comparison: its weights alternate in sign and grow with every judged relevant "
-        "item, so that single users decide; use corrected",
+    about: ClassVar[About] = describe(
+        "wild",
+        "no user has more relevant items than were judged (unless a rate is declared)",
+        "its weights alternate in sign and grow with every judged relevant item, so that single users decide",
     )
+    purpose: ClassVar[str] = "it weighs the published mean of Recall"
+    users: ClassVar[str] = "users, those without a relevant item as 0"
 
-    def refusal(self, context: Metric) -> str | None:
-        return only_recall(context, "it weighs the published mean of Recall")
-
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"mean {asked.metric} over users, those without a relevant item as 0"
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        log, rate = chunk.labels, learned.facts.get("rate")
-        sample = Sample.uniform(chunk, view.ranks, rate=rate)
-        n = per_unit(log, log.label)
-        if rate is not None and not log.complete:
-            weight = np.array([declared_weight(int(each), rate) for each in n.tolist()])
+    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
+        counts = n.astype(np.int64).tolist()
+        if sample.rate is not None:
+            weight = np.array([declared_weight(count, sample.rate) for count in counts])
         else:
-            sizes = zip(n.tolist(), sample.n_candidates.tolist(), sample.n_labelled.tolist(), strict=True)
-            weight = np.array([fixed_weight(int(each), int(size), int(judged)) for each, size, judged in sizes])
-        weight = np.where(sample.defined, weight, 0.0)
-        found = []
-        for asking in asked:
-            hits = per_unit(log, log.label * expected_worth(additive(asking.metric), view.ranks))
-            share = np.divide(hits, n, out=np.zeros(len(n)), where=n > 0)
-            found.append(ratio(share * weight, np.ones(len(n)), defined=sample.defined, clusters=chunk.clusters))
-        return found
+            sizes = zip(counts, sample.n_candidates.tolist(), sample.n_labelled.tolist(), strict=True)
+            weight = np.array([fixed_weight(count, int(size), int(judged)) for count, size, judged in sizes])
+        share = np.divide(hits, n, out=np.zeros(len(n)), where=n > 0)
+        values = np.where(sample.defined, share * weight, 0.0)
+        return ratio(values, np.ones(len(n)), defined=sample.defined, clusters=sample.clusters)
 
 
 @cache

@@ -1,10 +1,19 @@
-"""Pages of results as data: what a page says and draws. `site` renders them, `pictures` draws."""
+"""Pages of results are templates: `studies/NAME.toml` and `papers/NAME.toml` have what a page says and draws.
+
+`site` renders them, `pictures` draws.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+import msgspec
+
+FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +21,8 @@ class Picture:
     """What to draw of a table: columns for position, colour, panel and interval.
 
     `kind` is `ranges` (a line of text for each value of `x`, values from left to right), `lines` or `points`. `where`
-    keeps rows with the given values of columns. `numeric` takes the last number in the text of `x`. `level` draws a
-    dashed line and `band` a green band at these values. `labels` renames texts.
+    keeps rows with the given values of columns ("" where there is none). `numeric` takes the last number in the text of
+    `x`. `level` draws a dashed line and `band` a green band at these values. `labels` renames texts.
     """
 
     caption: str
@@ -50,3 +59,35 @@ class Page:
     table: str
     columns: Mapping[str, str] | None = None
     where: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper with all its tables and figures.
+
+    `says` completes "They say that"; `main` has experiment and key of the claims that the paper is known for.
+    """
+
+    key: str  # the name of its page
+    short: str
+    title: str
+    authors: str
+    year: int
+    says: str
+    parts: tuple[str, ...]
+    picture: Picture
+    picture_study: str  # the experiment whose cells it draws
+    main: tuple[tuple[str, str], ...] = ()
+
+
+@cache
+def read_page(study: str) -> Page | None:
+    """The page of a validation study; None where it has none."""
+    path = FOLDER / "studies" / f"{study}.toml"
+    return msgspec.toml.decode(path.read_bytes(), type=Page) if path.exists() else None
+
+
+PAPERS = tuple(
+    msgspec.toml.decode((FOLDER / "papers" / f"{key}.toml").read_bytes(), type=Paper)
+    for key in ("ure", "ure-short", "dcg", "wtd", "reliability")
+)

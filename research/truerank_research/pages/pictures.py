@@ -54,7 +54,11 @@ def _points(form: Picture, rows: Sequence[Row]) -> list[dict[str, Any]]:
             value = value.replace(old, new)
         return value
 
-    selected = [row for row in rows if all(row[name] in values for name, values in form.where.items())]
+    selected = [
+        row
+        for row in rows
+        if all(("" if row[name] is None else row[name]) in values for name, values in form.where.items())
+    ]
     points = []
     for row in selected:
         if row[form.y] is not None:

@@ -10,8 +10,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from truerank_research.claims import Verdict
+from truerank_research.pages import PAPERS, Paper
 from truerank_research.pages.pictures import draw, stacked_bars
-from truerank_research.papers import PAPERS, Paper
 from truerank_research.results import Result
 from truerank_research.runner import Study, studies, verdicts
 

@@ -1,4 +1,4 @@
-"""Named corner cases: simulated environments in which an earlier version of truerank reached wrong conclusions.
+"""Named corner cases: environments in which an earlier version of truerank was wrong, or an assumption is violated.
 
 Most are settings of the random environments, which no draw would hit often enough; three need a call of their own.
 """
@@ -39,6 +39,10 @@ RANKED = COMMON | {
     "with_log": True,
 }  # fmt: skip
 SURFACES = [("yule", 0.4), ("exp", 0.6)]
+BIASED = LABELLED | {
+    "exposure": "biased", "models": "partly", "n_models": 3, "floor": 0.05, "n_users": 400,
+    "metrics": ["Precision@10", "DCG@10"],
+}  # fmt: skip
 ALIKE = {"popularity": 0.0, "taste": 0.0, "activity": 0.0, "quality": 0.0}  # every list is a random list
 
 SETTINGS: dict[str, Parameters] = {
@@ -87,10 +91,10 @@ SETTINGS: dict[str, Parameters] = {
         "models": "partly", "n_models": 3, "judge": "contains labels", "metrics": ["Precision@10", "Recall@10"],
         "estimators": ["assisted", "hajek", "post-stratified"],
     },
-    "A11 mild propensities": LABELLED | {
-        "exposure": "biased", "models": "partly", "n_models": 3, "floor": 0.05, "n_users": 400,
-        "metrics": ["Precision@10", "DCG@10"],
-    },
+    "A11 mild propensities": BIASED,
+    "wrong propensities: means of items": BIASED | {"exposure_taste": 1.0, "stated": "means of items"},
+    "wrong propensities: square roots": BIASED | {"exposure_taste": 1.0, "stated": "square roots"},
+    "wrong propensities: all equal": BIASED | {"exposure_taste": 1.0, "estimators": ["naive"]},
 }  # fmt: skip
 
 

@@ -33,7 +33,6 @@ from truerank_research.learners.recipes import (
     Recipe,
     Training,
 )
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -135,45 +134,22 @@ def _values(by_world: Sequence[pl.DataFrame], method: str, measure: str) -> Floa
     return np.array([each.filter(pl.col("method") == method)[measure].item() for each in by_world])
 
 
-@dataclass(frozen=True, slots=True)
-class LearnersOnAWorld:
-    """A piece: the errors of every method with one backbone on one world."""
-
-    backbone: str
-    seed: int
-    settings: WorldSettings
-    training: Training
-
-    @property
-    def name(self) -> str:
-        return f"{self.backbone} {self.seed}"
-
-    def table(self) -> pl.DataFrame:
-        planted = planted_bias(self.seed, settings=self.settings)
-        return errors(planted, BACKBONES[self.backbone], seed=self.seed, training=self.training)
+def train_learners(backbone: str, seed: int, settings: WorldSettings, training: Training) -> pl.DataFrame:
+    """The errors of every method with one backbone on one simulated dataset."""
+    return errors(planted_bias(seed, settings=settings), BACKBONES[backbone], seed=seed, training=training)
 
 
 def measure(run: Run) -> Measured:
     """Plain and debiased learners on worlds of the seeds from the given one on."""
-    full, seed = run.full, run.seed
-    settings, training, worlds = (SETTINGS, TRAINING, 10) if full else (SMALL, QUICK, 2)
-    pieces = [
-        LearnersOnAWorld(backbone, each, settings, training)
-        for backbone in BACKBONES
-        for each in range(seed, seed + worlds)
-    ]
-    tables = run.tables(pieces, about="training learners")
-    by_backbone = {
-        name: [table for piece, table in zip(pieces, tables, strict=True) if piece.backbone == name]
-        for name in BACKBONES
-    }
+    settings, training, n = (SETTINGS, TRAINING, 10) if run.full else (SMALL, QUICK, 2)
+    seeds = range(run.seed, run.seed + n)
+    arguments = [(backbone, seed, settings, training) for backbone in BACKBONES for seed in seeds]
+    tables = run.pieces(train_learners, arguments, about="training learners")
+    rows = [row for at, backbone in enumerate(BACKBONES) for row in _rows(backbone, tables[at * n : (at + 1) * n])]
     return Measured(
-        {"errors": [row for name, found in by_backbone.items() for row in _rows(name, found)]},
-        {
-            "worlds": worlds, "users": settings.users, "items": settings.items, "slice": SLICE,
-            "batch": training.batch,
-        },
-    )  # fmt: skip
+        {"errors": rows},
+        {"worlds": n, "users": settings.users, "items": settings.items, "slice": SLICE, "batch": training.batch},
+    )
 
 
 def _rows(backbone: str, by_world: Sequence[pl.DataFrame]) -> Iterator[dict[str, Any]]:
@@ -189,27 +165,9 @@ def _rows(backbone: str, by_world: Sequence[pl.DataFrame]) -> Iterator[dict[str,
             }
 
 
-PAGE = Page(
-    "Debiased learners where the bias is known",
-    "Plain and debiased learners were trained on {{ settings.worlds }} simulated datasets of "
-    "{{ settings.users | number }} users and {{ settings['items'] | number }} items, through biased logs with known "
-    "propensities. The gain over the plain learner is a mean over datasets with its 95% t interval; "
-    "{{ tables.errors | rejectattr('low', 'none') | selectattr('low', 'gt', 0) | list | length }} of "
-    "{{ tables.errors | rejectattr('low', 'none') | list | length }} gains are significant and positive.",
-    Picture(
-        "Gain over the plain learner (above 0: closer to the truth), with 95% intervals", "ranges", x="method",
-        y="closer", low="low", high="high", group="backbone", panel="measure", y_title="gain", table="errors",
-        level=0.0,
-    ),
-    "errors",
-    {
-        "backbone": "backbone", "method": "method", "measure": "measure", "mean": "mean", "closer": "gain", "low": "low",
-        "high": "high",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "debiased-learners", "Do debiased learners come closer to the truth than plain ones, where the bias is known?",
-        measure, minutes=10, page=PAGE,
+        measure, minutes=10,
     ),
 )  # fmt: skip

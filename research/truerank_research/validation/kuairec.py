@@ -15,7 +15,7 @@ from truerank.models.matrix import one_thread, positives
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import Factors, factors
 from truerank.studies.world import WorldSettings, make_world
-from truerank_research.coverage import ObservedWorld
+from truerank_research.observed import ObservedWorld
 from truerank_research.runner import Source
 
 DATASET = "kuairec"

@@ -163,8 +163,15 @@ def label_columns(world: LabelledWorld, p: Parameters, base: Array, sampled: Arr
     user, item = np.nonzero(sampled)
     columns = {"user": user, "item": item, "label": world.labels[base[user], item].astype(float)}
     if world.propensity is not None and p["exposure"] != "random":
-        columns["propensity"] = world.propensity[base[user], item]
+        columns["propensity"] = _stated_propensities(world.propensity, p)[base[user], item]
     return columns
+
+
+def _stated_propensities(propensity: Array, p: Parameters) -> Array:
+    """What the log says of P(labelled): correct, unless the environment has wrong ones."""
+    if p.get("stated") == "means of items":
+        return np.broadcast_to(propensity.mean(axis=0), propensity.shape)
+    return np.asarray(np.sqrt(propensity)) if p.get("stated") == "square roots" else propensity
 
 
 def model_scores(

@@ -20,7 +20,6 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
 from truerank.uncertainty.intervals import Population
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -138,60 +137,28 @@ def held(drawn: pl.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class ListDraws:
-    """All draws of so many users of a world (a piece)."""
-
-    world: str
-    n_users: int
-    draws: int
-    everybody: int
-    seed: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.world}, {self.n_users} users"
-
-    def table(self) -> pl.DataFrame:
-        rng = np.random.default_rng(SEEDS * self.seed + SIZES.index(self.n_users))
-        found = listed_populations(self.everybody, self.seed)[self.world]
-        return list_intervals(found, self.n_users, draws=self.draws, rng=rng)
+def draw_lists(world: str, n_users: int, draws: int, everybody: int, seed: int) -> pl.DataFrame:
+    """All draws of so many users of a population."""
+    rng = np.random.default_rng(SEEDS * seed + SIZES.index(n_users))
+    return list_intervals(listed_populations(everybody, seed)[world], n_users, draws=draws, rng=rng)
 
 
 def measure(run: Run) -> Measured:
     """How often intervals of coverage and Gini hold the value that as many users have on average."""
-    full, seed = run.full, run.seed
-    draws, everybody, sizes = (2000, POPULATION, SIZES) if full else (20, SMALL, SIZES[:2])
-    pieces = [ListDraws(world, n, draws, everybody, seed) for world in WORLDS for n in sizes]
-    tables = run.tables(pieces, about="drawing users")
+    draws, everybody, sizes = (2000, POPULATION, SIZES) if run.full else (20, SMALL, SIZES[:2])
+    cases = [(world, n) for world in WORLDS for n in sizes]
+    tables = run.pieces(draw_lists, [(*case, draws, everybody, run.seed) for case in cases], about="drawing users")
     rows = [
-        {"world": piece.world, "users": piece.n_users, **row}
-        for piece, table in zip(pieces, tables, strict=True)
+        {"world": world, "users": n, **row}
+        for (world, n), table in zip(cases, tables, strict=True)
         for row in held(table)
     ]
     return Measured({"intervals": rows}, {"draws": draws, "population": everybody})
 
 
-PAGE = Page(
-    "Intervals of catalogue coverage and inequality",
-    "Users were drawn {{ settings.draws | number }} times from populations of {{ settings.population | number }} whose "
-    "lists are all known. The 95% intervals of coverage and Gini cover the value of lists from as many users in "
-    "{{ tables.intervals | map(attribute='held') | min | percent }} to "
-    "{{ tables.intervals | map(attribute='held') | max | percent }} of the draws.",
-    Picture(
-        "Share of 95% intervals that cover the true value, by number of users", "lines", x="users", y="held",
-        group="world", panel="metric", x_title="users", y_title="coverage", table="intervals",
-        where={"what": ["value"]}, numeric=True, log=True, level=0.95,
-    ),
-    "intervals",
-    {
-        "world": "dataset", "users": "users", "metric": "metric", "what": "estimate", "mean": "mean", "sd": "SD",
-        "stderr": "mean standard error", "held": "coverage",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "lists", "Do intervals of catalogue coverage and Gini cover the true value in 95% of draws?",
-        measure, minutes=2, page=PAGE,
+        measure, minutes=2,
     ),
 )  # fmt: skip

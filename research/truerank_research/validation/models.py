@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
+import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,47 +19,48 @@ import polars as pl
 
 from truerank import models
 from truerank.core.log import Log
+from truerank.core.ranking import Scores
+from truerank.evaluation.judged import evaluate
+from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
-from truerank_research.runner import Run, Source, Study
-from truerank_research.validation.fitting import alone, fit, peak_megabytes, recalls, settings_text
+from truerank_research.runner import Run, Setting, Source, Study
 from truerank_research.validation.kuairec import DATASET, block
 
 CATEGORIES = 10  # of items of a synthetic world
+CUTOFFS = (5, 50, 500)
+VARIANTS = (("sar", "similarity=jaccard"), ("ease", "regularisation=500"))
+FEATURES = "with item categories"
 
 
-@dataclass(frozen=True, slots=True)
-class PositivesModel:
-    """A model with its settings (a piece), fitted and evaluated; `features` adds the categories of items."""
-
-    model: str
-    source: Source
-    full: bool
-    seed: int
-    settings: tuple[tuple[str, str], ...] = ()
-    features: bool = False
-
-    @property
-    def name(self) -> str:
-        chosen = settings_text(dict(self.settings))
-        return self.model + f" ({chosen})" * bool(chosen) + " with item categories" * self.features
-
-    def table(self) -> pl.DataFrame:
-        return alone(measure_piece, self, fresh=self.full)
+def measure_model(setting: Setting, model: str, variant: str) -> pl.DataFrame:
+    """Seconds, memory and true recall of a model, as its defaults have it or in a variant."""
+    return run_alone(fit_and_evaluate, setting, model, variant, fresh=setting.full)
 
 
-def measure_piece(piece: PositivesModel) -> Mapping[str, Any]:
-    labels, train = block(piece.source, full=piece.full, seed=piece.seed)
-    side = Side(item_features=categories(piece.source, train)) if piece.features else Side()
-    fitted = fit(models.make(piece.model, dict(piece.settings)), train, seed=piece.seed, side=side)
+def fit_and_evaluate(setting: Setting, model: str, variant: str) -> Mapping[str, Any]:
+    labels, train = block(setting.source, full=setting.full, seed=setting.seed)
+    side = Side(item_features=categories(setting.source, train)) if variant == FEATURES else Side()
+    chosen = dict([variant.split("=")]) if "=" in variant else {}
     start = time.process_time()
-    found = recalls(piece.model, fitted.scores, labels, items=labels.items)
-    seconds = time.process_time() - start
+    scores = models.make(model, chosen).fit(train, seed=setting.seed, side=side)
+    fitted = time.process_time()
+    recall = recalls(model, scores, labels)
     return {
-        "model": piece.name, "pairs": len(train), "users": len(labels.users), "items": len(labels.items),
-        "fit": fitted.processor, "evaluate": seconds, "megabytes": peak_megabytes(), **found,
+        "model": model + (f" ({variant})" if chosen else f" {variant}" * bool(variant)), "pairs": len(train),
+        "users": len(labels.users), "items": len(labels.items), "fit": fitted - start,
+        "evaluate": time.process_time() - fitted, "megabytes": peak_megabytes(), **recall,
     }  # fmt: skip
+
+
+def recalls(name: str, scores: Scores, truth: Log) -> dict[str, float]:
+    """The mean recall over users at each cut-off with the ends of its interval: `recall@50`, `low@50`, `high@50`."""
+    results = evaluate({name: scores}, truth, metrics=[Recall(k) for k in CUTOFFS], items=truth.items)
+    return {
+        f"{what}@{k}": value
+        for k, estimate in zip(CUTOFFS, results.estimates, strict=True)
+        for what, value in (("recall", estimate.value), ("low", estimate.low), ("high", estimate.high))
+    }
 
 
 def categories(source: Source, train: Log) -> pl.DataFrame:
@@ -63,54 +70,46 @@ def categories(source: Source, train: Log) -> pl.DataFrame:
     return pl.read_parquet(source.path(DATASET) / "item_categories.parquet").rename({"video_id": "item"})
 
 
-def pieces(source: Source, *, full: bool, seed: int) -> list[PositivesModel]:
-    """Every model that learns from positives without torch, as its defaults have it, and the variants worth a row.
+def peak_megabytes() -> float:
+    """The most memory that this process has had; not a number where the system does not count it."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what getrusage tells is also of the process that started this one
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1024  # type: ignore[index]
+    try:
+        import resource
+    except ImportError:
+        return math.nan
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 * (1024 if sys.platform == "darwin" else 1))
 
-    Of models that learn from values nothing is left here: every listed value is a 1.
-    """
-    plain = [
-        PositivesModel(name, source, full, seed)
-        for name, each in models.catalogue().items()
-        if each.labels in {Labels.NOTHING, Labels.POSITIVES} and each.needs != "torch"
-    ]
-    return [
-        *plain,
-        PositivesModel("sar", source, full, seed, (("similarity", "jaccard"),)),
-        PositivesModel("ease", source, full, seed, (("regularisation", "500"),)),
-        PositivesModel("lightfm", source, full, seed, features=True),
-    ]
+
+def run_alone(function: Callable[..., Mapping[str, Any]], *arguments: Any, fresh: bool) -> pl.DataFrame:
+    """A row of what was measured; `fresh` is by a process that does nothing else, so that its memory is its own."""
+    if not fresh:
+        return pl.DataFrame([function(*arguments)])
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:  # the threads of polars do not survive a fork
+        return pl.DataFrame([executor.submit(function, *arguments).result()])
 
 
 def measure(run: Run) -> Measured:
-    """Seconds, memory and true recall of every recommender that learns from positives."""
-    source, full, seed = run.source, run.full, run.seed
+    """Every model that learns from positives without torch, as its defaults have it, and the variants worth a row.
+
+    Of models that learn from values nothing is left here: every listed value is a 1. E-U4 has those in torch.
+    """
+    plain = [
+        (name, "")
+        for name, info in models.catalogue().items()
+        if info.labels in {Labels.NOTHING, Labels.POSITIVES} and info.needs != "torch"
+    ]
+    arguments = [(run.setting, *names) for names in (*plain, *VARIANTS, ("lightfm", FEATURES))]
     # one after another, as they would share the cores, each in a process that it starts itself
-    tables = replace(run, processes=1).tables(pieces(source, full=full, seed=seed), about="fitting models")
-    rows = pl.concat(tables)
-    world = {name: rows[name][0] for name in ("pairs", "users", "items")}
-    return Measured({"models": rows.drop(*world).to_dicts()}, {**world, "cores": os.cpu_count()})
+    rows = pl.concat(replace(run, processes=1).pieces(measure_model, arguments, about="fitting models"))
+    size = {name: rows[name][0] for name in ("pairs", "users", "items")}
+    return Measured({"models": rows.drop(*size).to_dicts()}, {**size, "cores": os.cpu_count()})
 
 
-PAGE = Page(
-    "Cost and recall of recommenders",
-    "Every recommender was fitted to the {{ settings.pairs | number }} positive pairs of KuaiRec's big matrix and "
-    "evaluated on its fully observed block of {{ settings.users | number }} users and {{ settings['items'] | number }} "
-    "items. Recall@50 is between {{ tables.models | map(attribute='recall@50') | min | number }} and "
-    "{{ tables.models | map(attribute='recall@50') | max | number }}. Fitting takes at most "
-    "{{ tables.models | map(attribute='fit') | max | number }} seconds of processor time.",
-    Picture(
-        "Recall@50 on all {{ settings['items'] | number }} items, with 95% intervals", "ranges", x="model",
-        y="recall@50", low="low@50", high="high@50", y_title="Recall@50", table="models",
-    ),
-    "models",
-    {
-        "model": "model", "recall@5": "Recall@5", "recall@50": "Recall@50", "recall@500": "Recall@500",
-        "fit": "seconds to fit", "evaluate": "seconds to evaluate", "megabytes": "MB",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "models", "What do recommenders cost, and how much of what users like do they find?",
-        measure, data=(DATASET,), minutes=6, page=PAGE,
+        measure, data=(DATASET,), minutes=6,
     ),
 )  # fmt: skip

@@ -18,7 +18,6 @@ from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
 from truerank.exposure.positions.requests import fit_groups
 from truerank.exposure.positions.yule_simon import YuleSimon
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -208,34 +207,21 @@ class PlantedClicks:
 # ----------------------------------------------------------------------------------------------------------- the study
 
 
-@dataclass(frozen=True, slots=True)
-class FitRuns:
-    """Some fits of what was planted (a piece): a row for each run and number."""
-
-    fits: PlantedFits
-    seed: int
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.fits} {self.first}-{self.last}"
-
-    def table(self) -> pl.DataFrame:
-        found = [self.fits.fitted(run, seed=self.seed) for run in range(self.first, self.last)]
-        return pl.DataFrame(np.concatenate(found), schema=["a", "b", "c"], orient="row")
+def fit_planted(fits: PlantedFits, seed: int, first: int, last: int) -> pl.DataFrame:
+    """Some fits of what was planted: a row for each run and number."""
+    rows = np.concatenate([fits.fitted(run, seed=seed) for run in range(first, last)])
+    return pl.DataFrame(rows, schema=["a", "b", "c"], orient="row")
 
 
 def fits_of(asked: Sequence[tuple[PlantedFits, int]], *, seed: int, run: Run) -> list[Floats]:
     """[runs x numbers x 3] of everything that is planted, each fitted so many times."""
-    pieces = [
-        [FitRuns(fits, seed, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)]
-        for fits, runs in asked
+    parts = [
+        [(fits, seed, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)] for fits, runs in asked
     ]
-    tables = iter(run.tables([piece for each in pieces for piece in each], about="fitting position models"))
+    tables = iter(run.pieces(fit_planted, [piece for part in parts for piece in part], about="fitting position models"))
     return [
-        np.concatenate([next(tables).to_numpy() for _ in each]).reshape(runs, -1, 3)
-        for each, (_, runs) in zip(pieces, asked, strict=True)
+        np.concatenate([next(tables).to_numpy() for _ in part]).reshape(runs, -1, 3)
+        for part, (_, runs) in zip(parts, asked, strict=True)
     ]
 
 
@@ -262,52 +248,32 @@ def recoveries(fits: PlantedDepths | PlantedFeatures | PlantedClicks, found: Flo
 
 def measure(run: Run) -> Measured:
     """Position models of each family and from clicks: what is found of what was planted, and how often it is held."""
-    full, seed = run.full, run.seed
-    runs, group_runs, click_runs = (2000, 200, 200) if full else (4, 2, 2)
+    runs, few = (2000, 200) if run.full else (4, 2)
     features = [PlantedFeatures(family) for family in INTERCEPT]
     groups = [PlantedGroups(family) for family in INTERCEPT]
-    clicks = [PlantedClicks(method) if full else PlantedClicks(method, 1000, 4) for method in METHODS]
-    asked: list[tuple[PlantedFits, int]] = [
-        *((fits, runs) for fits in DEPTHS),
-        *((fits, runs) for fits in features),
-        *((fits, group_runs) for fits in groups),
-        *((fits, click_runs) for fits in clicks),
-    ]
-    found = {str(fits): each for (fits, _), each in zip(asked, fits_of(asked, seed=seed, run=run), strict=True)}
+    clicks = [PlantedClicks(method) if run.full else PlantedClicks(method, 1000, 4) for method in METHODS]
+    many: list[PlantedFits] = [*DEPTHS, *features]
+    rare: list[PlantedFits] = [*groups, *clicks]
+    asked = [*((fits, runs) for fits in many), *((fits, few) for fits in rare)]
+    found = dict(zip([*many, *rare], fits_of(asked, seed=run.seed, run=run), strict=True))
     return Measured(
         {
-            "depths": [row for fits in DEPTHS for row in recoveries(fits, found[str(fits)])],
-            "features": [row for fits in features for row in recoveries(fits, found[str(fits)])],
-            "groups": [fits.summed(found[str(fits)]) for fits in groups],
-            "clicks": [row for fits in clicks for row in recoveries(fits, found[str(fits)])],
+            "groups": [fits.summed(found[fits]) for fits in groups],
+            **{
+                name: [row for fits in planted for row in recoveries(fits, found[fits])]
+                for name, planted in (("depths", DEPTHS), ("features", features), ("clicks", clicks))
+            },
         },
         {
-            "runs": runs, "group runs": group_runs, "click runs": click_runs, "longest feed": LONG,
+            "runs": runs, "group runs": few, "click runs": few, "longest feed": LONG,
             "groups": N_GROUPS, "between": BETWEEN, "sessions": clicks[0].sessions, "items": CLICK_ITEMS,
             "ranks": CLICK_RANKS, "replicates": clicks[0].replicates,
         },
     )  # fmt: skip
 
 
-PAGE = Page(
-    "Fits of position models",
-    "Position models of each family were fitted to {{ settings.runs | number }} simulated logs with known parameters. "
-    "Their 95% intervals cover the true parameter in {{ tables.depths | map(attribute='coverage') | min | percent }} to "
-    "{{ tables.depths | map(attribute='coverage') | max | percent }} of the logs, those of fits from clicks in "
-    "{{ tables.clicks | map(attribute='coverage') | min | percent }} to "
-    "{{ tables.clicks | map(attribute='coverage') | max | percent }}.",
-    Picture(
-        "Share of 95% intervals that cover the true parameter", "ranges", x="planted", y="coverage", group="parameter",
-        y_title="coverage", table="depths", level=0.95, band=(0.93, 0.97),
-    ),
-    "depths",
-    {
-        "planted": "simulated log", "parameter": "parameter", "value": "true value", "mean": "mean estimate",
-        "relative": "relative bias", "coverage": "coverage",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
-        "position-fits", "Do fits of position models recover known parameters?", measure, minutes=3, page=PAGE,
+        "position-fits", "Do fits of position models recover known parameters?", measure, minutes=3,
     ),
 )  # fmt: skip

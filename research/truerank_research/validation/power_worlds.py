@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
+import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
@@ -28,22 +28,6 @@ from truerank.uncertainty.verdicts import FEWEST
 Both = tuple[Smooth, Smooth]
 PILOT = 100_000  # users: what is left of the variance between them is the small difference of large numbers
 GRID = 4000  # quantiles of how active users are
-
-
-class PowerWorld(Protocol):
-    """Two models whose difference is known, and how users are drawn."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def n_users(self) -> int: ...
-    @property
-    def rows(self) -> float: ...
-    @property
-    def interval(self) -> Interval: ...
-    def difference(self) -> float: ...
-    def draw(self, rng: np.random.Generator) -> Both: ...
-    def components(self, rng: np.random.Generator) -> Components: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +239,9 @@ class SessionWorld:
         return ratio(weight * reward, below, clusters=clusters), ratio(reward, ones, clusters=clusters)
 
 
+PowerWorld = ListWorld | SessionWorld
+
+
 def worlds() -> tuple[PowerWorld, ...]:
     """Every kind of estimate, few users and many, few and many judged items, exactly these users, sessions."""
     precision = ListWorld("precision, 300 users x 20", 300, 20, better=0.3, worse=0.18)
@@ -292,36 +279,19 @@ def worlds() -> tuple[PowerWorld, ...]:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class PowerFound:
-    """The power that was planned for a world, and how often the difference was shown in `draws` draws."""
-
-    world: str
-    difference: float
-    planned: float
-    shown: float
-    draws: int
-
-    @property
-    def noise(self) -> float:
-        """The Monte-Carlo error of what was shown."""
-        return math.sqrt(max(self.shown * (1 - self.shown), 1e-12) / self.draws)
-
-    @property
-    def apart(self) -> float:
-        return self.planned - self.shown
-
-
-def power_found(world: PowerWorld, *, draws: int, seed: int, sure: Sure | None = None) -> PowerFound:
-    """Plan a world from its pilot, and draw it."""
-    asked = Sure() if sure is None else sure
-    difference = world.difference()
+def compare_power(world: PowerWorld, draws: int, seed: int) -> pl.DataFrame:
+    """The difference of a world, the power planned from its pilot, and the share of draws in which it is significant."""
+    difference, sure = world.difference(), Sure()
     components = world.components(generator(seed, f"power {world.name} pilot")).towards(difference)
-    planned = power_of(components, difference, users=world.n_users, rows=world.rows, sure=asked)
+    planned = power_of(components, difference, users=world.n_users, rows=world.rows, sure=sure)
     rng = generator(seed, f"power {world.name}")
-    shown = 0
+    n_significant = 0
     for _ in range(draws):
-        spread = between(world.interval, *world.draw(rng), level=asked.level)
+        spread = between(world.interval, *world.draw(rng), level=sure.level)
         enough = spread.informative >= FEWEST and not math.isnan(spread.stderr)
-        shown += enough and spread.p < asked.alpha and spread.value * difference > 0
-    return PowerFound(world.name, difference, planned, shown / draws, draws)
+        n_significant += enough and spread.p < sure.alpha and spread.value * difference > 0
+    row = {"world": world.name, "difference": difference, "planned": planned, "shown": n_significant / draws}
+    return pl.DataFrame([row]).with_columns(
+        noise=(pl.col("shown") * (1 - pl.col("shown"))).clip(1e-12).sqrt() / math.sqrt(draws),
+        apart=pl.col("planned") - pl.col("shown"),
+    )

@@ -26,7 +26,6 @@ from truerank.models.neighbours import ItemKNN
 from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, study
 from truerank.studies.world import WorldSettings, make_world
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -39,7 +38,6 @@ ASKED = {
     "of means": ("tau_of_means", "tau_of_means_low", "tau_of_means_high"),
 }
 COLUMNS = [name for names in ASKED.values() for name in names]
-SHOWN = ("popularity", 0.9)  # logger and sparsity of the scenarios that the page lists
 AT_ONCE = 20  # studies that are kept together
 
 
@@ -120,46 +118,24 @@ def studied_population(settings: WorldSettings, seed: int) -> StudiedPopulation:
     return StudiedPopulation((world.rating > 3).astype(np.float64), scores, world.train)
 
 
-@dataclass(frozen=True, slots=True)
-class StudyOfEverybody:
-    """The truth (a piece): the study of all users, repeated."""
-
-    world: PopulationSettings
-
-    @property
-    def name(self) -> str:
-        return "everybody"
-
-    def table(self) -> pl.DataFrame:
-        world, population = self.world, self.world.population()
-        everyone = np.arange(len(population.label))
-        found = population.study(everyone, repetitions=world.truth_repetitions, resamples=2, seed=world.seed)
-        return found.select(*KEY, *COLUMNS)
+def study_everybody(world: PopulationSettings) -> pl.DataFrame:
+    """The truth: the study of all users, repeated."""
+    population = world.population()
+    everyone = np.arange(len(population.label))
+    results = population.study(everyone, repetitions=world.truth_repetitions, resamples=2, seed=world.seed)
+    return results.select(*KEY, *COLUMNS)
 
 
-@dataclass(frozen=True, slots=True)
-class StudiesOfFew:
-    """Some studies of a few users (a piece): the figures of each, one study after the other."""
-
-    world: PopulationSettings
-    repetitions: int
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.repetitions} repetitions, studies {self.first}-{self.last}"
-
-    def table(self) -> pl.DataFrame:
-        return pl.concat([self._figures(run) for run in range(self.first, self.last)])
-
-    def _figures(self, run: int) -> pl.DataFrame:
-        world, population = self.world, self.world.population()
-        chance = generator(world.seed + self.repetitions, f"users of study {run}")
-        users = chance.integers(0, len(population.label), world.users)
-        seed = int(chance.integers(2**62))
-        found = population.study(users, repetitions=self.repetitions, resamples=world.resamples, seed=seed)
-        return found.select(COLUMNS)
+def study_few(world: PopulationSettings, repetitions: int, first: int, last: int) -> pl.DataFrame:
+    """The figures of some studies of a few users, one study after the other."""
+    population, parts = world.population(), []
+    for run in range(first, last):
+        rng = generator(world.seed + repetitions, f"users of study {run}")
+        users = rng.integers(0, len(population.label), world.users)
+        seed = int(rng.integers(2**62))
+        results = population.study(users, repetitions=repetitions, resamples=world.resamples, seed=seed)
+        parts.append(results.select(COLUMNS))
+    return pl.concat(parts)
 
 
 def measured(truth: pl.DataFrame, runs: Floats, repetitions: int) -> pl.DataFrame:
@@ -207,51 +183,27 @@ def figures(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
 def measure(run: Run) -> Measured:
     """How often intervals of a reliability study of some users hold what a study of everybody finds."""
     world, runs = studied_world(run.seed, full=run.full), 2000 if run.full else 3
-    (truth,) = run.tables([StudyOfEverybody(world)], about="studying everybody")
+    (truth,) = run.pieces(study_everybody, [(world,)], about="studying everybody")
     tables = [_few(run, world, truth, repetitions, runs) for repetitions in REPETITIONS]
-    logger, sparsity = SHOWN
-    shown = pl.concat(tables).filter(pl.col("logger") == logger, pl.col("sparsity") == sparsity)
-    columns = ["repetitions", "kind", "question", "sampler", "size", "truth", "mean", "sd", "width", "covered"]
     return Measured(
-        {
-            "figures": [row for table in tables for row in figures(table)],
-            "scenarios": shown.select(columns).to_dicts(),
-        },
+        {"figures": [row for table in tables for row in figures(table)]},
         {
             "runs": runs, "population": world.settings.users, "items": world.settings.items, "users": world.users,
             "resamples": world.resamples, "truth repetitions": world.truth_repetitions,
-            "logger": logger, "sparsity": sparsity,
         },
     )  # fmt: skip
 
 
 def _few(run: Run, world: PopulationSettings, truth: pl.DataFrame, repetitions: int, runs: int) -> pl.DataFrame:
-    pieces = [StudiesOfFew(world, repetitions, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)]
-    tables = run.tables(pieces, about=f"studying a few, {repetitions} times")
+    arguments = [(world, repetitions, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)]
+    tables = run.pieces(study_few, arguments, about=f"studying a few, {repetitions} times")
     rows = np.concatenate([table.to_numpy() for table in tables])
     return measured(truth, rows.reshape(runs, len(truth), len(COLUMNS)), repetitions)
 
 
-PAGE = Page(
-    "Intervals of the reliability study",
-    "A reliability study of {{ settings.users }} users was repeated {{ settings.runs | number }} times and compared with "
-    "the same study of all {{ settings.population | number }}. The median coverage over scenarios is between "
-    "{{ tables.figures | map(attribute='median') | min | percent }} and "
-    "{{ tables.figures | map(attribute='median') | max | percent }}, by question and kind of estimate.",
-    Picture(
-        "Coverage of 95% intervals over scenarios: median, lowest and highest", "ranges", x="question", y="median",
-        low="least", high="most", group="kind", panel="repetitions", y_title="coverage", table="figures", level=0.95,
-        band=(0.93, 0.97),
-    ),
-    "figures",
-    {
-        "kind": "estimate", "repetitions": "repetitions", "question": "question", "rows": "scenarios", "least": "lowest",
-        "median": "median", "most": "highest", "bias": "largest bias in SD",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "reliability-coverage", "Do intervals of a reliability study of some users hold for all users?",
-        measure, minutes=20, page=PAGE,
+        measure, minutes=20,
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -34,7 +34,6 @@ from truerank.models.neighbours import ItemKNN
 from truerank.ranks.kernel.rank import rank
 from truerank.sampling.designs import DrawBy
 from truerank.uncertainty.intervals import Design, around, between
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Source, Study
 from truerank_research.validation.kuairec import DATASET, observed, svd
@@ -158,32 +157,21 @@ def targeted_chances(setting: TargetedSetting) -> TargetedChances:
     return TargetedChances(chance, listed, world.order, worth)
 
 
-@dataclass(frozen=True, slots=True)
-class TargetedDraws:
-    """Some draws of a design (a piece): values and differences, of every fifth draw also intervals."""
-
-    setting: TargetedSetting
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        return f"K {self.setting.k}, draws {self.first}-{self.last}"
-
-    def table(self) -> pl.DataFrame:
-        rows = [row for number in range(self.first, self.last) for row in self._rows(number)]
-        return pl.DataFrame(rows, schema=list(COLUMNS), orient="row")
-
-    def _rows(self, number: int) -> Iterator[tuple[Any, ...]]:
-        cell, chance = targeted_chances(self.setting).draw(self.setting, number)
-        found = self.setting.models()
+def draw_exposures(setting: TargetedSetting, first: int, last: int) -> pl.DataFrame:
+    """Values and differences of some draws of a design, of every fifth draw also intervals."""
+    models, rows = setting.models(), []
+    for number in range(first, last):
+        cell, chance = targeted_chances(setting).draw(setting, number)
         ranks = {
-            name: replace(each, above=each.above[cell], tied=each.tied[cell]) for name, each in found.ranks.items()
+            name: replace(whole, above=whole.above[cell], tied=whole.tied[cell]) for name, whole in models.ranks.items()
         }
-        log = replace(found.labels.select(cell), propensity=chance)
-        ends = intervals_of(self.setting, log, ranks) if number % EVERY == 0 else {}
-        for key, value in values_of(self.setting, log, ranks, 1 / chance).items():
-            yield (number, *key, value, *ends.get(key, (math.nan, math.nan)))
+        log = replace(models.labels.select(cell), propensity=chance)
+        ends = intervals_of(setting, log, ranks) if number % EVERY == 0 else {}
+        rows += [
+            (number, *key, value, *ends.get(key, (math.nan, math.nan)))
+            for key, value in values_of(setting, log, ranks, 1 / chance).items()
+        ]
+    return pl.DataFrame(rows, schema=list(COLUMNS), orient="row")
 
 
 def values_of(setting: TargetedSetting, log: Log, ranks: Mapping[str, Ranks], weight: Floats) -> dict[Question, float]:
@@ -224,47 +212,36 @@ def intervals_of(setting: TargetedSetting, log: Log, ranks: Mapping[str, Ranks])
     return ends
 
 
-@dataclass(frozen=True, slots=True)
-class TargetedTruth:
+def true_variances(setting: TargetedSetting) -> pl.DataFrame:
     """True values, and the variances that estimators have under uniform exposure of as many items.
 
     `uniform` is that of Horvitz-Thompson (recall: pooled), exactly; `hajek` that of Hájek, linearised: what a cell adds
     is worth (label - q), q the share of all worth that is relevant.
     """
-
-    setting: TargetedSetting
-
-    @property
-    def name(self) -> str:
-        return f"K {self.setting.k}, truth"
-
-    def table(self) -> pl.DataFrame:
-        setting, found = self.setting, self.setting.models()
-        n_items = found.shape[1]
-        factor = n_items**2 * (1 - PER_USER / n_items) / PER_USER
-        label = found.labels.label.reshape(found.shape)
-        rows = []
-        for metric in setting.metrics:
-            recall = isinstance(metric, Recall)
-            full: Estimator = Pooled() if recall else Full()
-            value, effect, by_share = {}, {}, {}
-            for name, ranks in found.ranks.items():
-                value[name] = terms_of(full, found.labels, ranks, metrics=[metric])[0].value()
-                worth = setting.worth(metric, ranks).reshape(found.shape)
-                scale = label.sum() if recall else ranks.scored.sum()
-                effect[name] = label * (worth - value[name] if recall else worth) / scale
-                share = (worth * label).sum() / worth.sum()
-                by_share[name] = effect[name] if recall else worth * (label - share) / scale
-            for one, other in PAIRS:
-                what = f"{one} - {other}"
-                value[what], effect[what], by_share[what] = (
-                    each[one] - each[other] for each in (value, effect, by_share)
-                )
-            rows += [
-                (what, str(metric), value[what], *(factor * _spread_of(each[what]) for each in (effect, by_share)))
-                for what in value
-            ]
-        return pl.DataFrame(rows, schema=["what", "metric", "truth", "uniform", "hajek"], orient="row")
+    found = setting.models()
+    n_items = found.shape[1]
+    factor = n_items**2 * (1 - PER_USER / n_items) / PER_USER
+    label = found.labels.label.reshape(found.shape)
+    rows = []
+    for metric in setting.metrics:
+        recall = isinstance(metric, Recall)
+        full: Estimator = Pooled() if recall else Full()
+        value, effect, by_share = {}, {}, {}
+        for name, ranks in found.ranks.items():
+            value[name] = terms_of(full, found.labels, ranks, metrics=[metric])[0].value()
+            worth = setting.worth(metric, ranks).reshape(found.shape)
+            scale = label.sum() if recall else ranks.scored.sum()
+            effect[name] = label * (worth - value[name] if recall else worth) / scale
+            share = (worth * label).sum() / worth.sum()
+            by_share[name] = effect[name] if recall else worth * (label - share) / scale
+        for one, other in PAIRS:
+            what = f"{one} - {other}"
+            value[what], effect[what], by_share[what] = (each[one] - each[other] for each in (value, effect, by_share))
+        rows += [
+            (what, str(metric), value[what], *(factor * _spread_of(each[what]) for each in (effect, by_share)))
+            for what in value
+        ]
+    return pl.DataFrame(rows, schema=["what", "metric", "truth", "uniform", "hajek"], orient="row")
 
 
 def _spread_of(effect: Floats) -> float:
@@ -274,16 +251,12 @@ def _spread_of(effect: Floats) -> float:
 
 def measure(run: Run) -> Measured:
     """Variance, bias and coverage from chosen items, for models that the design knew and for others."""
-    source, full, seed = run.source, run.full, run.seed
-    draws, cutoffs = (200, (5, 10, 50)) if full else (10, (5,))
-    settings = [TargetedSetting(source, full, seed, k) for k in cutoffs]
-    truth = pl.concat(run.tables([TargetedTruth(each) for each in settings], about="finding the truth"))
-    pieces = [
-        TargetedDraws(each, first, min(first + AT_ONCE, draws))
-        for each in settings
-        for first in range(0, draws, AT_ONCE)
-    ]
-    drawn = pl.concat(run.tables(pieces, about="drawing exposures"))
+    draws, cutoffs = (200, (5, 10, 50)) if run.full else (10, (5,))
+    settings = [TargetedSetting(run.source, run.full, run.seed, k) for k in cutoffs]
+    truth = pl.concat(run.pieces(true_variances, [(setting,) for setting in settings], about="finding the truth"))
+    starts = range(0, draws, AT_ONCE)
+    arguments = [(setting, first, min(first + AT_ONCE, draws)) for setting in settings for first in starts]
+    drawn = pl.concat(run.pieces(draw_exposures, arguments, about="drawing exposures"))
     rows = summary(drawn.join(truth, on=["what", "metric"], maintain_order="left"))
     users, items = settings[0].models().shape
     return Measured(
@@ -337,32 +310,9 @@ def _kind(rows: list[dict[str, Any]], kind: str, bar: float) -> dict[str, Any]:
     }
 
 
-PAGE = Page(
-    "Labels of chosen items",
-    "Of every user of KuaiRec's block {{ settings['per user'] }} items were labelled, chosen for "
-    "{{ settings.known | join(', ') }} by `truerank plan exposure`, {{ settings.draws }} times. For these models the "
-    "variance is {{ tables.kinds[0].share | percent }} of that of as many random labels, for other models "
-    "{{ tables.kinds[1].share | percent }}, for a random list {{ tables.kinds[2].share | percent(0) }} (medians). "
-    "Intervals cover the true value in {{ tables.kinds[0].covered | percent }}, {{ tables.kinds[1].covered | percent }} "
-    "and {{ tables.kinds[2].covered | percent }} of the draws.",
-    Picture(
-        "Variance with chosen items over that with random items", "ranges", x="what", y="share", group="kind",
-        panel="metric", y_title="ratio of variances", table="questions", level=1.0,
-        where={
-            "metric": ["Precision@10", "Recall@10"], "estimator": ["hajek", "pooled"],
-            "kind": ["known", "not known", "difference"],
-        },
-        labels={"not known": "not in the design", "known": "in the design"},
-    ),
-    "kinds",
-    {
-        "kind": "models", "bar": "limit of the ratio", "share": "median ratio", "like": "ratio, same estimator",
-        "covered": "coverage", "lowest": "lowest coverage",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "targeted-exposure", "How much variance do labels of chosen items save, against random ones?",
-        measure, data=(DATASET,), minutes=6, page=PAGE,
+        measure, data=(DATASET,), minutes=6,
     ),
 )  # fmt: skip

@@ -13,7 +13,6 @@ from scipy.stats import norm
 from truerank.core.arrays import Floats
 from truerank.core.chance import generator
 from truerank.uncertainty.sequences import FIRST, ConfidenceSequence, RunningMean
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -69,48 +68,28 @@ STREAMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRuns:
-    """Some runs of a stream (a piece): when its interval first excludes the truth, and 0, if ever."""
-
-    stream: UserStream
-    users: int
-    seed: int
-    first: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.stream.name} {self.first}"
-
-    def table(self) -> pl.DataFrame:
-        """A row for each run; `peeked` is whether an ordinary interval is wrong at any look, `stopped` 0 for never."""
-        stream = self.stream
-        rng = generator(self.seed, f"watch {stream.name} {self.first}")
-        found = RunningMean.of(stream.draw(rng, (AT_ONCE, self.users)))
-        planned = self.users if math.isinf(stream.fixed) else max(round(stream.fixed), 1)
-        low, high = found.interval(ConfidenceSequence(planned, ALPHA))
-        usual = np.where(found.informative >= FIRST, norm.ppf(1 - ALPHA / 2) * found.stderr, np.nan)
-        wrong = (low > stream.mean) | (high < stream.mean)
-        peeked = np.abs(found.mean - stream.mean) > usual
-        shown = (low > 0) | (high < 0)
-        return pl.DataFrame(
-            {
-                "wrong": wrong.any(axis=1),
-                "peeked": peeked.any(axis=1),
-                "stopped": np.where(shown.any(axis=1), shown.argmax(axis=1) + 1, 0),
-            }
-        )
+def watch_stream(stream: UserStream, users: int, seed: int, first: int) -> pl.DataFrame:
+    """A row for each run; `peeked` is whether an ordinary interval is wrong at any look, `stopped` 0 for never."""
+    rng = generator(seed, f"watch {stream.name} {first}")
+    running = RunningMean.of(stream.draw(rng, (AT_ONCE, users)))
+    planned = users if math.isinf(stream.fixed) else max(round(stream.fixed), 1)
+    low, high = running.interval(ConfidenceSequence(planned, ALPHA))
+    usual = np.where(running.informative >= FIRST, norm.ppf(1 - ALPHA / 2) * running.stderr, np.nan)
+    wrong = (low > stream.mean) | (high < stream.mean)
+    peeked = np.abs(running.mean - stream.mean) > usual
+    significant = (low > 0) | (high < 0)
+    stopped = np.where(significant.any(axis=1), significant.argmax(axis=1) + 1, 0)
+    return pl.DataFrame({"wrong": wrong.any(axis=1), "peeked": peeked.any(axis=1), "stopped": stopped})
 
 
 def measure(run: Run) -> Measured:
     """An ordinary interval and that of `truerank watch`, both looked at after every user."""
-    full, seed = run.full, run.seed
-    users, runs = (12_000, 2000) if full else (1500, AT_ONCE)
-    pieces = [StreamRuns(each, users, seed, first) for each in STREAMS for first in range(0, runs, AT_ONCE)]
-    tables = run.tables(pieces, about="drawing streams")
-    drawn = {each: [table for piece, table in zip(pieces, tables, strict=True) if piece.stream == each]
-             for each in STREAMS}  # fmt: skip
-    rows = [_row(stream, pl.concat(parts), users) for stream, parts in drawn.items()]
+    users, runs = (12_000, 2000) if run.full else (1500, AT_ONCE)
+    starts = range(0, runs, AT_ONCE)
+    arguments = [(stream, users, run.seed, first) for stream in STREAMS for first in starts]
+    tables = run.pieces(watch_stream, arguments, about="drawing streams")
+    n = len(starts)
+    rows = [_row(stream, pl.concat(tables[at * n : (at + 1) * n]), users) for at, stream in enumerate(STREAMS)]
     return Measured({"streams": rows}, {"runs": runs, "users": users, "first look": FIRST})
 
 
@@ -128,25 +107,9 @@ def _row(stream: UserStream, drawn: pl.DataFrame, users: int) -> dict[str, Any]:
     }
 
 
-PAGE = Page(
-    "Anytime-valid intervals",
-    "The interval of `truerank watch` was checked after every one of {{ settings.users | number }} users, in "
-    "{{ settings.runs | number }} runs of each simulated stream. It excludes the true difference at any look in at most "
-    "{{ tables.streams | map(attribute='wrong') | max | percent }} of the runs; an ordinary 95% interval does in up to "
-    "{{ tables.streams | map(attribute='peeked') | max | percent }}.",
-    Picture(
-        "Share of runs in which the anytime-valid interval ever excludes the true difference", "ranges", x="stream",
-        y="wrong", y_title="share of runs", table="streams", level=0.05,
-    ),
-    "streams",
-    {
-        "stream": "stream", "wrong": "ever wrong", "peeked": "ordinary interval ever wrong", "shown": "significant",
-        "fixed": "users of a single test", "median": "median users until significant",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "watch", "How often is an anytime-valid interval ever wrong, and how many users does it need?",
-        measure, minutes=1, page=PAGE,
+        measure, minutes=1,
     ),
 )  # fmt: skip

@@ -189,22 +189,20 @@ class SamplerClaim:
 
 def beats(question: str, *rivals: str, size: Callable[[WorldScale], int] = lambda scale: scale.large) -> ClaimTest:
     """Clearly above every rival; the figure is the smallest lead."""
-
-    def test(place: LogPlace) -> tuple[float, bool]:
-        n = size(place.figures.scale)
-        own, others = _own_and(place, question, rivals, n)
-        return own.value - _largest(others), all(above(own, each) for each in others)
-
-    return test
+    return _against(question, rivals, size, is_above=True)
 
 
 def trails(question: str, *rivals: str, size: Callable[[WorldScale], int] = lambda scale: scale.large) -> ClaimTest:
     """Clearly below every rival; the figure is the smallest distance, negative."""
+    return _against(question, rivals, size, is_above=False)
 
+
+def _against(question: str, rivals: tuple[str, ...], size: Callable[[WorldScale], int], *, is_above: bool) -> ClaimTest:
     def test(place: LogPlace) -> tuple[float, bool]:
-        n = size(place.figures.scale)
-        own, others = _own_and(place, question, rivals, n)
-        return own.value - _least(others), all(above(each, own) for each in others)
+        figure, others = _own_and(place, question, rivals, size(place.figures.scale))
+        if is_above:
+            return figure.value - _largest(others), all(above(figure, rival) for rival in others)
+        return figure.value - _least(others), all(above(rival, figure) for rival in others)
 
     return test
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Floats
+from truerank.core.estimator import Asked, Learned
+from truerank.core.ranking import JudgedChunk, RankView
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.estimators import terms_of
 from truerank.estimators.post_stratified import PostStratified
@@ -31,7 +33,8 @@ from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Study
 
 POPULARITY = "popularity"
-ESTIMATES = ("published mean (URE)", "pooled", "post-stratified", "weighted, N⁺ known", "corrected")
+URE = "published mean (URE)"
+ESTIMATES = (URE, "pooled", "post-stratified", "weighted, N⁺ known", "corrected")
 OF_PAIRS = ("pooled", "post-stratified")  # these estimate recall over all relevant pairs
 TABLE, BIAS, SIZES = "Table 4, KuaiRec", "Bias over draws, in % of what is estimated", "Table 2: sizes"
 EXACT = "limit of the published mean"
@@ -68,10 +71,8 @@ def measure(run: Run) -> Measured:
         for first in range(0, draws, per_piece)
     ]
     drawn = pl.concat(run.pieces(draw_estimates, arguments, about="drawing samples", factors=factors))
-    rows = _rows(split, factors, drawn, cutoffs)
-    models = [name for name in factors if name != POPULARITY]
     return Measured(
-        {"cells": cell_rows([*_table_cells(rows, models), *_bias_cells(rows), *_size_cells(run, split)])},
+        {"cells": cell_rows([*_cells(split, factors, drawn, cutoffs), *_size_cells(run, split)])},
         {"draws of D_rand": draws, "of these with corrected recall": draws // every, **size_settings(split)},
         [
             *block.differences,
@@ -107,14 +108,16 @@ def draw_estimates(
         label, log = np.take_along_axis(split.label, column, axis=1), split.sampled_log(column)
         for name, position in positions.items():
             ranks = split.ranks(position, column)
-            published, pooled, strata = (
+            published, *others = (
                 terms_of(estimator, log, ranks, metrics=metrics)
                 for estimator in (Published(), Pooled(), PostStratified())
             )
-            values = [[term.value() for term in terms] for terms in (published, pooled, strata)]
+            values = [[term.value() for term in terms] for terms in (published, *others)]
             values.append([weighted_mean(term.sums[:, 0], chance) for term in published])
             if number % every == 0:
-                values.append(_corrected(split, position, column, metrics))
+                chunk, view = JudgedChunk(log, {}), RankView(ranks)
+                terms = Corrected().terms(chunk, view, asked=[Asked(metric) for metric in metrics], learned=Learned())
+                values.append([term.value() for term in terms])
             for estimate, by_cutoff in zip(ESTIMATES, values, strict=False):
                 rows += [(name, k, number, estimate, value) for k, value in zip(cutoffs, by_cutoff, strict=True)]
             (old,) = traditional(np.take_along_axis(position, column, axis=1), label, [5])
@@ -123,85 +126,46 @@ def draw_estimates(
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(judged=pl.lit(judged))
 
 
-def _corrected(split: Split, position: Ints, column: Ints, metrics: Sequence[Recall]) -> list[float]:
-    from truerank.core.estimator import Asked, Learned
-    from truerank.core.ranking import JudgedChunk, RankView
-
-    chunk, view = JudgedChunk(split.sampled_log(column), {}), RankView(split.ranks(position, column))
-    asked = [Asked(metric) for metric in metrics]
-    return [terms.value() for terms in Corrected().terms(chunk, view, asked=asked, learned=Learned())]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A model at one N-bar and K: mean and pooled recall on D_full, the limit of the published mean, and all draws.
+def _cells(
+    split: Split, factors: Mapping[str, pl.DataFrame], drawn: pl.DataFrame, cutoffs: tuple[int, ...]
+) -> Iterator[Cell]:
+    """Table 4 for every size of the sample, with the other estimates, and the bias of each estimate over draws.
 
     The published mean leaves out users without a labelled positive, so that it converges to Σ π Recall / Σ π.
     """
-
-    model: str
-    judged: int
-    k: int
-    mean: float
-    pooled: float
-    limit: float
-    estimates: Mapping[str, Floats]
-    traditional: Floats
-
-    @property
-    def name(self) -> str:
-        return f"{self.model}, K = {self.k}, N̄ = {self.judged}"
-
-    def target(self, estimate: str) -> float:
-        """What is estimated: mean recall over users, or recall over all relevant pairs."""
-        return self.pooled if estimate in OF_PAIRS else self.mean
-
-
-def _rows(
-    split: Split, factors: Mapping[str, pl.DataFrame], drawn: pl.DataFrame, cutoffs: tuple[int, ...]
-) -> list[Row]:
     positives = split.n_positives
-    some = positives > 0
-    values = {
+    drawn_values = {
         key: part["value"].to_numpy()
         for key, part in drawn.partition_by("model", "judged", "k", "estimate", as_dict=True).items()
     }
     sizes = drawn["judged"].unique(maintain_order=True).to_list()
     chances = {n: inclusion_chance(positives, split.count, judged=n) for n in sizes}
-    rows = []
-    for name, table in factors.items():
+    for model, table in factors.items():
         position = positions_of(table, split)
+        printed = dict(zip(COLUMNS, PUBLISHED.get(model, (None,) * len(COLUMNS)), strict=True))
         for k in cutoffs:
+            k_printed = {cutoffs[0]: 5, cutoffs[-1]: 500}.get(k) if model in PUBLISHED else None
             hits = (split.label & (position <= k)).sum(axis=1)
-            recall: Floats = np.divide(hits, positives, out=np.zeros(len(hits)), where=some)
-            mean, pooled = float(recall[some].mean()), float(hits.sum() / positives.sum())
+            recall: Floats = np.divide(hits, positives, out=np.zeros(len(hits)), where=positives > 0)
+            mean, pooled = float(recall[positives > 0].mean()), float(hits.sum() / positives.sum())
+            if k_printed:
+                yield Cell(TABLE, model, f"Recall@{k}", mean, printed[f"Recall@{k_printed}"])
+                yield Cell(TABLE, model, f"pooled Recall@{k}", pooled)
             for n, chance in chances.items():
-                limit = float(chance @ recall / chance.sum())
-                own = {estimate: values[name, n, k, estimate] for estimate in ESTIMATES}
-                rows.append(Row(name, n, k, mean, pooled, limit, own, values[name, n, 5, "traditional"]))
-    return rows
-
-
-def _table_cells(rows: Sequence[Row], models: Sequence[str]) -> Iterator[Cell]:
-    """The columns of Table 4 for every size of the sample, with the other estimates."""
-    by_key = {(row.model, row.judged, row.k): row for row in rows}
-    sizes, cutoffs = (sorted({getattr(row, name) for row in rows}) for name in ("judged", "k"))
-    few, many = cutoffs[0], cutoffs[-1]
-    for model in models:
-        printed = dict(zip(COLUMNS, PUBLISHED[model], strict=True))
-        first, last = by_key[model, sizes[0], few], by_key[model, sizes[0], many]
-        yield Cell(TABLE, model, f"Recall@{few}", first.mean, printed["Recall@5"])
-        yield Cell(TABLE, model, f"Recall@{many}", last.mean, printed["Recall@500"])
-        for n in sizes:
-            old = by_key[model, n, few].traditional
-            yield _spread(model, f"Recall@{few}̄, N̄ = {n}", old, printed["Recall@5̄"])
-            for k, name in ((few, "URE@5"), (many, "URE@500")):
-                for estimate, values in by_key[model, n, k].estimates.items():
-                    is_ure = estimate == ESTIMATES[0]
-                    column = f"URE@{k}, N̄ = {n}" if is_ure else f"{estimate}@{k}, N̄ = {n}"
-                    yield _spread(model, column, values, printed[name] if is_ure else None)
-        yield Cell(TABLE, model, f"pooled Recall@{few}", first.pooled)
-        yield Cell(TABLE, model, f"pooled Recall@{many}", last.pooled)
+                row, limit = f"{model}, K = {k}, N̄ = {n}", float(chance @ recall / chance.sum())
+                if k_printed == 5:
+                    old = drawn_values[model, n, 5, "traditional"]
+                    yield _spread(model, f"Recall@{k}̄, N̄ = {n}", old, printed["Recall@5̄"])
+                yield Cell(BIAS, row, "mean recall", mean)
+                yield Cell(BIAS, row, "pooled recall", pooled)
+                yield Cell(BIAS, row, EXACT, 100 * (limit / mean - 1) if mean > 0 else None)
+                yield Cell(BIAS, row, "draws", float(len(drawn_values[model, n, k, URE])))
+                for estimate in ESTIMATES:
+                    values = drawn_values[model, n, k, estimate]
+                    if k_printed:
+                        name, number = ("URE", printed[f"URE@{k_printed}"]) if estimate == URE else (estimate, None)
+                        yield _spread(model, f"{name}@{k}, N̄ = {n}", values, number)
+                    yield _bias(row, estimate, values, pooled if estimate in OF_PAIRS else mean)
 
 
 def _spread(row: str, column: str, values: Floats, published: float | None) -> Cell:
@@ -213,24 +177,16 @@ def _spread(row: str, column: str, values: Floats, published: float | None) -> C
     return Cell(TABLE, row, column, float(finite.mean()), published, low, high)
 
 
-def _bias_cells(rows: Sequence[Row]) -> Iterator[Cell]:
+def _bias(row: str, estimate: str, values: Floats, target: float) -> Cell:
     """Bias over draws with 3 Monte-Carlo standard errors on either side, in % of what is estimated.
 
     A draw without a number leaves the bias of that estimate undefined: the mean of the others is another quantity.
     """
-    for row in rows:
-        yield Cell(BIAS, row.name, "mean recall", row.mean)
-        yield Cell(BIAS, row.name, "pooled recall", row.pooled)
-        yield Cell(BIAS, row.name, EXACT, 100 * (row.limit / row.mean - 1) if row.mean > 0 else None)
-        yield Cell(BIAS, row.name, "draws", float(len(row.estimates[ESTIMATES[0]])))
-        for estimate, values in row.estimates.items():
-            target = row.target(estimate)
-            if not np.isfinite(values).all() or target <= 0 or len(values) < 2:
-                yield Cell(BIAS, row.name, estimate)
-                continue
-            bias = 100 * (float(values.mean()) / target - 1)
-            error = 100 * LIMIT * float(values.std(ddof=1)) / np.sqrt(len(values)) / target
-            yield Cell(BIAS, row.name, estimate, bias, low=bias - error, high=bias + error)
+    if not np.isfinite(values).all() or target <= 0 or len(values) < 2:
+        return Cell(BIAS, row, estimate)
+    bias = 100 * (float(values.mean()) / target - 1)
+    error = 100 * LIMIT * float(values.std(ddof=1)) / np.sqrt(len(values)) / target
+    return Cell(BIAS, row, estimate, bias, low=bias - error, high=bias + error)
 
 
 def _size_cells(setting: Setting, split: Split) -> Iterator[Cell]:
@@ -261,6 +217,7 @@ class Table4:
     @classmethod
     def read(cls, cells: Cells) -> Table4:
         columns = list(dict.fromkeys(cell.column for cell in cells.select(TABLE)))
+        few, many = (column for column in columns if column.startswith("Recall@") and "̄" not in column)
         names = [f"{backbone} {method}" for backbone in BACKBONES for method in METHODS]
         models = [name for name in names if cells.select(TABLE, row=name)]
 
@@ -269,7 +226,7 @@ class Table4:
 
         ure = next(column for column in columns if column.startswith("URE@"))
         sampled = [values(column) for column in columns if "̄, N̄ = " in column]
-        return cls(values(columns[0]), values(columns[1]), values(ure), sampled, columns[1])
+        return cls(values(few), values(many), values(ure), sampled, many)
 
     def backbones(self, values: dict[str, float]) -> list[dict[str, float]]:
         """The values of each backbone's models, in the order of methods."""
@@ -295,7 +252,7 @@ def _is_unbiased(cell: Cell) -> bool:
 
 
 def _unbiased_rule(cells: Cells) -> Finding:
-    biases = cells.select(BIAS, column=ESTIMATES[0])
+    biases = cells.select(BIAS, column=URE)
     parts = [_is_unbiased(cell) for cell in biases]
     worst = max(biases, key=lambda cell: abs(cell.obtained or 0.0))
     return share(

@@ -21,7 +21,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.studies.world import WorldSettings, make_world
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
-from truerank_research.coverage import ObservedWorld, Uniformly
+from truerank_research.observed import ObservedWorld, draw_labels
 from truerank_research.papers.ure.recall import inclusion_chance, weighted_mean
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
@@ -150,7 +150,7 @@ def draw_bias(users: int, items: int, judged: int, seed: int, first: int, last: 
     rows = []
     for number in range(first, last):
         rng = generator(seed, f"D_rand {judged} {number}")
-        log, ranks = Uniformly(judged)(world, units=np.arange(users), rng=rng)
+        log, ranks = draw_labels(world, judged, rng)
         rows.append(_estimates(log, ranks["model"], chance))
     truth = {f"truth of {name}": pl.lit(value) for name, value in zip(ROWS, _truths(world), strict=True)}
     return pl.DataFrame(dict(zip(ROWS, np.array(rows).T, strict=True))).with_columns(**truth)

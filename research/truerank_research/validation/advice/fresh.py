@@ -58,10 +58,6 @@ class AdvisedWorld:
     def grid(self) -> Grid:
         return _grid(self.full)
 
-    @property
-    def resamples(self) -> int:
-        return 200 if self.full else 20
-
 
 @cache
 def _grid(full: bool) -> Grid:
@@ -103,27 +99,16 @@ def halved(world: AdvisedWorld) -> HalvedUsers:
 # ------------------------------------------------------------------------------------------------------------ the study
 
 
-@dataclass(frozen=True, slots=True)
-class HalfStudied:
-    """A piece: the files of the reliability study of the first half."""
-
-    world: AdvisedWorld
-
-    @property
-    def name(self) -> str:
-        return f"{self.world.of} study"
-
-    def table(self) -> pl.DataFrame:
-        users = halved(self.world)
-        with scratch() as space:
-            out = space.make("study")
-            study(
-                users.scores, users.half(0), out, grid=self.world.grid, train=users.train, seed=STUDY_SEED,
-                resamples=self.world.resamples, threads=1,
-            )  # fmt: skip
-            return pl.DataFrame(
-                [{"file": each, "content": (out / each).read_bytes()} for each in (RESULTS, PAIRS, LOGS)]
-            )
+def study_half(world: AdvisedWorld) -> pl.DataFrame:
+    """The files of the reliability study of the first half."""
+    users = halved(world)
+    with scratch() as space:
+        out = space.make("study")
+        study(
+            users.scores, users.half(0), out, grid=world.grid, train=users.train, seed=STUDY_SEED,
+            resamples=200 if world.full else 20, threads=1,
+        )  # fmt: skip
+        return pl.DataFrame([{"file": name, "content": (out / name).read_bytes()} for name in (RESULTS, PAIRS, LOGS)])
 
 
 def studied_of(table: pl.DataFrame) -> Studied:
@@ -181,53 +166,32 @@ def half_of(world: AdvisedWorld, which: int) -> HalfOfUsers:
     return HalfOfUsers(world, which)
 
 
-@dataclass(frozen=True, slots=True)
-class TrueOrder:
-    """A piece: the true mean difference of each pair of a half: Full at sparsity 0, all users, some hold-outs."""
-
-    world: AdvisedWorld
-    half: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.world.of} {self.half} truth"
-
-    def table(self) -> pl.DataFrame:
-        half = half_of(self.world, self.half)
-        total = sum(half.draw(0, half.able, seed=self.world.seed + at)[1][0, 0] for at in range(3))
-        return pl.DataFrame({"difference": half.differences(np.asarray(total)).astype(np.float64)})
+def true_order(world: AdvisedWorld, which: int) -> pl.DataFrame:
+    """The true mean difference of each pair of a half: Full at sparsity 0, all users, some hold-outs."""
+    half = half_of(world, which)
+    total = sum(half.draw(0, half.able, seed=world.seed + at)[1][0, 0] for at in range(3))
+    return pl.DataFrame({"difference": half.differences(np.asarray(total)).astype(np.float64)})
 
 
-@dataclass(frozen=True, slots=True)
-class FreshLogs:
-    """A piece: fresh logs of one logger, half and number of users (0: as many as there are)."""
+def fresh_logs(world: AdvisedWorld, which: int, logger: str, users: int, draws: int) -> pl.DataFrame:
+    """Fresh logs of one logger, half and number of users (0: as many as there are).
 
-    world: AdvisedWorld
-    half: int
-    logger: str
-    users: int
-    draws: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.world.of}-{self.half}-{self.logger}-{self.users}"
-
-    def table(self) -> pl.DataFrame:
-        """A row for each draw and sparsity: what the log looks like, and signs of all pairs, [candidates x pairs]."""
-        half = half_of(self.world, self.half)
-        logger = [str(each) for each in half.grid.loggers].index(self.logger)
-        rows = []
-        for draw in range(self.draws):
-            rng = generator(self.world.seed, f"{self.name} {draw}")
-            units = np.sort(rng.choice(half.able, self.users or len(half.able)))
-            looks, sums = half.draw(logger, units, seed=int(rng.integers(2**62)))
-            signs = np.sign(half.differences(sums))
-            rows += [
-                {"draw": draw, "sparsity": sparsity, **{name: getattr(look, name) for name in LOOKS},
-                 "signs": sign.ravel().tolist()}
-                for sparsity, look, sign in zip(SPARSITIES, looks[1:], signs[1:], strict=True)
-            ]  # fmt: skip
-        return pl.DataFrame(rows, schema_overrides={"signs": pl.List(pl.Int8)})
+    A row for each draw and sparsity: what the log looks like, and signs of all pairs, [candidates x pairs].
+    """
+    half = half_of(world, which)
+    at = [str(name) for name in half.grid.loggers].index(logger)
+    rows = []
+    for draw in range(draws):
+        rng = generator(world.seed, f"{world.of}-{which}-{logger}-{users} {draw}")
+        units = np.sort(rng.choice(half.able, users or len(half.able)))
+        looks, sums = half.draw(at, units, seed=int(rng.integers(2**62)))
+        signs = np.sign(half.differences(sums))
+        rows += [
+            {"draw": draw, "sparsity": sparsity, **{name: getattr(look, name) for name in LOOKS},
+             "signs": sign.ravel().tolist()}
+            for sparsity, look, sign in zip(SPARSITIES, looks[1:], signs[1:], strict=True)
+        ]  # fmt: skip
+    return pl.DataFrame(rows, schema_overrides={"signs": pl.List(pl.Int8)})
 
 
 def looks_and_signs(table: pl.DataFrame, *, candidates: int) -> tuple[list[Look], Floats]:

@@ -13,7 +13,6 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.studies.reliability import Studied, advice_for
 from truerank.studies.reliability.studied import likenesses
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.advice.fresh import (
@@ -21,18 +20,17 @@ from truerank_research.validation.advice.fresh import (
     SPARSITIES,
     WORLDS,
     AdvisedWorld,
-    FreshLogs,
-    HalfStudied,
-    TrueOrder,
+    fresh_logs,
     looks_and_signs,
     studied_of,
+    study_half,
+    true_order,
 )
 from truerank_research.validation.kuairec import DATASET
 
 DRAWS = {50: 40, 200: 20, 0: 6}  # of each number of users; 0: as many as there are, of the other half alone
 QUICK_DRAWS = {20: 2, 0: 2}
-OUTSIDE, LEAST = 0.95, 0.005  # sparsities from which the study has none; what rounding of τ to pairs of models can do
-LOGS_OF = (("study's users", 0, False), ("other users", 1, False), ("other users, sparser than the study", 1, True))
+OUTSIDE = 0.95  # sparsities from which the study has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,6 @@ class FollowedAdvice:
     taken: tuple[str, ...]  # the logger recognised in each draw
     expected: Floats  # of each way to choose candidates, by the true logger
     realised: Floats
-    error: Floats  # Monte-Carlo error of realised
     stated: float  # expected τ of what was recommended in each draw
     followed: float  # its realised τ
     first: float  # realised τ of the best expected, whatever it costs
@@ -60,18 +57,18 @@ class FollowedAdvice:
         return self.sparsity >= OUTSIDE
 
 
-def follow(logs: FreshLogs, fresh: pl.DataFrame, studied: Studied, truth: Floats) -> Iterator[FollowedAdvice]:
+def follow(
+    world: AdvisedWorld, half: int, logger: str, fresh: pl.DataFrame, studied: Studied, truth: Floats
+) -> Iterator[FollowedAdvice]:
     """What fresh logs say, at each sparsity, in every way that a study knows."""
-    labels = logs.world.grid.candidates
+    labels = world.grid.candidates
     at = {label: place for place, label in enumerate(labels)}
     for sparsity in SPARSITIES:
         looks, signs = looks_and_signs(fresh.filter(pl.col("sparsity") == sparsity), candidates=len(labels))
         size, seen = looks[0].users, float(np.mean([each.sparsity for each in looks]))
         taken = tuple(likenesses(studied, each, sparsity=each.sparsity)[0].logger for each in looks)
-        advice = {
-            each: advice_for(studied, None, users=size, sparsity=seen, logger=each) for each in {logs.logger, *taken}
-        }
-        own = advice[logs.logger]
+        advice = {each: advice_for(studied, None, users=size, sparsity=seen, logger=each) for each in {logger, *taken}}
+        own = advice[logger]
         decided = _decided(studied, own.undecided)
         tau = (signs[:, :, decided] * np.sign(truth[decided])).mean(axis=2)  # [draws x candidates]
         expected = {(each.sampler, each.size): each.tau for each in own.choices}
@@ -82,8 +79,8 @@ def follow(logs: FreshLogs, fresh: pl.DataFrame, studied: Studied, truth: Floats
         )
         mean = tau.mean(axis=0)
         yield FollowedAdvice(
-            logs.half, logs.logger, size, sparsity, taken,
-            np.array([expected[each] for each in labels]), mean, tau.std(axis=0, ddof=1) / math.sqrt(len(tau)),
+            half, logger, size, sparsity, taken,
+            np.array([expected[each] for each in labels]), mean,
             float(np.mean([chosen[t][0].tau for t in taken])), followed, first,
             float(mean[at["Full", None]]), float(mean[at["Exposed", None]]), float(mean.max()),
         )  # fmt: skip
@@ -104,29 +101,6 @@ def recognised(world: str, rows: Sequence[FollowedAdvice], loggers: Sequence[str
         taken = [each for row in rows if row.logger == logger and row.half == 1 for each in row.taken]
         for each in loggers:
             yield {"world": world, "logger": logger, "taken for": each, "logs": taken.count(each)}
-
-
-def predicted(world: str, rows: Sequence[FollowedAdvice]) -> Iterator[dict[str, Any]]:
-    """Expected less realised τ, over all ways to choose candidates."""
-    for title, half, beyond in LOGS_OF:
-        chosen = [row for row in rows if row.half == half and row.beyond == beyond]
-        for n in sorted({row.users for row in chosen}):
-            these = [row for row in chosen if row.users == n]
-            expected, real, error = (
-                np.concatenate([getattr(row, name) for row in these]) for name in ("expected", "realised", "error")
-            )
-            apart = expected - real
-            yield {
-                "world": world,
-                "logs": title,
-                "users": n,
-                "expected": float(expected.mean()),
-                "realised": float(real.mean()),
-                "difference": float(apart.mean()),
-                "root mean square": math.sqrt((apart**2).mean()),
-                "noise": math.sqrt((error**2).mean()),
-                "within": float((np.abs(apart) <= 2 * error + LEAST).mean()),
-            }
 
 
 def regrets(world: str, rows: Sequence[FollowedAdvice]) -> Iterator[dict[str, Any]]:
@@ -162,14 +136,13 @@ def measure(run: Run) -> Measured:
     source, full, seed = run.source, run.full, run.seed
     worlds = [AdvisedWorld(name, source, full, seed) for name in WORLDS]
     grid = worlds[0].grid
-    files = run.tables([HalfStudied(world) for world in worlds], about="studying one half of the users")
+    files = run.pieces(study_half, [(world,) for world in worlds], about="studying one half of the users")
     judged = {world.of: _judged(world, studied_of(table), run) for world, table in zip(worlds, files, strict=True)}
     loggers = [str(each) for each in grid.loggers]
     return Measured(
         {
             "in short": [row for name, rows in judged.items() for row in in_short(name, rows)],
             "recognised": [row for name, rows in judged.items() for row in recognised(name, rows, loggers)],
-            "predicted": [row for name, rows in judged.items() for row in predicted(name, rows)],
             "regrets": [row for name, rows in judged.items() for row in regrets(name, rows)],
         },
         {"models": len(MODELS), "ways": grid.n_candidates, "repetitions": grid.repetitions},
@@ -178,44 +151,25 @@ def measure(run: Run) -> Measured:
 
 def _judged(world: AdvisedWorld, studied: Studied, run: Run) -> list[FollowedAdvice]:
     draws: Mapping[int, int] = DRAWS if world.full else QUICK_DRAWS
-    truth = [
-        each["difference"].to_numpy()
-        for each in run.tables([TrueOrder(world, 0), TrueOrder(world, 1)], about="ranking")
-    ]
-    logs = [
-        FreshLogs(world, half, str(logger), n, times)
+    truth = run.pieces(true_order, [(world, half) for half in (0, 1)], about="ranking")
+    arguments = [
+        (world, half, str(logger), n, times)
         for half in (0, 1)
         for logger in world.grid.loggers
         for n, times in draws.items()
         if n or half
     ]
-    fresh = run.tables(logs, about=f"drawing fresh logs ({world.of})")
+    fresh = run.pieces(fresh_logs, arguments, about=f"drawing fresh logs ({world.of})")
     return [
-        row for each, table in zip(logs, fresh, strict=True) for row in follow(each, table, studied, truth[each.half])
+        row
+        for (_, half, logger, *_), table in zip(arguments, fresh, strict=True)
+        for row in follow(world, half, logger, table, studied, truth[half]["difference"].to_numpy())
     ]
 
 
-PAGE = Page(
-    "Advice on sampled candidates",
-    "A reliability study of one half of the users gave the advice; {{ settings.ways }} ways to choose candidates for "
-    "{{ settings.models }} models were then tried on fresh logs of the other half. The expected correlation with the "
-    "true order differs from the realised one by {{ tables['in short'][0].off | number }} (root mean square) on simulated "
-    "data and {{ tables['in short'][2].off | number }} on KuaiRec. The advised way loses at most "
-    "{{ tables.regrets | map(attribute='regret') | max | number }} against the best one in hindsight.",
-    Picture(
-        "Correlation lost against the best choice in hindsight, by sparsity of the log and number of users", "lines",
-        x="sparsity", y="regret", group="world", panel="users", x_title="sparsity", y_title="lost correlation",
-        table="regrets", numeric=True, level=0.0,
-    ),
-    "regrets",
-    {
-        "world": "dataset", "sparsity": "sparsity", "users": "users", "advised": "advised", "stated": "expected",
-        "best": "best", "full": "all candidates", "exposed": "exposed items", "regret": "lost",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "advice", "Does the advice of `truerank advise` hold on logs whose truth is known?",
-        measure, data=(DATASET,), minutes=10, page=PAGE,
+        measure, data=(DATASET,), minutes=10,
     ),
 )  # fmt: skip

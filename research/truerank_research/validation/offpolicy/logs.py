@@ -100,70 +100,43 @@ def _frame(rows: Sequence[tuple[Any, ...]], **columns: type[pl.DataType]) -> pl.
 READERS: dict[str, Callable[[Feed, int], pl.DataFrame]] = {"estimates": estimates_of, "chosen clip": chosen_of}
 
 
-@dataclass(frozen=True, slots=True)
-class LogsOfAFeed:
-    """A piece: what some logs of a feed say; users and their contexts are drawn anew in each."""
-
-    of: str
-    read: str
-    settings: FeedSettings
-    seed: int
-    logs: range
-
-    @property
-    def name(self) -> str:
-        return f"{self.of} {self.logs.start}"
-
-    def table(self) -> pl.DataFrame:
-        feed = feed_of(self.settings, self.seed)
-        return pl.concat([READERS[self.read](feed, each) for each in self.logs])
+def read_logs(read: str, settings: FeedSettings, seed: int, first: int, last: int) -> pl.DataFrame:
+    """What some logs of a feed say; users and their contexts are drawn anew in each."""
+    feed = feed_of(settings, seed)
+    return pl.concat([READERS[read](feed, log) for log in range(first, last)])
 
 
-@dataclass(frozen=True, slots=True)
-class TruthOfAFeed:
-    """A piece: what every policy truly earns; simulated where a switch is on."""
-
-    of: str
-    settings: FeedSettings
-    seed: int
-    sessions: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.of} truth"
-
-    def table(self) -> pl.DataFrame:
-        feed = feed_of(self.settings, self.seed)
-        found = {policy: truth_of(feed, policy, sessions=self.sessions) for policy in TRUE_OF}
-        return pl.DataFrame(
-            [
-                {"policy": policy, "reward": name, "truth": each.value}
-                for policy, by_reward in found.items()
-                for name, each in by_reward.items()
-            ]
-        )
+def true_rewards(settings: FeedSettings, seed: int, sessions: int) -> pl.DataFrame:
+    """What every policy truly earns; simulated where a switch is on."""
+    feed = feed_of(settings, seed)
+    return pl.DataFrame(
+        [
+            {"policy": policy, "reward": name, "truth": reward.value}
+            for policy in TRUE_OF
+            for name, reward in truth_of(feed, policy, sessions=sessions).items()
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ManyLogs:
     """Logs of a feed that are read in one way; `true_sessions` are simulated for a truth that is not exact."""
 
-    of: str
+    name: str
     read: str
     settings: FeedSettings
     seed: int
     n: int
     true_sessions: int
 
-    def kept(self, run: Run) -> tuple[pl.DataFrame, dict[tuple[str, str], float]]:
+    def draw(self, run: Run) -> tuple[pl.DataFrame, dict[tuple[str, str], float]]:
         """What all logs say, and the truth by policy and reward."""
-        truth = TruthOfAFeed(self.of, self.settings, self.seed, self.true_sessions)
-        logs = [
-            LogsOfAFeed(self.of, self.read, self.settings, self.seed, range(first, min(first + AT_ONCE, self.n)))
-            for first in range(0, self.n, AT_ONCE)
-        ]
-        true, *parts = run.tables([truth, *logs], about=f"drawing logs ({self.of})")
-        return pl.concat(parts), {(policy, reward): value for policy, reward, value in true.rows()}
+        about, feed = f"drawing logs ({self.name})", (self.settings, self.seed)
+        (truth,) = run.pieces(true_rewards, [(*feed, self.true_sessions)], about=about)
+        starts = range(0, self.n, AT_ONCE)
+        arguments = [(self.read, *feed, first, min(first + AT_ONCE, self.n)) for first in starts]
+        parts = run.pieces(read_logs, arguments, about=about)
+        return pl.concat(parts), {(policy, reward): value for policy, reward, value in truth.rows()}
 
 
 # ----------------------------------------------------------------------------------------------------------- figures
@@ -181,7 +154,7 @@ def figures(value: Floats, low: Floats, high: Floats, truth: float) -> dict[str,
 
 def many_logs(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
     """Bias, error and coverage of every estimate over many logs."""
-    table, truth = logs.kept(run)
+    table, truth = logs.draw(run)
     by = ["what", "estimator", "clip", "reward"]
     for (what, estimator, clip, reward), part in table.group_by(by, maintain_order=True):
         true = truth["better", str(reward)] - (truth["logging", str(reward)] if what == "difference" else 0.0)
@@ -197,14 +170,14 @@ def many_logs(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
 
 def chosen_clips(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
     """Error and coverage at the chosen clip against no clip."""
-    table, truth = logs.kept(run)
+    table, truth = logs.draw(run)
     for (estimator, reward, of), part in table.group_by(["estimator", "reward", "of"], maintain_order=True):
         first, *less = str(of).split(" - ")
         true = truth[first, str(reward)] - sum(truth[each, str(reward)] for each in less)
         ways = {way: part.filter(pl.col("way") == way) for way in (AUTO, NONE)}
         auto, none = (figures(*_ends(each), true) for each in ways.values())
         yield {
-            "feed": logs.of,
+            "feed": logs.name,
             "estimator": estimator,
             "reward": reward,
             "of": of,
@@ -215,23 +188,6 @@ def chosen_clips(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
             "ratio": auto["rmse"] / none["rmse"],
             "coverage": auto["coverage"],
             "unclipped coverage": none["coverage"],
-        }
-
-
-def choices(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What the choice is worth on each feed: the ratios of RMSE, and the coverage that is lost, but for snips.
-
-    >>> row = {"feed": "a", "estimator": "ips", "ratio": 0.9, "coverage": 0.9, "unclipped coverage": 0.95}
-    >>> [(each["least ratio"], round(each["coverage lost"], 2)) for each in choices([row, {**row, "ratio": 1.1}])]
-    [(0.9, 0.05)]
-    """
-    for feed in dict.fromkeys(row["feed"] for row in rows):
-        own = [row for row in rows if row["feed"] == feed and row["estimator"] != "snips"]
-        yield {
-            "feed": feed,
-            "least ratio": min(row["ratio"] for row in own),
-            "largest ratio": max(row["ratio"] for row in own),
-            "coverage lost": max(row["unclipped coverage"] - row["coverage"] for row in own),
         }
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from truerank.studies.feed import Broken, FeedSettings, Surface
 from truerank.studies.feed_truth import TRUE_SESSIONS
-from truerank_research.pages import Page, Picture
-from truerank_research.results import Measured, Row
+from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
-from truerank_research.validation.offpolicy.logs import ManyLogs, choices, chosen_clips, many_logs
+from truerank_research.validation.offpolicy.logs import ManyLogs, chosen_clips, many_logs
 from truerank_research.validation.offpolicy.sample import directions, made_sample, sample_of
 
 STEEP = (Surface("second", "exp:0.5", 1.0),)
 SWITCHED = ("broken", "estimator", "clip", "reward", "relative bias", "relative rmse", "coverage")
-DIFFERENT = ("broken", "estimator", "reward", "truth", "relative bias", "coverage")
-TOLD = ("ips", "snips")  # whose differences are told where an assumption fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +43,11 @@ def measure(run: Run) -> Measured:
     made = source.is_synthetic
     # first: a folder without the data is refused at once
     logs = made_sample(seed, rows=asked.impressions) if made else sample_of(source.path("open-bandit"))
-    switched = list(_switched(asked, seed, run))
-    chosen = list(_chosen(asked, seed, run))
     return Measured(
         {
             "coverage": list(many_logs(_logs("every assumption", asked.feed, asked.logs, asked, seed), run)),
-            "switches": _picked((row for row in switched if row["what"] == "value"), SWITCHED),
-            "switched differences": _picked(
-                (row for row in switched if row["what"] == "difference" and row["estimator"] in TOLD), DIFFERENT
-            ),
-            "chosen clip": chosen,
-            "choice": list(choices(chosen)),
+            "switches": list(_switched(asked, seed, run)),
+            "chosen clip": list(_chosen(asked, seed, run)),
             "open bandit": [
                 {name: value for name, value in row.items() if name != "warnings"} for row in directions(logs)
             ],
@@ -79,7 +70,9 @@ def _switched(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, A
     for name in ("none", *Broken):
         feed = replace(asked.feed, broken=frozenset() if name == "none" else frozenset({Broken(name)}))
         for row in many_logs(_logs(f"broken {name}", feed, asked.switched, asked, seed), run):
-            yield {"broken": str(name), **row, "relative rmse": row["rmse"] / row["truth"]}
+            if row["what"] == "value":
+                row |= {"broken": str(name), "relative rmse": row["rmse"] / row["truth"]}
+                yield {column: row[column] for column in SWITCHED}
 
 
 def _chosen(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any]]:
@@ -88,33 +81,9 @@ def _chosen(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any
         yield from chosen_clips(ManyLogs(name, "chosen clip", each, seed, asked.chosen, asked.true_sessions), run)
 
 
-def _picked(rows: Iterator[dict[str, Any]], columns: Sequence[str]) -> list[Row]:
-    return [{name: row[name] for name in columns} for row in rows]
-
-
-PAGE = Page(
-    "Off-policy estimates against the truth",
-    "Impression logs were drawn from simulated feeds ({{ settings.sessions | number }} sessions of lists of "
-    "{{ settings.length }}) whose policies have a known value. Where every assumption holds, the bias of unclipped IPS is "
-    "{{ (tables.switches | selectattr('broken', 'equalto', 'none') | selectattr('clip', 'none') "
-    "| selectattr('estimator', 'equalto', 'ips') | first)['relative bias'] | percent }} and its intervals cover the truth "
-    "in {{ (tables.switches | selectattr('broken', 'equalto', 'none') | selectattr('clip', 'none') "
-    "| selectattr('estimator', 'equalto', 'ips') | first)['coverage'] | percent }} of {{ settings['switched logs'] }} "
-    "logs. Each broken assumption adds a bias of its own, which no estimator here corrects.",
-    Picture(
-        "Bias relative to the true value, by the assumption that is violated", "ranges", x="broken", y="relative bias",
-        group="estimator", y_title="relative bias", table="switches",
-        where={"clip": [None], "reward": ["reward"]}, level=0.0,
-    ),
-    "switches",
-    {
-        "broken": "violated assumption", "estimator": "estimator", "clip": "clip", "reward": "reward",
-        "relative bias": "relative bias", "relative rmse": "relative RMSE", "coverage": "coverage",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "offpolicy", "How accurate are off-policy estimates, and which violated assumptions bias them?",
-        measure, data=("open-bandit",), minutes=10, page=PAGE,
+        measure, data=("open-bandit",), minutes=10,
     ),
 )  # fmt: skip

@@ -24,7 +24,7 @@ from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import TwoStrata
 from truerank.estimators.predictions import LogRates, PredictedRates
 from truerank.metrics.precision import Precision
-from truerank_research.validation.truth.known import KnownWorld, Matrix
+from truerank_research.validation.truth.known import FIRST, KnownWorld, Matrix
 
 LOG = "log"
 FEWEST, DOUBT = Assisted().fewest, Assisted().doubt
@@ -134,6 +134,13 @@ class Contender:
         if self.of_users:
             return float((hits[relevant > 0] / relevant[relevant > 0]).mean())
         return float(hits.sum() / relevant.sum())
+
+    def truths(self, world: KnownWorld, k: int) -> dict[str, float]:
+        """The true value of every model, and its difference from that of the first."""
+        values = {model: self.truth(world, model, k) for model in world.rank}
+        return values | {
+            f"{model} - {FIRST}": value - values[FIRST] for model, value in values.items() if model != FIRST
+        }
 
 
 def _clusters(draw: ShownRows) -> Clusters:

@@ -6,10 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
-from truerank_research.validation.calibration.drawing import draw_worlds
+from truerank_research.validation.truth.drawing import draw_worlds
 from truerank_research.validation.truth.means import MeanRecallWorld
 from truerank_research.validation.truth.summary import errors, summary
 from truerank_research.validation.truth.worlds import worlds
@@ -24,9 +23,11 @@ OFF, NEAR, MANY = 0.15, 0.05, 20  # the published mean is far off, or right alre
 def measure(run: Run) -> Measured:
     chosen, draws = (worlds(run), 500) if run.full else (worlds(run)[:1], 4)
     parts = []
-    for world, drawn in draw_worlds(run, [MeanRecallWorld.of(world) for world in chosen], draws=draws):
+    for world, drawn in draw_worlds(run, [MeanRecallWorld(world) for world in chosen], draws=draws):
         row = summary(drawn).join(errors(drawn), on=["what", "metric", "estimator"])
-        parts.append(row.select(pl.lit(world.source).alias("world"), pl.lit(world.judged).alias("judged"), pl.all()))
+        parts.append(
+            row.select(pl.lit(world.drawn.source).alias("world"), pl.lit(world.drawn.judged).alias("judged"), pl.all())
+        )
     return mean_recall_tables(pl.concat(parts, how="diagonal"))
 
 
@@ -115,27 +116,9 @@ def _cells(means: pl.DataFrame) -> list[dict[str, Any]]:
     )  # fmt: skip
 
 
-PAGE = Page(
-    "Mean recall over users",
-    "The mean recall over users cannot be estimated from few random labels without a model. In {{ settings.draws }} draws "
-    "of each dataset the URE estimator is biased by "
-    "{{ tables.cells | map(attribute='published_bias') | min | percent(0) }} to "
-    "{{ tables.cells | map(attribute='published_bias') | max | percent(0) }}. The experimental estimator `corrected` "
-    "reduces this bias where recall falls with the number of positives, and hardly where it rises; it misses the limits of "
-    "error or coverage in {{ tables.missed | length }} of {{ tables.cells | length }} cases. truerank gives no verdict "
-    "from it.",
-    Picture(
-        "Relative bias of `corrected` against that of the URE estimator, by labelled items per user", "points",
-        x="published_bias", y="bias", group="world", panel="judged", x_title="relative bias of URE",
-        y_title="relative bias of corrected", table="cells", where={"judged": [10, 20, 80]}, numeric=True,
-        level=0.0,
-    ),
-    "bars",
-    {"about": "limit", "bar": "value", "held": "within", "cells": "of", "worst": "worst"},
-)  # fmt: skip
 STUDIES = (
     Study(
         "mean-recall", "Can the mean recall over users be estimated from few random labels?", measure,
-        data=("kuairec", "jester"), minutes=15, page=PAGE,
+        data=("kuairec", "jester"), minutes=15,
     ),
 )  # fmt: skip

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,75 +18,52 @@ from truerank_research.estimators.curve_messages import check_fit
 from truerank_research.estimators.curved_recall import CurvedRecall
 from truerank_research.estimators.shrunk import Shrunk
 from truerank_research.estimators.weighted import WeightedUsers
-from truerank_research.validation.calibration.said import Said
 from truerank_research.validation.truth.contenders import Contender, ShownRows, published
-from truerank_research.validation.truth.known import FIRST
-from truerank_research.validation.truth.worlds import CUTOFFS, TruthWorld
+from truerank_research.validation.truth.drawing import Reported
+from truerank_research.validation.truth.known import KnownWorld
+from truerank_research.validation.truth.worlds import TruthWorld, named, pairs_of
 
-MOST_DRAWS = 500  # a model is fitted for every recommender and cut-off
 ESTIMATORS: tuple[Estimator, ...] = (Published(), Corrected(), WeightedUsers(), Shrunk())
 MEAN_OF_USERS = Contender("published", "Recall", published, of_users=True)
 
 
 @dataclass(frozen=True, slots=True)
 class MeanRecallWorld:
-    """The draws of a world of the study, asked for the mean recall over users; each with its intervals."""
+    """The draws of a dataset of the study, asked for the mean recall over users; each with its intervals."""
 
-    source: str
-    judged: int
-    cutoffs: tuple[int, ...] = CUTOFFS
-    folder: Path | None = field(default=None, repr=False)  # of real data: its place does not matter
+    drawn: TruthWorld
 
-    @classmethod
-    def of(cls, world: TruthWorld) -> MeanRecallWorld:
-        return cls(world.source, world.judged, world.cutoffs, world.folder)
-
-    @property
-    def drawn(self) -> TruthWorld:
-        return TruthWorld(self.source, self.judged, self.cutoffs, self.folder)
-
-    @property
-    def name(self) -> str:
-        return f"{self.drawn.name}, mean recall"
-
-    def n_draws(self, asked: int) -> int:
-        return min(asked, MOST_DRAWS)
-
-    def said(self, seed: int, run: int) -> Iterator[Said]:
+    def reported(self, seed: int, run: int) -> Iterator[Reported]:
         """Every value and every difference from the first model; warned where verdicts are taken from it."""
         draw = self.drawn.draw(seed, run)
         chunk, views = draw.chunk(), {model: RankView(ranks_of(draw, model)) for model in draw.world.rank}
-        asked = [Asked(Recall(k)) for k in self.cutoffs if k < draw.world.n_items]
+        asked = [Asked(Recall(k)) for k in self._cutoffs(draw.world)]
         for estimator in ESTIMATORS:
             found = {
                 model: estimator.terms(chunk, view, asked=asked, learned=Learned()) for model, view in views.items()
             }
             for at, question in enumerate(asked):
                 terms: dict[str, Terms] = {model: parts[at] for model, parts in found.items()}
-                curved = {model: part for model, part in terms.items() if isinstance(part, CurvedRecall)}
-                doubted = {model: model in curved and any(check_fit(curved[model])) for model in terms}
-                pairs = [(model, FIRST) for model in terms if model != FIRST]
-                alone, apart = Population().spreads(terms, pairs, level=0.95)
-                metric, name = str(question.metric), estimator.about.name
-                for model, one in alone.items():
-                    yield run, model, metric, name, one.value, one.low, one.high, 0, doubted[model]
-                for (model, first), both in apart.items():
-                    what, doubt = f"{model} - {first}", doubted[model] or doubted[first]
-                    yield run, what, metric, name, both.value, both.low, both.high, 0, doubt
+                doubted = {
+                    model for model, part in terms.items() if isinstance(part, CurvedRecall) and any(check_fit(part))
+                }
+                alone, apart = Population().spreads(terms, pairs_of(terms), level=0.95)
+                for what, spread in named(alone, apart):
+                    is_warned = not doubted.isdisjoint(what.split(" - "))
+                    yield what, str(question.metric), estimator.about.name, spread, is_warned
 
     def true_values(self, seed: int) -> dict[tuple[str, str, str], float]:
         """The mean recall over all users with a relevant item, which all of them are to come close to."""
         world = self.drawn.known(seed)
-        found: dict[tuple[str, str, str], float] = {}
-        for k in (k for k in self.cutoffs if k < world.n_items):
-            values = {model: MEAN_OF_USERS.truth(world, model, k) for model in world.rank}
-            values |= {f"{model} - {FIRST}": value - values[FIRST] for model, value in values.items() if model != FIRST}
-            found |= {
-                (what, str(Recall(k)), estimator.about.name): value
-                for what, value in values.items()
-                for estimator in ESTIMATORS
-            }
-        return found
+        return {
+            (what, str(Recall(k)), estimator.about.name): value
+            for k in self._cutoffs(world)
+            for what, value in MEAN_OF_USERS.truths(world, k).items()
+            for estimator in ESTIMATORS
+        }
+
+    def _cutoffs(self, world: KnownWorld) -> list[int]:
+        return [k for k in self.drawn.cutoffs if k < world.n_items]
 
 
 def ranks_of(draw: ShownRows, model: str) -> Ranks:

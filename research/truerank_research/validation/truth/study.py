@@ -7,10 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
-from truerank_research.validation.calibration.drawing import draw_worlds
+from truerank_research.validation.truth.drawing import draw_worlds
 from truerank_research.validation.truth.known import FIRST
 from truerank_research.validation.truth.summary import ratios, summary
 from truerank_research.validation.truth.worlds import worlds
@@ -129,26 +128,8 @@ def _dots(found: pl.DataFrame) -> list[dict[str, Any]]:
     return by.agg(median=pl.col("value").median(), low=pl.col("value").min(), high=pl.col("value").max()).to_dicts()
 
 
-PAGE = Page(
-    "Accuracy of estimators where every label is known",
-    "Random labels were drawn {{ settings['most draws'] | number }} times from {{ settings.worlds | length }} datasets with "
-    "complete labels ({{ settings.worlds | join(', ') }}). Post-stratified recall has a median variance of "
-    "{{ tables.bars[0].median | percent(0) }} of that of pooled recall; assistance by a good judge reduces the variance of "
-    "precision to {{ tables.bars[5].median | percent(0) }} of Horvitz-Thompson's.",
-    Picture(
-        "Variance over that of the usual estimator (Precision: Horvitz-Thompson, Recall: pooled), by cut-offs",
-        "ranges", x="estimator", y="median", low="low", high="high", group="world", panel="lists",
-        y_title="ratio of variances", table="dots", level=1.0,
-    ),
-    "medians",
-    {
-        "metric": "metric", "estimator": "estimator", "k": "cut-offs", "variance": "ratio of variances",
-        "off": "bias in SD", "covered": "coverage", "right signs": "correct signs",
-    },
-)  # fmt: skip
 STUDIES = (
     Study(
         "truth", "How close do estimators come to the truth?", measure, data=("kuairec", "jester"), minutes=30,
-        page=PAGE,
     ),
 )  # fmt: skip

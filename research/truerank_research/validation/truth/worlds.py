@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,13 +15,14 @@ from truerank.core.terms import Smooth
 from truerank.uncertainty.intervals import Population
 from truerank.uncertainty.spreads import Spread
 from truerank_research.runner import Run
-from truerank_research.validation.calibration.said import Said
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
+from truerank_research.validation.truth.drawing import Reported
 from truerank_research.validation.truth.known import FIRST, KnownWorld, SyntheticSettings, jester, kuairec, synthetic
 
 MOST_USERS = 1411  # in a draw
 WITH_INTERVALS = 4  # of so many draws one: they cost most of the time
 CUTOFFS = (5, 10, 50, 500)
+Pair = tuple[str, str]
 
 SYNTHETIC = {
     "tastes": SyntheticSettings(),
@@ -44,9 +45,6 @@ class TruthWorld:
     def name(self) -> str:
         return f"{self.source}, {self.judged} judged"
 
-    def n_draws(self, asked: int) -> int:
-        return asked
-
     def known(self, seed: int) -> KnownWorld:
         return _known(self.source, self.folder, seed)
 
@@ -58,37 +56,26 @@ class TruthWorld:
         user = rng.integers(0, world.n_users, n)
         return ShownRows(world, user, _subsets(rng, n, world.n_items, self.judged), seed)
 
-    def said(self, seed: int, run: int) -> Iterator[Said]:
+    def reported(self, seed: int, run: int) -> Iterator[Reported]:
         """Every value and every difference from the first model; in every fourth draw with its interval."""
         draw = self.draw(seed, run)
-        spreads = _with_intervals if run % WITH_INTERVALS == 0 else _values_alone
+        spreads = Population().spreads if run % WITH_INTERVALS == 0 else _values_alone
         for contender, k in self.asked(draw.world):
             terms: dict[str, Smooth] = {model: contender.terms(draw, model, k) for model in draw.world.rank}
-            pairs = [(model, FIRST) for model in terms if model != FIRST]
-            alone, apart = spreads(terms, pairs)
-            metric = f"{contender.metric}@{k}"
-            for model, spread in alone.items():
-                yield run, model, metric, contender.name, spread.value, spread.low, spread.high, 0, False
-            for (model, first), spread in apart.items():
-                what = f"{model} - {first}"
-                yield run, what, metric, contender.name, spread.value, spread.low, spread.high, 0, False
+            alone, apart = spreads(terms, pairs_of(terms), level=0.95)
+            for what, spread in named(alone, apart):
+                yield what, f"{contender.metric}@{k}", contender.name, spread, False
 
     def asked(self, world: KnownWorld) -> list[tuple[Contender, int]]:
         return [(each, k) for each in CONTENDERS for k in self.cutoffs if k < world.n_items]
 
     def true_values(self, seed: int) -> dict[tuple[str, str, str], float]:
         world = self.known(seed)
-        found: dict[tuple[str, str, str], float] = {}
-        for contender, k in self.asked(world):
-            metric = f"{contender.metric}@{k}"
-            values = {model: contender.truth(world, model, k) for model in world.rank}
-            found |= {(model, metric, contender.name): value for model, value in values.items()}
-            found |= {
-                (f"{model} - {FIRST}", metric, contender.name): value - values[FIRST]
-                for model, value in values.items()
-                if model != FIRST
-            }
-        return found
+        return {
+            (what, f"{contender.metric}@{k}", contender.name): value
+            for contender, k in self.asked(world)
+            for what, value in contender.truths(world, k).items()
+        }
 
 
 def _subsets(rng: np.random.Generator, n: int, size: int, number: int) -> Ints:
@@ -105,15 +92,20 @@ def _subsets(rng: np.random.Generator, n: int, size: int, number: int) -> Ints:
     return found
 
 
-Pair = tuple[str, str]
+def pairs_of(models: Iterable[str]) -> list[Pair]:
+    """Every model with the first."""
+    return [(model, FIRST) for model in models if model != FIRST]
 
 
-def _with_intervals(terms: dict[str, Smooth], pairs: list[Pair]) -> tuple[dict[str, Spread], dict[Pair, Spread]]:
-    return Population().spreads(terms, pairs, level=0.95)
+def named(alone: Mapping[str, Spread], apart: Mapping[Pair, Spread]) -> list[tuple[str, Spread]]:
+    return [*alone.items(), *((f"{model} - {first}", spread) for (model, first), spread in apart.items())]
 
 
-def _values_alone(terms: dict[str, Smooth], pairs: list[Pair]) -> tuple[dict[str, Spread], dict[Pair, Spread]]:
+def _values_alone(
+    terms: dict[str, Smooth], pairs: list[Pair], *, level: float
+) -> tuple[dict[str, Spread], dict[Pair, Spread]]:
     """To the last digits: totals are plain sums."""
+    del level
     values = {name: float(each.form.values(each.sums.sum(axis=0)[None])[0]) for name, each in terms.items()}
     return (
         {name: Spread.unknown(value) for name, value in values.items()},

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from truerank.models.baselines import Popularity
-from truerank_research.runner import Source, committed
-from truerank_research.validation.fitting import CUTOFFS, alone, fit, peak_megabytes, recalls
+from truerank_research.runner import Source
 from truerank_research.validation.kuairec import block
+from truerank_research.validation.models import CUTOFFS, peak_megabytes, recalls, run_alone
 
 
 def held(megabytes: int) -> Mapping[str, Any]:
@@ -21,16 +21,15 @@ def held(megabytes: int) -> Mapping[str, Any]:
 
 
 def test_memory_of_one_is_not_that_of_another() -> None:
-    large, small = (alone(held, megabytes, fresh=True).row(0, named=True) for megabytes in (600, 1))
+    large, small = (run_alone(held, megabytes, fresh=True).row(0, named=True) for megabytes in (600, 1))
     assert len({large["process"], small["process"], os.getpid()}) == 3
     assert large["peak"] > small["peak"] + 500
-    assert alone(held, 1, fresh=False)["process"][0] == os.getpid()
+    assert run_alone(held, 1, fresh=False)["process"][0] == os.getpid()
 
 
 def test_recall_is_that_of_the_block_with_its_interval() -> None:
     labels, train = block(Source(), full=False, seed=0)
-    fitted = fit(Popularity(), train, seed=0)
-    found = recalls("popularity", fitted.scores, labels, items=labels.items)
+    found = recalls("popularity", Popularity().fit(train, seed=0), labels)
     order = np.argsort(-np.bincount(train.item, minlength=len(train.items)), kind="stable")
     label = labels.label.reshape(len(labels.users), -1)
     for k in CUTOFFS:
@@ -40,12 +39,3 @@ def test_recall_is_that_of_the_block_with_its_interval() -> None:
         (wanted[:, order[:50]].sum(axis=1) / wanted.sum(axis=1)).mean(), abs=0.02
     )
     assert found["recall@500"] == 1  # there are 200 items
-    assert fitted.clock > 0
-
-
-def test_popularity_is_the_same_in_both_studies_of_models() -> None:
-    """The same task on the same data: figures of `models` and of the second task of `models-torch`."""
-    alike = {row["model"]: row for row in committed("models").rows("models")}["popularity"]
-    learned = committed("models-torch").rows("models")
-    other = next(row for row in learned if row["big"] and row["model"] == "popularity")
-    assert {name: other[name] for name in other if "@" in name} == {name: alike[name] for name in alike if "@" in name}

@@ -1,0 +1,53 @@
+"""What experimental estimators of the mean recall over users share."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from truerank.core.arrays import Floats
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.metric import Metric
+from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.terms import Smooth
+from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
+from truerank.estimators.rows import UNIFORM, Sample, per_unit
+from truerank.metrics.worth import expected_worth
+from truerank_research.estimators import EXPERIMENTAL
+
+
+class MeanRecall(Estimator):
+    """A mean over users of what their labelled hits and labelled relevant items say; `combine` is what differs."""
+
+    __slots__ = ()
+
+    purpose: ClassVar[str]  # why it is for Recall alone
+    users: ClassVar[str]  # whom the mean is over
+
+    def refusal(self, context: Metric) -> str | None:
+        return only_recall(context, self.purpose)
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return f"mean {asked.metric} over {self.users}"
+
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        log = chunk.labels
+        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
+        hits = per_unit(log, log.label * expected_worth(additive(question.metric), view.ranks))
+        return self.combine(hits, per_unit(log, log.label), sample)
+
+    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
+        """The terms from each user's labelled hits and number n of labelled relevant items."""
+        raise NotImplementedError
+
+
+def describe(name: str, assumption: str, caution: str, *, left_out: str = "have no judged item") -> About:
+    return About(
+        name=name,
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        assumptions=(UNIFORM, assumption),
+        ties=LABEL_FREE,
+        needs_size=True,
+        stands=True,
+        left_out=left_out,
+        caution=f"{EXPERIMENTAL}: for comparison: {caution}; use corrected",
+    )
