@@ -86,12 +86,12 @@ def test_users_to_whom_nothing_was_shown_count(run: Run, folder: Path) -> None:
 
 
 def test_a_scale_that_does_not_fit_is_said(run: Run, folder: Path) -> None:
-    assert "the rows stand for" not in run(*shlex.split(CALL)).err
+    assert "Σ 1 / propensity is" not in run(*shlex.split(CALL)).err
     lines = [",".join(str(value) for value in (*row[:3], 0.9)) for row in ROWS]
     (folder / "log.csv").write_text("\n".join(["user,item,label,propensity", *lines]) + "\n")
     found = run(*shlex.split(CALL))
     assert found.code == 0
-    assert "the rows stand for 7 pairs (Σ 1 / propensity), but there are 20" in found.err
+    assert "Σ 1 / propensity is 7, but there are 20 pairs" in found.err
 
 
 def test_what_was_assumed_stands_under_the_table(run: Run) -> None:

@@ -172,7 +172,7 @@ def test_a_group_is_what_it_would_be_alone(number: int) -> None:
         units = results.units()
         assert set(units["unit"]) == set(users)
         assert str(results.messages[0]) == (
-            f"group {name}: {len(users)} of {N_USERS} users; what follows is said of all of them."
+            f"group {name}: {len(users)} of {N_USERS} users; the messages below are about all of them."
         )
         assert results.provenance.details["group"] == name
 

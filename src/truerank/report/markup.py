@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from truerank.core.printable import printable
+from truerank.core.escaping import latex_text, markdown_text
 from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
 from truerank.report.numbers import clip_text, number
 
@@ -55,22 +54,22 @@ def markdown(results: Results) -> str:
     The best value of each column is bold. With a baseline ↑ and ↓ mark models that are shown to be better or worse
     than it; without one * marks a best model that is shown to be better than every other.
     """
-    form = _Form(_for_markdown, lambda text: f"**{text}**", lambda text: f" {text}")
+    form = _Form(markdown_text, lambda text: f"**{text}**", lambda text: f" {text}")
     head, *rows = _cells(results, form)
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{table}\n\n{_for_markdown(_caption(results))}\n"
+    return f"{table}\n\n{markdown_text(_caption(results))}\n"
 
 
 def latex(results: Results) -> str:
     """A LaTeX table (booktabs) with its caption, marked as `markdown` does it."""
-    form = _Form(_for_latex, lambda text: rf"\textbf{{{text}}}", lambda text: f"$^{{{LATEX_MARKS[text]}}}$")
+    form = _Form(latex_text, lambda text: rf"\textbf{{{text}}}", lambda text: f"$^{{{LATEX_MARKS[text]}}}$")
     cells = _cells(results, form)
     head, *rows = (" & ".join(line) + r" \\" for line in cells)
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_for_latex(_caption(results))}}}",
+        rf"  \caption{{{latex_text(_caption(results))}}}",
         rf"  \begin{{tabular}}{{l{'r' * (len(cells[0]) - 1)}}}",
         r"    \toprule",
         f"    {head}",
@@ -167,29 +166,3 @@ def _caption(results: Results) -> str:
     )
     adjusted = f"shown at the {1 - float(level):.0%} level with paired tests, adjusted for the number of comparisons"
     return f"{estimands}. Up to {units:,} {results.provenance.unit}s. Best in bold{none}; {marks}, {adjusted}."
-
-
-def _for_markdown(text: str) -> str:
-    """
-    >>> _for_markdown("a|b_c<d> $1")
-    'a\\\\|b\\\\_c&lt;d&gt; \\\\$1'
-    """
-    plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", plain)
-
-
-# signs that LaTeX obeys, or shows as others; brackets and stars would be options of the line before
-_LATEX = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}",
-    "[": "{[}", "]": "{]}", "*": "{*}", "·": r"$\cdot$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "≤": r"$\leq$",
-    "Σ": r"$\Sigma$", "²": r"$^2$",
-} | {sign: f"\\{sign}" for sign in "&%$#_{}"}  # fmt: skip
-
-
-def _for_latex(text: str) -> str:
-    """
-    >>> _for_latex("50% of a_b")
-    '50\\\\% of a\\\\_b'
-    """
-    return "".join(_LATEX.get(sign, sign) for sign in printable(text)).replace("--", "-{}-")

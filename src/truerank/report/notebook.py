@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 
-from truerank.core.printable import printable
+from truerank.core.escaping import html_text
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.report.answers import Answer, adjusted, answers, assumptions, summed_up, verdict, warnings
 from truerank.report.drawn import NARROW, WIDE, line_of, ruler_of
@@ -29,14 +28,14 @@ def as_html(results: Results) -> str:
         *results.notes,
     ]
     if sentences:
-        parts.append(f"<ul>{''.join(f'<li>{_text(sentence)}</li>' for sentence in sentences)}</ul>")
+        parts.append(f"<ul>{''.join(f'<li>{html_text(sentence)}</li>' for sentence in sentences)}</ul>")
     return "".join(parts)
 
 
 def _answer(answer: Answer, *, unit: str) -> str:
     shown = summed_up(answer.differences)
-    parts = [f"<p><strong>{_text(f'{answer.metric}, {answer.estimator}')}</strong>: {_text(answer.estimand)}"]
-    parts.append(f"<br>{_text(shown)}.</p>" if shown else "</p>")
+    parts = [f"<p><strong>{html_text(f'{answer.metric}, {answer.estimator}')}</strong>: {html_text(answer.estimand)}"]
+    parts.append(f"<br>{html_text(shown)}.</p>" if shown else "</p>")
     clip = ["clip"] if answer.clipped else []
     estimate = answer.estimates[0]
     head = ["model", *clip, "value", f"{estimate.level:.0%} interval ({estimate.interval})", unit, "left out"]
@@ -75,21 +74,17 @@ def _difference(comparison: Comparison, *, clips: bool) -> list[str]:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], entries: Sequence[Estimate | Comparison]) -> str:
     ruler = ruler_of(entries, COLUMNS)
-    titles = "".join(f"<th>{_text(title)}</th>" for title in head)
-    titles += "" if ruler is None else f"<th{FIXED}>{_text(ruler.head())}</th>"
+    titles = "".join(f"<th>{html_text(title)}</th>" for title in head)
+    titles += "" if ruler is None else f"<th{FIXED}>{html_text(ruler.head())}</th>"
     drawn: Iterable[str] = (
         ("" for _ in entries) if ruler is None else (f"<td{FIXED}>{line_of(ruler, each)}</td>" for each in entries)
     )
     body = "".join(
-        f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}{line}</tr>"
+        f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in row)}{line}</tr>"
         for row, line in zip(rows, drawn, strict=True)
     )
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _paragraph(sentence: str) -> str:
-    return f"<p>{_text(sentence)}</p>"
-
-
-def _text(text: str) -> str:
-    return html.escape(printable(text))
+    return f"<p>{html_text(sentence)}</p>"

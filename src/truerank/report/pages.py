@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from truerank.core.printable import printable
+from truerank.core.escaping import printable
 from truerank.report.drawn import SIGNS
 
 GAP = 2  # between columns

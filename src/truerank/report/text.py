@@ -8,13 +8,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from truerank.core.errors import some
+from truerank.core.escaping import csv_cell, json_bytes, printable
 from truerank.core.messages import BELOW, Severity
-from truerank.core.printable import printable
 from truerank.core.results import Comparison, Estimate, Results
-from truerank.data.cells import safe_cell
 from truerank.report.answers import FEW, Answer, adjusted, answers, assumptions, summed_up, verdict, warnings
 from truerank.report.drawn import WIDE, line_of, ruler_of
 from truerank.report.numbers import clip_text, interval, number, p_value
@@ -178,7 +175,7 @@ def _over(differences: Sequence[Comparison], unit: str) -> list[str]:
 
 
 def as_json(content: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+    return json_bytes(content)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -186,7 +183,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
     return stream.getvalue().encode()
 
 
