@@ -16,7 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from terms import split
@@ -155,7 +156,7 @@ def test_chunks_of_users_change_no_bit(number: int, parts: str) -> None:
 
 
 @every_way
-@settings(max_examples=4, deadline=None, derandomize=True)
+@examples(4)
 @given(
     part=arrays(np.int64, N_USERS, elements=st.integers(0, 4)),
     order=st.permutations(range(N_USERS)),
