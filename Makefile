@@ -64,7 +64,7 @@ test-browser: $(VENV)/.browser  ## reports and the site in chromium
 	$(PYTEST) -m "browser and not slow" tests/browser
 
 test-faults: $(READY)  ## processes that are killed, starved or started in odd surroundings; files that are damaged
-	$(PYTEST) -m "faults and not slow" tests/faults
+	$(PYTEST) -m "faults and not slow" tests/faults tests/data tests/studies
 
 test-realdata: $(READY)  ## public data sets, in the folder that TRUERANK_DATA names
 	$(PYTEST) -m "realdata and not slow" tests

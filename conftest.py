@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("lightfm")
     products = defaultdict(list)
     for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
             products[item.path, item.originalname].append(item)
     for product in products.values():
         for item in left_out(product):

@@ -106,8 +106,8 @@ def changed(node: ast.expr) -> ast.expr | None:  # noqa: PLR0911 - one line per 
             return ast.Constant(value * 1.1 + 0.1 * (value == 0))
         case ast.Call(func=ast.Name(id=name)) if name in NAMES:
             return ast.Call(ast.Name(NAMES[name]), node.args, node.keywords)
-        case ast.Call(func=ast.Attribute(attr=name)) if name in NAMES:
-            return ast.Call(ast.Attribute(node.func.value, NAMES[name]), node.args, node.keywords)
+        case ast.Call(func=ast.Attribute(value=room, attr=name)) if name in NAMES:
+            return ast.Call(ast.Attribute(room, NAMES[name]), node.args, node.keywords)
     return None
 
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from terms import split
-from ways import EXCLUDE, MODELS, N_USERS, SEED, USERS, WAYS, Way, prepared, rows_of
+from ways import EXCLUDE, MODELS, N_USERS, SEED, USERS, WAYS, Way, parametrized, prepared, rows_of
 
 import truerank as tr
 from truerank import estimators
@@ -118,7 +118,7 @@ def same_row(found: Estimate | Comparison, wanted: Estimate | Comparison, *, val
     assert found.clusters == wanted.clusters
 
 
-every_way = pytest.mark.parametrize("number", range(len(WAYS)), ids=[str(way) for way in WAYS])
+every_way = parametrized(range(len(WAYS)))
 PARTITIONS: dict[str, Ints] = {
     "one": np.zeros(N_USERS, dtype=np.int64),
     "seven": np.arange(N_USERS) % 7,
@@ -176,7 +176,7 @@ def test_any_partition_in_any_order_of_shuffled_rows(number: int, part: Ints, or
 ON_DISK = [number for number, way in enumerate(WAYS) if way.interval is None]
 
 
-@pytest.mark.parametrize("number", ON_DISK, ids=[str(WAYS[number]) for number in ON_DISK])
+@parametrized(ON_DISK)
 def test_users_split_over_files_that_are_read_in_chunks(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -237,6 +237,7 @@ def test_counts_beyond_32_bits() -> None:
     assert reaching[0] == 2**15
 
 
+@pytest.mark.slow
 def test_more_than_2_to_the_31_cells() -> None:
     """Factors and lists over more cells than 32 bits can number; users from all over agree with the plain kernel."""
     n_users, n_items = 44_000, 50_000
