@@ -1,4 +1,4 @@
-"""python -m benchmarks lists|ranks|offpolicy|grid|start|stream|scale|pairs|design [--json] [--rounds N], or page: all of them, into docs/performance.md.
+"""python -m benchmarks lists|ranks|offpolicy|grid|start|stream|scale|pairs|design|trace [--json] [--rounds N], or page: all of them, into docs/performance.md.
 
 page --only offpolicy|start|stream renews one section of the page.
 """
@@ -14,7 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "workload",
-        choices=["lists", "ranks", "offpolicy", "grid", "start", "stream", "scale", "pairs", "design", "page"],
+        choices=["lists", "ranks", "offpolicy", "grid", "start", "stream", "scale", "pairs", "design", "trace", "page"],
     )
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--rounds", type=int, help="interleaved rounds")

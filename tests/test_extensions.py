@@ -61,14 +61,15 @@ class Toy:
     def worth(self, rank):
         return (rank <= self.k) / 2
 ''',
-    "estimators/judged/toy.py": '''
-from truerank.core.estimator import About, Estimator, Exposed
-from truerank.estimators.sums import LABEL_FREE, UniformSample, additive, only_recall
-from truerank.metrics.worth import expected_worth
+    "estimators/toy.py": '''
+from truerank.core.estimator import About, Exposed
+from truerank.core.terms import Ratio
+from truerank.estimators.refusals import LABEL_FREE, only_recall
+from truerank.estimators.rows import Column, WeightedRows
 
 
 @dataclass(frozen=True, slots=True)
-class ToyEstimator(Estimator):
+class ToyEstimator(WeightedRows):
     """Relevant items found / relevant items, among the judged."""
 
     about: ClassVar[About] = About(
@@ -79,14 +80,8 @@ class ToyEstimator(Estimator):
     def refusal(self, context):
         return only_recall(context, "the toy counts relevant items")
 
-    def estimand(self, asked, unit="user"):
-        return f"{asked.metric} as the toy has it"
-
-    def term(self, chunk, view, question, learned, *, keep_rows):
-        log, sample = chunk.labels, UniformSample.of(chunk, view.ranks, rate=learned.facts.get("rate"))
-        hit = log.label * expected_worth(additive(question.metric), view.ranks)
-        rows = sample.rows(log, hit, log.label) if keep_rows else None
-        return sample.ratio(sample.sums(log, hit), sample.sums(log, log.label), rows=rows)
+    def form(self, metric):
+        return Ratio(), (Column.GAIN, Column.RELEVANT)
 ''',
     "exposure/loggers/toy.py": '''
 @dataclass(frozen=True, slots=True)

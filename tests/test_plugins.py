@@ -31,7 +31,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 import truerank as tr
-from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.weighted import Hajek
 from truerank.metrics.precision import Precision
 from truerank.models import NOTHING_BESIDE, Labels
 from truerank.data.datasets.coat import Coat

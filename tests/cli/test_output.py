@@ -19,7 +19,7 @@ import pytest
 
 import truerank
 from truerank.core.estimator import Asked
-from truerank.estimators.judged.published import Published
+from truerank.estimators.weighted import Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
 

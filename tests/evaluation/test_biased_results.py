@@ -16,11 +16,9 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator
 from truerank.core.ranking import Candidates
 from truerank.core.results import Results
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.ips import IPS
-from truerank.estimators.biased.naive import Naive
-from truerank.estimators.biased.rewards import GivenRewards
-from truerank.estimators.biased.snips import SNIPS
+from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.rewards import GivenRewards
+from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities.power import PopularityPower
 from truerank.metrics.dcg import DCG

@@ -15,9 +15,8 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.options import Gain
 from truerank.core.ranking import Ties
-from truerank.estimators.judged.full import Traditional
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.full import Traditional
+from truerank.estimators.weighted import Hajek, HorvitzThompson
 from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision

@@ -21,10 +21,7 @@ from truerank.core.ids import Ids
 from truerank.core.metric import Metric
 from truerank.core.ranking import Scores, Ties
 from truerank.core.results import Estimate, Results
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG

@@ -17,7 +17,7 @@ from truerank.core.ids import Ids
 from truerank.core.metric import OfCounts
 from truerank.core.results import Estimate, Results
 from truerank.core.units import COLUMNS
-from truerank.estimators.judged.assisted import Assisted
+from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

@@ -21,12 +21,10 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, slopes
-from truerank.estimators.judged.assisted import Assisted
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.post_stratified import PostStratified
+from truerank.estimators.assisted import Assisted
+from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.predictions import Assistance, JudgeTable
+from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP

@@ -22,11 +22,9 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Ranks
 from truerank.core.terms import Smooth
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.ips import IPS
-from truerank.estimators.biased.naive import Naive
-from truerank.estimators.biased.rewards import GainModel, GivenRewards, ItemRates
-from truerank.estimators.biased.snips import SNIPS
+from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.rewards import GainModel, GivenRewards, ItemRates
+from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP

@@ -23,8 +23,8 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
 from truerank.core.terms import Smooth
-from truerank.estimators.biased.intervened import MOST_NODES, Intervened, IntervenedPooled, shares
-from truerank.estimators.judged.full import Full
+from truerank.estimators.full import Full
+from truerank.estimators.intervened import MOST_NODES, Intervened, IntervenedPooled, shares
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP

@@ -13,10 +13,10 @@ from truerank.core.estimator import Estimator
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Ideal
 from truerank.core.terms import Smooth
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.pairs import ExpandedPairs
-from truerank.estimators.judged.post_normalised import IdealRatio, PostNormalised
-from truerank.estimators.judged.published import Published
+from truerank.estimators.full import Full
+from truerank.estimators.pairs import ExpandedPairs
+from truerank.estimators.post_normalised import IdealRatio, PostNormalised
+from truerank.estimators.weighted import Published
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.ndcg import NDCG

@@ -19,11 +19,8 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ties
 from truerank.core.terms import Smooth
-from truerank.estimators.judged.full import Full, Traditional
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.full import Full, Traditional
+from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import FullExposure, RandomExposure
 from truerank.metrics.auc import AUC
 from truerank.metrics.dcg import DCG

@@ -18,12 +18,10 @@ from truerank.core.log import Log, Pairs
 from truerank.core.options import Gain
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, RankView
 from truerank.core.terms import Smooth
-from truerank.estimators.biased import rewards
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.ips import IPS
-from truerank.estimators.biased.naive import Naive
-from truerank.estimators.biased.rewards import GivenRewards, ItemRates
-from truerank.estimators.biased.snips import SNIPS
+from truerank.estimators import rewards
+from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.rewards import GivenRewards, ItemRates
+from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.propensities import PropensityLearner
 from truerank.exposure.propensities.power import PopularityPower
 from truerank.metrics.dcg import DCG

@@ -36,7 +36,7 @@ from truerank.core.terms import Smooth
 from truerank.data import partition
 from truerank.data.spill import scratch
 from truerank.data.survey import scan
-from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.weighted import Pooled
 from truerank.evaluation import judged_source
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.judged import prepare_judged

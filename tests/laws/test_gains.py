@@ -25,7 +25,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Discount, Gain, Ideal
 from truerank.core.ranking import Candidates, Ranks, Ties
-from truerank.estimators.judged.full import Full
+from truerank.estimators.full import Full
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
 from truerank.metrics.expected_reciprocal_rank import ERR

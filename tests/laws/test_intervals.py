@@ -30,11 +30,8 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.multiple import holm
 from truerank.core.ranking import Candidates, Ranks
 from truerank.core.terms import Smooth, known_total, ratio
-from truerank.estimators.judged.full import Full, Traditional
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.full import Full, Traditional
+from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics import catalogue
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision

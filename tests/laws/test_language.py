@@ -25,9 +25,9 @@ from truerank.core.options import Denominator, Drawn
 from truerank.core.ranking import Ties
 from truerank.core.values import Alternative, Count, Option, check, options_of, text_of
 from truerank.estimators import ranked
-from truerank.estimators.biased.ips import IPS
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators.weighted import IPS
 from truerank.exposure import positions, propensities
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.positions import as_positions, parse_position

@@ -29,7 +29,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive, Listwise, Metric
 from truerank.core.options import Denominator, Discount
 from truerank.core.ranking import Candidates, Ranks, Ties
-from truerank.estimators.judged.full import Full
+from truerank.estimators.full import Full
 from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import dense

@@ -24,8 +24,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.options import Drawn
 from truerank.core.ranking import Candidates, Pool
 from truerank.data.features import Features, read_features
-from truerank.estimators.biased.ips import IPS
-from truerank.estimators.biased.snips import SNIPS
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities import (
     Fitted,

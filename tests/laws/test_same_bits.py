@@ -19,14 +19,11 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.core.terms import Smooth
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.rewards import GivenRewards
-from truerank.estimators.judged.full import Traditional
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.full import Traditional
 from truerank.estimators.predictions import Assistance, JudgeTable, ScoredPairs
+from truerank.estimators.rewards import GivenRewards
+from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import RandomExposure
 from truerank.metrics.auc import AUC
 from truerank.metrics.dcg import DCG

@@ -32,16 +32,13 @@ from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
 from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio
 from truerank.estimators.assistance import AssistedMean, AssistedShare, slopes
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.rewards import GivenRewards
-from truerank.estimators.biased.weighing import is_recall
-from truerank.estimators.judged.assisted import Assisted
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.assisted import Assisted
+from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.full import Full
 from truerank.estimators.predictions import Assistance, JudgeTable
+from truerank.estimators.refusals import is_recall
+from truerank.estimators.rewards import GivenRewards
+from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

@@ -24,11 +24,9 @@ from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import KeptUnits, UnitFile, UnitTerms
 from truerank.data.folders import seal
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
-from truerank.estimators.biased.ips import IPS
-from truerank.estimators.biased.naive import Naive
-from truerank.estimators.biased.snips import SNIPS
+from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.intervened import Intervened, IntervenedPooled
+from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions import parse_position

@@ -13,8 +13,8 @@ from ways import EXCLUDE, ITEM_FEATURES, JUDGE, MODELS, SEED, WAYS, Way, read, r
 import truerank as tr
 from truerank.core.results import Results
 from truerank.estimators import ranked
-from truerank.estimators.judged.assisted import Assisted
-from truerank.estimators.judged.judge_alone import JudgeAlone
+from truerank.estimators.assisted import Assisted
+from truerank.estimators.judge_alone import JudgeAlone
 from truerank.exposure.policies.targets import RankColumn
 
 TOLERANCE = 1e-12

@@ -88,7 +88,7 @@ def ours(metric: object, case: Case) -> dict[str, float]:
     from truerank.core.log import Log
     from truerank.core.metric import Metric
     from truerank.core.ranking import Candidates
-    from truerank.estimators.judged.full import Full
+    from truerank.estimators.full import Full
     from truerank.ranks.kernel.rank import rank
     from truerank.ranks.scores.scores import dense
 

@@ -14,7 +14,7 @@ from truerank.core.arrays import Bools, Floats
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, Ties
-from truerank.estimators.judged.full import Full
+from truerank.estimators.full import Full
 from truerank.exposure.kinds import FullExposure
 from truerank.ranks.kernel.rank import rank
 

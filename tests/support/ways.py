@@ -23,11 +23,11 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric, OfLists
 from truerank.core.ranking import JudgedChunk
 from truerank.data.spill import scratch
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.rewards import GivenRewards
-from truerank.estimators.judged.assisted import Assisted
-from truerank.estimators.judged.judge_alone import JudgeAlone
+from truerank.estimators.assisted import Assisted
+from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.judge_alone import JudgeAlone
 from truerank.estimators.predictions import Assistance
+from truerank.estimators.rewards import GivenRewards
 from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.list_facts import known_facts, lacking

@@ -14,7 +14,7 @@ from tiny import expectation as expect
 
 import truerank as tr
 from truerank.core.options import Denominator
-from truerank.estimators.judged.full import Full
+from truerank.estimators.full import Full
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.ndcg import NDCG
 from truerank.sampling.designs import UniformDesign

@@ -10,8 +10,8 @@ from tiny import expectation as expect
 from truerank.core.estimator import Estimator
 from truerank.core.metric import Metric
 from truerank.core.terms import Smooth
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.published import Published
+from truerank.estimators.full import Full
+from truerank.estimators.weighted import Published
 from truerank.metrics.recall import Recall
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign
 from truerank_research.estimators.shrunk import Shrunk

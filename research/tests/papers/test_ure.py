@@ -11,7 +11,7 @@ import pytest
 import truerank as tr
 from truerank.core.arrays import Ints
 from truerank.estimators import terms_of
-from truerank.estimators.judged.published import Published
+from truerank.estimators.weighted import Published
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.estimators.weighted import kept_chance

@@ -9,7 +9,7 @@ import truerank as tr
 from realdata import folder_of
 from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
-from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
+from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
 from truerank.exposure.interventions.design import RegularIntervention
 from truerank.exposure.interventions.skew import SkewIntervention

@@ -10,10 +10,8 @@ import truerank as tr
 from realdata import folder_of
 from truerank.core.estimator import Estimator
 from truerank.core.metric import Metric
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.full import Full
+from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
 from truerank.uncertainty.intervals import Interval, around

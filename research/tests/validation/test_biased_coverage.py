@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from truerank.core.ranking import Candidates
-from truerank.estimators.biased.ips import IPS
-from truerank.estimators.biased.naive import Naive
-from truerank.estimators.biased.snips import SNIPS
+from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
 from truerank.models.baselines import Popularity

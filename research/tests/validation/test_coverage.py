@@ -7,9 +7,7 @@ import pytest
 import truerank as tr
 from realdata import folder_of
 from truerank.core.ranking import Candidates
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.models.baselines import Popularity

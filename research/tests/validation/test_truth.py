@@ -8,7 +8,7 @@ import pytest
 
 import truerank as tr
 from truerank.core.estimator import Estimator
-from truerank.estimators.judged.assisted import Assisted
+from truerank.estimators.assisted import Assisted
 from truerank_research.runner import committed
 from truerank_research.validation.truth import worlds as of_study
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows

@@ -14,7 +14,8 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.values import Between0And1, check
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_recall
+from truerank.estimators.refusals import LABEL_FREE, only_recall
+from truerank.estimators.rows import UNIFORM, Sample
 from truerank.metrics.recall import Recall
 from truerank_research.estimators import EXPERIMENTAL
 from truerank_research.estimators.curved_recall import CurvedRecall, ends_of, sums_by_bin
@@ -77,11 +78,11 @@ class Corrected(Estimator):
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[CurvedRecall]:
-        sample = UniformSample.of(chunk, view.ranks, rate=None)
+        sample = Sample.uniform(chunk, view.ranks, rate=None)
         made = {asking.metric.k: self._terms(chunk.labels, view, sample, asking.metric.k) for asking in asked}
         return [made[asking.metric.k] for asking in asked]
 
-    def _terms(self, log: Log, view: RankView, sample: UniformSample, k: int) -> CurvedRecall:
+    def _terms(self, log: Log, view: RankView, sample: Sample, k: int) -> CurvedRecall:
         ranks = view.ranks
 
         def by_bin(values: Floats) -> Floats:

@@ -17,7 +17,8 @@ from truerank.core.options import Denominator, Ideal
 from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import check
-from truerank.estimators.sums import UNIFORM, UniformSample, only_labelled, per_unit, worth_of_list
+from truerank.estimators.refusals import only_labelled
+from truerank.estimators.rows import UNIFORM, Sample, per_unit, total_discount
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
@@ -107,7 +108,7 @@ class Inferred(Estimator):
         keep_rows: bool = False,
     ) -> list[Smooth]:
         log, ranks = chunk.labels, view.ranks
-        sample = UniformSample.of(chunk, ranks, rate=learned.facts.get("rate"))
+        sample = Sample.uniform(chunk, ranks, rate=learned.facts.get("rate"))
         kept = sample.defined & (per_unit(log, log.label) > 0)
         found = []
         for asking in asked:
@@ -143,14 +144,14 @@ def inferred_precision(log: Log, ranks: Ranks, k: int, *, outcomes: int) -> Floa
     return np.asarray(np.divide(total, n, out=np.zeros(log.n_units), where=n > 0))
 
 
-def _inferred_gain(log: Log, ranks: Ranks, metric: NDCG, sample: UniformSample) -> Floats:
+def _inferred_gain(log: Log, ranks: Ranks, metric: NDCG, sample: Sample) -> Floats:
     dcg, inside = DCG(metric.k, discount=metric.discount), Recall(metric.k)
-    places = worth_of_list(inside, ranks)
+    places = total_discount(inside, ranks)
     gain = per_unit(log, log.label * expected_worth(dcg, ranks))
     judged = places if log.complete else per_unit(log, expected_worth(inside, ranks))
     mean = np.divide(gain, judged, out=np.zeros(len(gain)), where=judged > 0)
     ideal = np.concatenate([[0.0], np.cumsum(dcg.worth(np.arange(1.0, metric.k + 1)))])
-    stands_for = np.divide(sample.n_candidates, sample.n_judged, out=np.zeros(len(gain)), where=sample.n_judged > 0)
+    stands_for = np.divide(sample.n_candidates, sample.n_labelled, out=np.zeros(len(gain)), where=sample.n_labelled > 0)
     number = np.floor(stands_for * per_unit(log, log.label) + 0.5)
     best = ideal[np.minimum(number, metric.k).astype(np.int64)]
     return np.asarray(np.divide(places * mean, best, out=np.zeros(len(mean)), where=best > 0))

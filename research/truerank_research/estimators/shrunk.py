@@ -14,7 +14,8 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
+from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
+from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.worth import expected_worth
 from truerank_research.estimators import EXPERIMENTAL
 
@@ -120,7 +121,7 @@ class Shrunk(Estimator):
         keep_rows: bool = False,
     ) -> list[Smooth]:
         log = chunk.labels
-        sample = UniformSample.of(chunk, view.ranks, rate=learned.facts.get("rate"))
+        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
         n = per_unit(log, log.label)
         found = []
         for asking in asked:

@@ -13,7 +13,8 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
+from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
+from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.worth import expected_worth
 from truerank_research.estimators import EXPERIMENTAL
 
@@ -62,7 +63,7 @@ class WeightedUsers(Estimator):
         keep_rows: bool = False,
     ) -> list[Smooth]:
         log, rate = chunk.labels, learned.facts.get("rate")
-        sample = UniformSample.of(chunk, view.ranks, rate=rate)
+        sample = Sample.uniform(chunk, view.ranks, rate=rate)
         n = per_unit(log, log.label)
         kept = sample.defined & (n > 0)
         number = np.minimum(sample.expansion * n, sample.n_candidates)
@@ -70,7 +71,7 @@ class WeightedUsers(Estimator):
         if rate is not None:
             chance = 1 - (1 - rate) ** number
         else:
-            chance = kept_chance(number, n_candidates=sample.n_candidates, n_judged=sample.n_judged)
+            chance = kept_chance(number, n_candidates=sample.n_candidates, n_judged=sample.n_labelled)
         weight[kept] = 1 / chance[kept]
         found = []
         for asking in asked:

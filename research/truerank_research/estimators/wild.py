@@ -15,7 +15,8 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
+from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
+from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.worth import expected_worth
 from truerank_research.estimators import EXPERIMENTAL
 
@@ -66,12 +67,12 @@ class Wild(Estimator):
         keep_rows: bool = False,
     ) -> list[Smooth]:
         log, rate = chunk.labels, learned.facts.get("rate")
-        sample = UniformSample.of(chunk, view.ranks, rate=rate)
+        sample = Sample.uniform(chunk, view.ranks, rate=rate)
         n = per_unit(log, log.label)
         if rate is not None and not log.complete:
             weight = np.array([declared_weight(int(each), rate) for each in n.tolist()])
         else:
-            sizes = zip(n.tolist(), sample.n_candidates.tolist(), sample.n_judged.tolist(), strict=True)
+            sizes = zip(n.tolist(), sample.n_candidates.tolist(), sample.n_labelled.tolist(), strict=True)
             weight = np.array([fixed_weight(int(each), int(size), int(judged)) for each, size, judged in sizes])
         weight = np.where(sample.defined, weight, 0.0)
         found = []

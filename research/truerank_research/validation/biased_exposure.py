@@ -11,9 +11,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.ranking import Candidates, Scores
-from truerank.estimators.biased.ips import IPS
-from truerank.estimators.biased.naive import Naive
-from truerank.estimators.biased.snips import SNIPS
+from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

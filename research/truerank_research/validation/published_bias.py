@@ -8,8 +8,8 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.estimators import terms_of
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.full import Full
+from truerank.estimators.weighted import Pooled
 from truerank.metrics.recall import Recall
 from truerank_research.coverage import ObservedWorld
 from truerank_research.pages import Page, Picture

@@ -19,9 +19,8 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.ranking import Candidates, Ranks, Scores
 from truerank.estimators import terms_of
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.full import Full
+from truerank.estimators.weighted import Hajek, Pooled
 from truerank.evaluation.design_chances import SHARE, ChanceMaker
 from truerank.evaluation.design_world import lists_of, world_of
 from truerank.evaluation.designing import drawn_places

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.post_stratified import PostStratified
-from truerank.estimators.judged.published import Published
+from truerank.estimators.post_stratified import PostStratified
+from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

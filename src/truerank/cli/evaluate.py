@@ -41,7 +41,7 @@ from truerank.cli.options import (
 from truerank.cli.output import Output, remembered
 from truerank.cli.showing import SHOWING, Showing
 
-ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=True))
+ESTIMATORS = ", ".join(names("estimators", about=True))
 
 
 @click.command(cls=Sections)

@@ -139,8 +139,8 @@ class Estimator:
         return f"mean {asked.metric} over {asked.metric.on_full_labels}"
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
-        """What it must learn from all units."""
-        return ()
+        """What it must learn from all units: the propensities, where these are fitted and it uses them."""
+        return (context.propensity,) if self.about.weighs and context.propensity is not None else ()
 
     def terms(
         self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False

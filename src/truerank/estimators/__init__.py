@@ -57,7 +57,7 @@ def terms_of(
 
     >>> import numpy as np
     >>> from truerank.core.ids import Ids
-    >>> from truerank.estimators.judged.full import Full
+    >>> from truerank.estimators.full import Full
     >>> from truerank.metrics.recall import Recall
     >>> one, two = np.zeros(2, dtype=np.int64), np.ones(1)
     >>> log = Log(Ids.of([7]), Ids.of([1, 2]), one, np.arange(2), {"label": np.array([1.0, 1.0])})

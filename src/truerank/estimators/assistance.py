@@ -31,8 +31,8 @@ from truerank.core.errors import RefusedError
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Pool, RankView
 from truerank.core.terms import HitMove, quotients
-from truerank.estimators.biased.rewards import Predicted, at_rows, known_or_one, ranked_lists
-from truerank.estimators.sums import worth_of_list
+from truerank.estimators.rewards import Predicted, at_rows, known_or_one, ranked_lists
+from truerank.estimators.rows import total_discount
 from truerank.metrics.worth import expected_worth
 
 ALIKE = 1e-9  # predictions that differ by less than this share of their mean square are one
@@ -332,7 +332,7 @@ def foreseen_lists(
             inside.add(units, unit, expected_worth(metric, ranks), said[id(predicted)])
     found = []
     for inside, (metric, predicted) in zip(insides, questions, strict=True):
-        places, divisor = worth_of_list(metric, view.ranks), known_or_one(metric, view.ranks)
+        places, divisor = total_discount(metric, view.ranks), known_or_one(metric, view.ranks)
         every = everything[id(predicted)].listed(view.ranks.n_candidates, np.ones(log.n_units))
         found.append(ForeseenLists(rows[id(predicted)], inside.listed(places, divisor), every))
     return found

@@ -17,7 +17,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.estimators.assistance import ListedPredictions
 from truerank.estimators.predictions import Assistance
-from truerank.estimators.sums import per_unit
+from truerank.estimators.rows import per_unit
 
 FAR = 4.0  # standard errors
 NEARLY_ALL = 0.8  # of the pairs with a prediction, that labelled rows must represent to be compared with all of them

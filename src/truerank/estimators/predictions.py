@@ -21,7 +21,8 @@ from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
-from truerank.estimators.biased.rewards import Predicted, exact_parts, folds_of
+from truerank.estimators.cross_fitting import FoldSums, equal_folds, shrunk_means
+from truerank.estimators.rewards import Predicted
 from truerank.metrics.worth import Graded, gains_of
 from truerank.ranks.kernel.rank import Aligned
 
@@ -243,11 +244,7 @@ class ExcludedItems:
 
 @dataclass(frozen=True, slots=True)
 class LogRateLearner:
-    """What rates are made of: one for all metrics that read labels, one for each with gains of its own.
-
-    Nothing is refitted: rates of other folds are taken as fixed, as their error does not correlate with the rows that
-    correct them.
-    """
+    """What rates are made of: one for all metrics that read labels, one for each with gains of its own."""
 
     model: LogRates
     metric: Metric | None
@@ -262,33 +259,29 @@ class LogRateLearner:
 
     def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> RateTally:
         log = chunk.labels
-        folds = folds_of(learned.facts["users"], self.model.folds, groups.seed)
-        fold, n = folds.at(log.users.keys())[log.unit], len(folds)
+        folds = equal_folds(learned.facts["users"], self.model.folds, groups.seed)
+        fold, active = folds.at(log.users.keys())[log.unit], _powers(_active(chunk))[log.unit]
         gain = log.label if self.metric is None else gains_of(self.metric, log)
-        item_cell, user_cell = fold * len(log.items) + log.item, fold * POWERS + _powers(_active(chunk))[log.unit]
-        arrays = {}
-        for name, cell, width in (("item", item_cell, len(log.items)), ("user", user_cell, POWERS)):
-            size = n * width
-            for part, values in enumerate(exact_parts(gain)):
-                arrays[f"{name} gain {part}"] = sums_by(cell, values, n=size).reshape(n, width)
-            arrays[f"{name} rows"] = np.bincount(cell, minlength=size).astype(np.float64).reshape(n, width)
-        return RateTally(arrays, folds, learned[ExcludedItems()])
+        cells = {"item": (log.item, len(log.items)), "user": (active, POWERS)}
+        values = {f"{name} gain": (cell, gain) for name, (cell, _) in cells.items()}
+        values |= {f"{name} rows": (cell, np.ones(len(log))) for name, (cell, _) in cells.items()}
+        widths = {name: cells[name.split()[0]][1] for name in values}
+        return RateTally(FoldSums.of(values, fold, len(folds), widths), folds, learned[ExcludedItems()])
 
     def fit(self, tally: RateTally) -> LogRateTable:
         strength, of_item, of_user = self.model.strength, [], []
+        item, item_rows, user, user_rows = (
+            tally.sums.of_others(name) for name in ("item gain", "item rows", "user gain", "user rows")
+        )
         for fold in range(len(tally.folds)):
-            gain, rows = tally.without_fold("item", fold)
+            gain, rows = item[fold], item_rows[fold]
             mean = gain.sum() / rows.sum() if rows.sum() else 0.0
-            of_popular, rows_of_popular = (sums_by(tally.popular, each, n=POWERS) for each in (gain, rows))
-            popular = _rates(of_popular, rows_of_popular, mean, strength)
-            of_item.append(_rates(gain, rows, popular[tally.popular], strength))
-            active = _rates(*tally.without_fold("user", fold), mean, strength)
+            popular_gain, popular_rows = (sums_by(tally.popular, sums, n=POWERS) for sums in (gain, rows))
+            popular = shrunk_means(popular_gain, popular_rows, mean, strength)
+            of_item.append(shrunk_means(gain, rows, popular[tally.popular], strength))
+            active = shrunk_means(user[fold], user_rows[fold], mean, strength)
             of_user.append(active / mean if mean else np.zeros(POWERS))
         return LogRateTable(np.array(of_item), np.array(of_user), tally.folds)
-
-
-def _rates(gain: Floats, rows: Floats, towards: Floats | float, strength: float) -> Floats:
-    return np.asarray((gain + strength * towards) / (rows + strength))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,25 +299,17 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RateTally:
-    """Sums of gains, in parts that add without error, and numbers of rows: by fold and item, by fold and activity."""
+    """Gains and numbers of rows by fold and item, and by fold and activity of users."""
 
-    arrays: dict[str, Floats]
+    sums: FoldSums
     folds: Groups
     popular: Ints
 
     def __add__(self, other: RateTally) -> RateTally:
-        arrays = {name: values + other.arrays[name] for name, values in self.arrays.items()}
-        return RateTally(arrays, self.folds, self.popular)
+        return RateTally(self.sums + other.sums, self.folds, self.popular)
 
     def without(self, group: int | None) -> RateTally:
-        """Rates are not refitted: they have one group."""
         return self
-
-    def without_fold(self, name: str, fold: int) -> tuple[Floats, Floats]:
-        """Gains and rows of all folds but one."""
-        others = np.arange(len(self.folds)) != fold
-        leading, rest = (self.arrays[f"{name} gain {part}"][others].sum(axis=0) for part in (0, 1))
-        return leading + rest, self.arrays[f"{name} rows"][others].sum(axis=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

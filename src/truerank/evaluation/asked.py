@@ -13,11 +13,11 @@ from truerank.core.log import Log
 from truerank.core.messages import Message, caution
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
-from truerank.estimators.biased.weighing import check_clip
-from truerank.estimators.judged.assisted import Assisted
-from truerank.estimators.judged.judge_alone import JudgeAlone
-from truerank.estimators.judged.lists import RecommendedLists
+from truerank.estimators.assisted import Assisted
+from truerank.estimators.judge_alone import JudgeAlone
+from truerank.estimators.lists import RecommendedLists
 from truerank.estimators.predictions import Assistance, Prediction
+from truerank.estimators.rows import check_clip
 from truerank.evaluation.list_facts import lacking
 from truerank.evaluation.usual import USUAL, about_usual
 from truerank.exposure.design import ExposureDesign
@@ -72,7 +72,7 @@ class Rules:
                 "top lists do not tell how many candidates there are, which it needs. "
                 "Give the catalogue: {option:items FILE} or {option:n_items N}."
             )
-        reason = self._other_exposure(estimator) or self._without_scale(estimator)
+        reason = self._other_exposure(estimator) or self._without_scale(metric, estimator)
         if reason is not None:
             return reason
         if self.interval.needs_rows and not (estimator.about.design and self.exposure.exposed is not Exposed.BIASED):
@@ -99,12 +99,19 @@ class Rules:
             return f"it needs a label for every candidate, and randomly exposed labels are partial; use {use}."
         return f"it is not for {here} exposure; use {use}."
 
-    def _without_scale(self, estimator: Estimator) -> str | None:
+    def _without_scale(self, metric: Metric, estimator: Estimator) -> str | None:
         """Sums of inverse propensities mean nothing where propensities are known only up to a factor."""
         if not estimator.about.needs_scale or self.exposure.scaled:
             return None
-        able = [cls.about for cls in estimators.catalogue().values() if Exposed.BIASED in cls.about.exposures]
-        use = ", ".join(about.name for about in able if about.weighs and not about.needs_scale)
+        unscaled = [
+            cls.about.name
+            for cls in estimators.catalogue().values()
+            if Exposed.BIASED in cls.about.exposures
+            and cls.about.weighs
+            and not cls.about.needs_scale
+            and cls().refusal(metric) is None
+        ]
+        use = " or ".join(unscaled)
         return (
             "it needs propensities that are probabilities, and these are known only up to a factor; "
             f"use {use}, which divides by the weights."

@@ -10,10 +10,10 @@ from truerank.core.estimator import Learned
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, Help, NotAssisted
-from truerank.estimators.biased.weighing import is_recall
-from truerank.estimators.judged.judge_alone import JudgeAlone
+from truerank.estimators.judge_alone import JudgeAlone
 from truerank.estimators.prediction_balance import FAR, PredictionBalance
 from truerank.estimators.predictions import Assistance, Helped, used_by
+from truerank.estimators.refusals import is_recall
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Question
 from truerank.uncertainty.intervals import Population

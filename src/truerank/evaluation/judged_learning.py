@@ -18,7 +18,7 @@ from truerank.core.ranking import JudgedChunk, Pool
 from truerank.data.batches import LazyTable
 from truerank.data.read import VALUE_NAMES, read
 from truerank.engines.engine import Workers, map_chunks
-from truerank.estimators.judged.assisted import Assisted
+from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
 from truerank.evaluation.judged_source import JudgedSource
 from truerank.evaluation.question import Question

@@ -17,9 +17,9 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
 from truerank.core.results import Estimate
 from truerank.core.terms import Terms
-from truerank.estimators.biased.weighing import is_recall
-from truerank.estimators.judged.pairs import PairRatio
+from truerank.estimators.pairs import PairRatio
 from truerank.estimators.predictions import Helped
+from truerank.estimators.refusals import is_recall
 from truerank.evaluation.question import Tallies
 from truerank.exposure.randomness.items import LARGE, JudgedItems
 from truerank.uncertainty.balance import FAR, MUCH

@@ -21,8 +21,8 @@ from truerank.core.provenance import Provenance
 from truerank.core.ranking import JudgedChunk, Pool, RankView, Returned, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.estimators.biased.weighing import is_recall, propensity_of
-from truerank.estimators.sums import DESIGNED, UNIFORM
+from truerank.estimators.refusals import is_recall
+from truerank.estimators.rows import DESIGNED, UNIFORM, propensity_of
 from truerank.evaluation.judge_notes import about_assistance, about_judge, repeated_labels, unbalanced_predictions
 from truerank.evaluation.judged_notes import (
     about_counts,

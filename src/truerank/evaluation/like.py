@@ -15,7 +15,7 @@ from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
 from truerank.data.rules import PositiveRule
-from truerank.estimators.judged.holdout import Holdout
+from truerank.estimators.holdout import Holdout
 from truerank.evaluation.judged_source import Rows, source_of
 from truerank.evaluation.label_rules import label_by
 from truerank.metrics.auc import AUC

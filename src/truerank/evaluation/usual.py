@@ -11,14 +11,11 @@ from collections.abc import Mapping, Sequence
 from truerank.core.estimator import Estimator, Exposed
 from truerank.core.messages import RULE, Message, note
 from truerank.core.metric import Metric
-from truerank.estimators.biased.snips import SNIPS
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.holdout import Holdout
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pairs import ExpandedPairs
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.post_stratified import PostStratified
+from truerank.estimators.full import Full
+from truerank.estimators.holdout import Holdout
+from truerank.estimators.pairs import ExpandedPairs
+from truerank.estimators.post_stratified import PostStratified
+from truerank.estimators.weighted import SNIPS, Hajek, HorvitzThompson, Pooled
 from truerank.uncertainty.balance import FEWEST_ROWS
 
 # the first that can give a metric is the default: post-stratified for recall, Hájek's ratio (snips) for sums over

@@ -17,7 +17,7 @@ from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
 from truerank.core.terms import Smooth
-from truerank.estimators.sums import UniformSample, worth_of_list
+from truerank.estimators.rows import Sample, total_discount
 from truerank.metrics.worth import expected_worth, known_divisor, relevant
 from truerank.uncertainty.spreads import influences
 
@@ -50,8 +50,8 @@ class Places:
         divisor = np.ones(len(ranks.scored)) if unknown else known_divisor(metric.denominator, metric.cutoff, ranks)
         defined = ranks.scored & ~np.isnan(divisor) & ~(ranks.n_candidates == 0)
         divisor = np.where(defined, divisor, 1.0)
-        total = np.where(defined, worth_of_list(metric, ranks) / divisor, 0.0)
-        squares = np.where(defined, worth_of_list(metric, ranks, power=2) / divisor**2, 0.0)
+        total = np.where(defined, total_discount(metric, ranks) / divisor, 0.0)
+        squares = np.where(defined, total_discount(metric, ranks, power=2) / divisor**2, 0.0)
         if metric.cutoff is None:  # every rank counts, but few of them much: as many equal ones as are worth as much
             number = np.divide(total**2, squares, out=np.zeros(len(total)), where=squares > 0)
         else:
@@ -145,8 +145,8 @@ def uniform_balance(
     places = Places.of(metric, ranks, chunk)
     if np.isnan(ranks.n_candidates).any():  # top lists of an unknown catalogue: nothing tells what a row stands for
         return Balance(math.nan, math.nan, math.nan, 0.0), np.zeros(len(ranks.scored))
-    sample = UniformSample.of(chunk, ranks, rate=rate, usable=places.defined)
-    used, n, judged = sample.defined, sample.n_candidates, sample.n_judged
+    sample = Sample.uniform(chunk, ranks, rate=rate, usable=places.defined)
+    used, n, judged = sample.defined, sample.n_candidates, sample.n_labelled
     said = np.where(used, sample.expansion * places.by_user(chunk, places.worth), 0.0)
     if rate is None:
         share = np.divide(judged, n, out=np.zeros(len(n)), where=used)

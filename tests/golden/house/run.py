@@ -22,11 +22,11 @@ from truerank.core.ids import Ids
 from truerank.core.messages import Message
 from truerank.data.impressions import Logged
 from truerank.estimators import ranked
-from truerank.estimators.biased.rewards import GivenRewards, ItemRates
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn
 from truerank.estimators.ranked.normalised import IdealSum
 from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators.rewards import GivenRewards, ItemRates
 from truerank.exposure import interventions
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn

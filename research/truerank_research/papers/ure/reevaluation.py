@@ -11,9 +11,8 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.estimators import terms_of
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.post_stratified import PostStratified
-from truerank.estimators.judged.published import Published
+from truerank.estimators.post_stratified import PostStratified
+from truerank.estimators.weighted import Pooled, Published
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, numbers, share, untestable
 from truerank_research.estimators.corrected import Corrected

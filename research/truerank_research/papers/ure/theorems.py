@@ -14,10 +14,8 @@ from truerank.core.chance import generator
 from truerank.core.log import Log
 from truerank.core.ranking import Ranks
 from truerank.estimators import terms_of
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.full import Full
+from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

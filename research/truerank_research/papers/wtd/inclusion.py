@@ -14,8 +14,8 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Ranks
 from truerank.estimators import terms_of
-from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
-from truerank.estimators.judged.full import Full as Plain
+from truerank.estimators.full import Full as Plain
+from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import design_of, dispersion, intervene, with_inclusion
 from truerank.exposure.interventions.design import Strategy
 from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention

@@ -20,8 +20,8 @@ from truerank.core.log import Log
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.terms import Smooth, known_total, ratio, smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
-from truerank.estimators.judged.assisted import Assisted
-from truerank.estimators.judged.post_stratified import TwoStrata
+from truerank.estimators.assisted import Assisted
+from truerank.estimators.post_stratified import TwoStrata
 from truerank.estimators.predictions import LogRates, PredictedRates
 from truerank.metrics.precision import Precision
 from truerank_research.validation.truth.known import KnownWorld, Matrix

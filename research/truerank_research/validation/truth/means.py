@@ -11,7 +11,7 @@ import numpy as np
 from truerank.core.estimator import Asked, Estimator, Learned
 from truerank.core.ranking import Ranks, RankView
 from truerank.core.terms import Terms
-from truerank.estimators.judged.published import Published
+from truerank.estimators.weighted import Published
 from truerank.metrics.recall import Recall
 from truerank.uncertainty.intervals import Population
 from truerank_research.estimators.corrected import Corrected

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints, sums_by, two_sum
+from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Groups, Learned, Learner
 from truerank.core.ids import Ids, Keys
-from truerank.core.terms import Smooth, Terms
+from truerank.core.terms import Smooth
 from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.estimators.cross_fitting import FoldSums, shrunk_means
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.exposures import Exposures, by_reward
+from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
-from truerank.estimators.ranked.refitting import adder, refitted
 from truerank.exposure.policies.policies import logging_policy
 from truerank.exposure.positions.places import Positions
 
@@ -128,40 +127,6 @@ class FoldedMeans:
         return np.where(at < 0, len(self.items), at)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemSums:
-    """Σ c and Σ v of each item in each fold, each as a sum and what rounding lost: [2 x folds x items]."""
-
-    items: Ids
-    earned: Floats
-    viewed: Floats
-
-    def __add__(self, other: ItemSums) -> ItemSums:
-        items, first, second = self.items, self, other
-        if not (self.items is other.items or self.items == other.items):
-            items = Ids.union({"items": self.items, "more items": other.items})
-            first, second = self._over(items), other._over(items)
-        return ItemSums(items, _added(first.earned, second.earned), _added(first.viewed, second.viewed))
-
-    def _over(self, items: Ids) -> ItemSums:
-        """The same over more items."""
-        at = items.locate(self.items)
-        both = []
-        for sums in (self.earned, self.viewed):
-            wide = np.zeros((*sums.shape[:2], len(items)))
-            wide[:, :, at] = sums
-            both.append(wide)
-        return ItemSums(items, both[0], both[1])
-
-    def without(self, group: int | None) -> ItemSums:
-        return self
-
-
-def _added(first: Floats, second: Floats) -> Floats:
-    total, lost = two_sum(first[0], second[0])
-    return np.stack([total, first[1] + second[1] + lost])
-
-
 @dataclass(frozen=True, slots=True)
 class ItemMeansLearner:
     """Learns the means of items of one reward in each fold; known by model, reward and seed alone."""
@@ -173,16 +138,14 @@ class ItemMeansLearner:
     needs: tuple[Learner, ...] = field(default=(), compare=False)
     refitted: bool = field(default=False, compare=False)
 
-    def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> ItemSums:
-        log, n = chunk.log, self.model.folds
-        clusters = chunk.clusters()
-        fold = folds_of(clusters.key, n=n, seed=self.seed)[clusters.of_row]
-        cell = fold[log.unit] * len(log.items) + log.item
-        sums = [
-            exact_cells(cell, values, n * len(log.items)).reshape(2, n, len(log.items))
-            for values in (log.reward(self.reward).astype(np.float64), self._seen(log, learned))
-        ]
-        return ItemSums(log.items, sums[0], sums[1])
+    def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> FoldSums:
+        log, n, clusters = chunk.log, self.model.folds, chunk.clusters()
+        fold = folds_of(clusters.key, n=n, seed=self.seed)[clusters.of_row][log.unit]
+        values = {
+            "reward": (log.item, log.reward(self.reward).astype(np.float64)),
+            "views": (log.item, self._seen(log, learned)),
+        }
+        return FoldSums.of(values, fold, n, dict.fromkeys(values, len(log.items)), items=log.items)
 
     def _seen(self, log: Impressions, learned: Learned) -> Floats:
         if log.logged is Logged.VIEWED:
@@ -190,26 +153,15 @@ class ItemMeansLearner:
         fitted: Any = self.needs[0] if self.needs else None
         return logging_policy(log, self.positions if fitted is None else learned[fitted].positions).exposure()
 
-    def fit(self, tally: ItemSums) -> FoldedMeans:
-        earned, viewed = tally.earned.sum(axis=0), tally.viewed.sum(axis=0)
-        strength = self.model.strength
-        other_earned, other_viewed = earned.sum(axis=0) - earned, viewed.sum(axis=0) - viewed
-        all_viewed = other_viewed.sum(axis=1, keepdims=True)
-        mean = np.divide(
-            other_earned.sum(axis=1, keepdims=True), all_viewed, out=np.zeros_like(all_viewed), where=all_viewed > 0
-        )
-        weight = other_viewed + strength
-        known = np.divide(
-            other_earned + strength * mean, weight, out=np.repeat(mean, weight.shape[1], axis=1), where=weight > 0
-        )
-        return FoldedMeans(tally.items, np.hstack([known, mean]))
-
-
-def exact_cells(cell: Ints, value: Floats, n: int) -> Floats:
-    """The sum of the values of each cell and what rounding lost: [2 x cells]."""
-    sums = np.zeros((3, n))
-    adder()(cell, value, sums[0], sums[1], sums[2])
-    return sums[:2]
+    def fit(self, tally: FoldSums) -> FoldedMeans:
+        reward, views = tally.of_others("reward"), tally.of_others("views")
+        total = views.sum(axis=1, keepdims=True)
+        mean = np.divide(reward.sum(axis=1, keepdims=True), total, out=np.zeros_like(total), where=total > 0)
+        means = shrunk_means(reward, views, mean, self.model.strength)
+        items = tally.items
+        if items is None:
+            raise TypeError("the tally of a ranked log has its items")
+        return FoldedMeans(items, np.hstack([means, mean]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,21 +215,7 @@ class RankedDoublyRobust(RankedEstimator):
     def prepare(self, context: RankedContext) -> tuple[Learner, ...]:
         return () if context.reward is None else self.model.learners(context, context.reward, seed=self.seed)
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        def make(seen: Exposures) -> list[Smooth]:
-            return by_reward(asked, lambda reward, clips: self._made(seen, reward, clips, learned))
-
-        return refitted(view, make)
-
-    def _made(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
         log, target = view.log, view.target
         of_row, of_list = self.model.predict(view, reward, learned, seed=self.seed)
         left = log.reward(reward) - seen_share(view) * of_row

@@ -15,7 +15,7 @@ from truerank.core.clusters import Clusters
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Asked
 from truerank.core.ids import Keys
-from truerank.core.terms import Smooth, known_total, ratio, ratios
+from truerank.core.terms import Smooth, ratio, ratios
 from truerank.data.impressions import Impressions, Logged
 from truerank.estimators.ranked.clips import Limited
 from truerank.exposure.policies.policies import Policy, Rows
@@ -139,6 +139,10 @@ class Exposures:
         values = self.log.reward(reward)
         return self.clipped_sums(lambda rows: values[rows], self.rewarded(reward), clips, of)
 
+    def discounts(self, clips: Floats, of: Limited) -> ClippedSums:
+        """Σ w over the viewed rows of each unit for each clip."""
+        return self.clipped_sums(None, self.viewed_rows(), clips, of)
+
     def by_unit(self, values: Floats, rows: Ints | None = None) -> Floats:
         """The sum over each unit of values of rows."""
         unit = self.log.unit if rows is None else self.log.unit[rows]
@@ -161,10 +165,6 @@ class Exposures:
     def ratio(self, num: Floats, den: Floats, *, kept: Bools | None = None) -> Smooth:
         """Terms of Σ num / Σ den over the units whose ranking is known."""
         return ratio(num, den, defined=self._defined(kept), clusters=self.clusters)
-
-    def known_total(self, num: Floats, den: Floats) -> Smooth:
-        """Terms of Σ num / Σ den times the mean of the known Σ_a ε(x, a)."""
-        return known_total(num, den, total_of(self), defined=self._defined(None), clusters=self.clusters)
 
     def _defined(self, kept: Bools | None) -> Bools:
         defined = self.target.defined()

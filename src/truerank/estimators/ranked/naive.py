@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,13 +9,11 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned
-from truerank.core.terms import Smooth, Terms
-from truerank.data.impressions import RankedChunk
+from truerank.core.terms import Smooth
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.exposures import Exposures, by_reward
+from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import Counted, RankedContext
-from truerank.estimators.ranked.refitting import refitted
 from truerank.exposure.policies.policies import Rows
 
 MEANING = "; for comparison, no estimate of reward"
@@ -42,20 +39,9 @@ class LogDiscountRaw(RankedEstimator):
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"mean over {unit}s of Σ {asked.reward} / log2(rank + 1){MEANING}"
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        def made(seen: Exposures, each: Asked) -> Smooth:
-            rows = seen.rewarded(each.reward)
-            return _mean(seen, seen.by_unit(seen.log.reward(each.reward)[rows] * _log_discount(seen, rows), rows))
-
-        return refitted(view, lambda seen: [made(seen, each) for each in asked])
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        rows = view.rewarded(reward)
+        return _mean(view, view.by_unit(view.log.reward(reward)[rows] * _log_discount(view, rows), rows), clips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,27 +72,16 @@ class LogDiscountDebiased(RankedEstimator):
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"mean over {unit}s of Σ {asked.reward} / (logging exposure · log2(rank + 1)){MEANING}"
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        def made(seen: Exposures, reward: str, clips: Floats) -> list[Smooth]:
-            values = seen.log.reward(reward)
-            sums = seen.clipped_sums(
-                lambda rows: values[rows],
-                seen.rewarded(reward),
-                clips,
-                self.of,
-                discount=lambda rows: _log_discount(seen, rows),
-            )
-            return sums.of_clips([_mean(seen, num) for num in sums.rows])
-
-        return refitted(view, lambda seen: by_reward(asked, lambda reward, clips: made(seen, reward, clips)))
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        values = view.log.reward(reward)
+        sums = view.clipped_sums(
+            lambda rows: values[rows],
+            view.rewarded(reward),
+            clips,
+            self.of,
+            discount=lambda rows: _log_discount(view, rows),
+        )
+        return sums.of_clips([view.ratio(total, np.ones(len(total))) for total in sums.rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +102,9 @@ class LearntDiscountRaw(RankedEstimator):
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"mean over {unit}s of Σ {asked.reward} · target exposure{MEANING}"
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        def made(seen: Exposures, each: Asked) -> Smooth:
-            rows = seen.rewarded(each.reward)
-            return _mean(seen, seen.by_unit(seen.log.reward(each.reward)[rows] * seen.target.exposure(rows), rows))
-
-        return refitted(view, lambda seen: [made(seen, each) for each in asked])
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        rows = view.rewarded(reward)
+        return _mean(view, view.by_unit(view.log.reward(reward)[rows] * view.target.exposure(rows), rows), clips)
 
 
 def _log_discount(view: Exposures, rows: Rows) -> Floats:
@@ -151,5 +115,6 @@ def _log_discount(view: Exposures, rows: Rows) -> Floats:
     return np.divide(1.0, np.log2(shown + 1.0), out=np.zeros(len(shown)), where=shown > 0)
 
 
-def _mean(view: Exposures, num: Floats) -> Smooth:
-    return view.ratio(num, np.ones(len(num)))
+def _mean(view: Exposures, total: Floats, clips: Floats) -> list[Smooth]:
+    """The mean over units, the same for each clip: nothing is weighted."""
+    return [view.ratio(total, np.ones(len(total)))] * len(clips)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -12,13 +12,11 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned
-from truerank.core.terms import Smooth, Terms
-from truerank.data.impressions import RankedChunk
+from truerank.core.terms import Smooth
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.exposures import Exposures, by_reward
+from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import Counted, RankedContext
-from truerank.estimators.ranked.refitting import refitted
 from truerank.exposure.policies.policies import views
 
 
@@ -65,21 +63,13 @@ class RankedNDCG(RankedEstimator):
             f"mean over {unit}s with a {asked.reward} of DCG over the DCG of the best order of what was seen; no reward"
         )
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        def share(seen: Exposures, dcg: Floats, best: Floats) -> Smooth:
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        def share(dcg: Floats, best: Floats) -> Smooth:
             kept = best > 0
             value = np.divide(dcg, best, out=np.zeros(len(dcg)), where=kept)
-            return seen.ratio(value, kept.astype(np.float64), kept=kept)
+            return view.ratio(value, kept.astype(np.float64), kept=kept)
 
-        return _terms(view, asked, of=self.of, ideal=self.ideal, form=share)
+        return [share(*sums) for sums in _with_ideals(view, reward, clips, of=self.of, ideal=self.ideal)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +98,8 @@ class RankedPostNormalised(RankedEstimator):
     def estimand(self, asked: Asked, unit: str = "session") -> str:
         return f"DCG of {asked.reward} over all {unit}s, divided by that of the best order of what was seen"
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        def share(seen: Exposures, dcg: Floats, best: Floats) -> Smooth:
-            return seen.ratio(dcg, best)
-
-        return _terms(view, asked, of=self.of, ideal=self.ideal, form=share)
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        return [view.ratio(*sums) for sums in _with_ideals(view, reward, clips, of=self.of, ideal=self.ideal)]
 
 
 def _refusal(context: RankedContext, ideal: IdealSum) -> str | None:
@@ -136,19 +115,11 @@ def _refusal(context: RankedContext, ideal: IdealSum) -> str | None:
     return None
 
 
-def _terms(
-    view: Exposures,
-    asked: Sequence[Asked],
-    *,
-    of: Limited,
-    ideal: IdealSum,
-    form: Callable[[Exposures, Floats, Floats], Smooth],
-) -> list[Terms]:
-    def made(seen: Exposures, reward: str, clips: Floats) -> list[Smooth]:
-        best = _ideals(seen, reward, clips, of=of, ideal=ideal)
-        return [form(seen, *both) for both in zip(seen.rewards(reward, clips, of), best, strict=True)]
-
-    return refitted(view, lambda seen: by_reward(asked, lambda reward, clips: made(seen, reward, clips)))
+def _with_ideals(
+    view: Exposures, reward: str, clips: Floats, *, of: Limited, ideal: IdealSum
+) -> Iterator[tuple[Floats, Floats]]:
+    """DCG and ideal DCG of each unit, for each clip."""
+    return zip(view.rewards(reward, clips, of), _ideals(view, reward, clips, of=of, ideal=ideal), strict=True)
 
 
 def _ideals(view: Exposures, reward: str, clips: Floats, *, of: Limited, ideal: IdealSum) -> list[Floats]:

@@ -7,7 +7,7 @@ Where a policy is given by exposures, or mixes several loggers, terms are made a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -23,13 +23,13 @@ from truerank.exposure.positions.places import Positions
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
 
-Totals = Mapping[int, tuple[Floats, Floats]]  # by pattern: [groups x columns], and what rounding left of them
+Totals = tuple[Floats, Floats]  # [groups x columns], and what rounding left of them
 
 
 def refitted(
     view: Exposures,
     make: Callable[[Exposures], Sequence[Smooth]],
-    count: Callable[[Exposures, Refits, Bools], Sequence[tuple[Floats, Floats]]] | None = None,
+    count: Callable[[Exposures, Refits, Bools], Sequence[Totals]] | None = None,
 ) -> list[Terms]:
     """The terms that `make` gives, with their totals under the model without each group where the view has refits.
 
@@ -57,17 +57,17 @@ def _patterns(view: Exposures, refits: Refits) -> list[tuple[int, Bools]]:
 def _counted(
     view: Exposures,
     refits: Refits,
-    count: Callable[[Exposures, Refits, Bools], Sequence[tuple[Floats, Floats]]],
+    count: Callable[[Exposures, Refits, Bools], Sequence[Totals]],
     *,
     n_terms: int,
-) -> list[dict[int, tuple[Floats, Floats]]]:
+) -> list[dict[int, Totals]]:
     by_pattern = {code: count(view, refits, units) for code, units in _patterns(view, refits)}
     return [{code: found[at] for code, found in by_pattern.items()} for at in range(n_terms)]
 
 
 def _made_again(
     view: Exposures, refits: Refits, make: Callable[[Exposures], Sequence[Smooth]], whole: Sequence[Smooth]
-) -> list[dict[int, tuple[Floats, Floats]]]:
+) -> list[dict[int, Totals]]:
     patterns = _patterns(view, refits)
     n_groups = len(refits.positions)
     both = [{code: np.full((2, n_groups, terms.sums.shape[1]), np.nan) for code, _ in patterns} for terms in whole]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from truerank.core.estimator import Estimator
 from truerank.core.results import Results
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.pooled import Pooled
-from truerank.estimators.judged.published import Published
+from truerank.estimators.full import Full
+from truerank.estimators.weighted import Pooled, Published
 from truerank.evaluation.judged import evaluate
 from truerank.exposure.kinds import RandomExposure
 from truerank.metrics.recall import Recall

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats
+from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
-from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
-from truerank.core.terms import Smooth
+from truerank.core.ranking import JudgedChunk, Ranks, RankView
+from truerank.core.terms import Form, Smooth
 from truerank.core.values import CountFrom0, NotNegative, check
 from truerank.estimators.assistance import (
     AssistedMean,
@@ -21,12 +21,11 @@ from truerank.estimators.assistance import (
     foreseen_lists,
     sampled,
 )
-from truerank.estimators.biased.weighing import estimand, is_recall, only_sums_or_recall
 from truerank.estimators.prediction_balance import PredictionBalance, StratumBalance, counted_equal
 from truerank.estimators.predictions import Assistance, Prediction, chosen
-from truerank.estimators.standing import STANDS, Standing
-from truerank.estimators.sums import LABEL_FREE, Parts, additive
-from truerank.metrics.worth import Graded, expected_worth, gains_of
+from truerank.estimators.refusals import DISTINCT_RANKS, additive, estimand, only_sums_or_recall
+from truerank.estimators.rows import WEIGHTED, Rows, per_unit
+from truerank.metrics.worth import Graded, gains_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,8 @@ class Assisted(Estimator):
     about: ClassVar[About] = About(
         name="assisted",
         exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
-        assumptions=(STANDS, "no prediction depends on the label of the row that it is for"),
-        ties=LABEL_FREE - {Ties.STRICT},  # the worth of a list is known if each rank is taken once
+        assumptions=(WEIGHTED, "no prediction depends on the label of the row that it is for"),
+        ties=DISTINCT_RANKS,
         design=True,
         needs_size=True,
         weighs=True,
@@ -85,12 +84,8 @@ class Assisted(Estimator):
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """The propensities, and rates where these predict."""
         prediction = chosen(context.predictions, self.by)
-        learners: dict[Learner, None] = {} if context.propensity is None else {context.propensity: None}
-        for question in context.asked:
-            learner = prediction.learner(question.metric)
-            if learner is not None:
-                learners.setdefault(learner)
-        return tuple(learners)
+        models = [prediction.learner(question.metric) for question in context.asked]
+        return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
     def terms(
         self,
@@ -120,54 +115,37 @@ class Assisted(Estimator):
         learned: Learned,
         keep_rows: bool,
     ) -> Smooth:
-        log, ranks = chunk.labels, view.ranks
-        if is_recall(metric):
-            standing = Standing.of(chunk, ranks, learned, usable=np.ones(log.n_units, dtype=bool))
-            worth = expected_worth(metric, ranks)
-            label, weight, ahead = log.label, standing.weight, lists.at_rows
-            top, rest = sampled(label, worth, ahead, weight), sampled(label, 1.0 - worth, ahead, weight)
-            standing = with_predicted_units(standing, lists, ranks, kind, learned)
-            check_predictions(view, (kind, metric), standing, lists, worth)
-            rows = [top[0], label, *top[1:], *rest]
+        rows = Rows.of(chunk, view.ranks, metric, learned)
+        values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
+        known: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
+        form: Form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
+        if rows.is_recall:
+            beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
+            values = [values[0], rows.gain, *values[1:], *beside]
             known = [*lists.inside.sums, *lists.outside]
-            share = AssistedShare(self.fewest, self.doubt)
-            return standing.terms(share, rows, known, labelled={}, worth=label, keep_rows=keep_rows)
-        parts = Parts.of(log, ranks, metric)
-        standing = Standing.of(chunk, ranks, learned, usable=parts.defined)
-        rows = sampled(gains_of(metric, log), parts.worth, lists.at_rows, standing.weight)
-        standing = with_predicted_units(standing, lists, ranks, kind, learned, usable=parts.defined)
-        check_predictions(view, (kind, metric), standing, lists, parts.worth)
-        known = [*lists.inside.sums, np.ones(log.n_units)]
-        form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
-        return standing.terms(form, rows, known, labelled={}, worth=parts.worth, keep_rows=keep_rows)
+            form = AssistedShare(self.fewest, self.doubt)
+        rows = with_predicted_units(rows, lists, view.ranks, kind, learned)
+        check_predictions(view, (kind, metric), rows, lists)
+        sums = [per_unit(rows.log, rows.weight * each) for each in values]
+        return rows.smooth(form, [*sums, *known], values, keep_rows=keep_rows)
 
 
-def with_predicted_units(
-    standing: Standing,
-    lists: ForeseenLists,
-    ranks: Ranks,
-    kind: Assistance,
-    learned: Learned,
-    *,
-    usable: Bools | None = None,
-) -> Standing:
+def with_predicted_units(rows: Rows, lists: ForeseenLists, ranks: Ranks, kind: Assistance, learned: Learned) -> Rows:
     """Units without a labelled row count too where a judge labelled some of their list, unless the interval is for
     exactly these users: which of them have labelled rows then is not random."""
     if kind is not Assistance.JUDGE or learned.facts.get("exactly_these", False):
-        return standing
-    judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0)
-    return replace(standing, defined=standing.defined | (judged if usable is None else judged & usable))
+        return rows
+    judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0) & rows.usable
+    return replace(rows, sample=replace(rows.sample, defined=rows.sample.defined | judged))
 
 
-def check_predictions(
-    view: RankView, key: tuple[Assistance, Additive], standing: Standing, lists: ForeseenLists, worth: Floats
-) -> None:
+def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Rows, lists: ForeseenLists) -> None:
     """Keep whether labelled rows have the predictions of what they represent, in the first fit."""
     if ("balance", *key) not in view.listed:
-        log, weight, used = standing.chunk.labels, standing.weight, standing.defined
+        log = rows.log
         inside, every = (
-            StratumBalance.of(log, part, lists.at_rows, stratum, weight=weight, used=used)
-            for part, stratum in ((worth, lists.inside), (np.ones(len(log)), lists.candidates))
+            StratumBalance.of(log, part, lists.at_rows, stratum, weight=rows.weight, used=rows.sample.defined)
+            for part, stratum in ((rows.discount, lists.inside), (np.ones(len(log)), lists.candidates))
         )
         equal = counted_equal(gains_of(key[1], log), lists.at_rows)
         view.listed["balance", *key] = PredictionBalance(*key, inside, every, equal)

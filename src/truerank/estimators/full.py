@@ -16,7 +16,7 @@ from truerank.core.options import AbsentUsers
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import check
-from truerank.estimators.sums import only_labelled
+from truerank.estimators.refusals import only_labelled
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import Pairwise, relevant
 

@@ -15,7 +15,8 @@ from truerank.core.metric import Metric
 from truerank.core.options import Discount, Ideal
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_labelled, per_unit
+from truerank.estimators.refusals import LABEL_FREE, only_labelled
+from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.worth import expected_worth
@@ -117,7 +118,7 @@ class PostNormalised(Estimator):
         keep_rows: bool = False,
     ) -> list[Smooth]:
         log = chunk.labels
-        sample = UniformSample.of(chunk, view.ranks, rate=learned.facts.get("rate"))
+        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
         number = sample.expansion * per_unit(log, log.label)
         found = []
         for asking in asked:

@@ -11,12 +11,12 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import About, Asked, Clipping, Estimator, Exposed, Learned, Learner
-from truerank.core.metric import Metric
+from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, Pool, RankView
-from truerank.core.terms import Smooth
-from truerank.estimators.biased.rewards import GainModel, ItemRates, ListSums, at_rows, list_sums
-from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
-from truerank.estimators.sums import LABEL_FREE, additive
+from truerank.core.terms import Ratio, Smooth
+from truerank.estimators.refusals import LABEL_FREE, additive, estimand, only_sums_or_recall
+from truerank.estimators.rewards import GainModel, ItemRates, ListSums, at_rows, list_sums
+from truerank.estimators.rows import LOGGED, Rows, check_clip, per_unit
 from truerank.metrics.worth import gains_of
 
 
@@ -39,7 +39,7 @@ class DoublyRobust(Estimator):
     0 to 1, which is said.
 
     >>> import polars as pl, truerank as tr
-    >>> from truerank.estimators.biased.rewards import GivenRewards
+    >>> from truerank.estimators.rewards import GivenRewards
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> guess = GivenRewards(tr.scores.dense([[0.5, 0.5, 0.0, 0.0]], users=[7], items=[1, 2, 3, 4]))
     >>> log = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "propensity": [0.5, 0.25]})
@@ -54,7 +54,7 @@ class DoublyRobust(Estimator):
     about: ClassVar[About] = About(
         name="doubly-robust",
         exposures=frozenset({Exposed.BIASED}),
-        assumptions=(*ASSUMED, "the reward model was not fitted on the rows it is corrected by"),
+        assumptions=(*LOGGED, "the reward model was not fitted on the rows it is corrected by"),
         ties=LABEL_FREE,
         needs_size=True,
         weighs=True,
@@ -76,13 +76,11 @@ class DoublyRobust(Estimator):
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """The propensities, and the reward model of every metric and clip."""
-        learners: dict[Learner, None] = {} if context.propensity is None else {context.propensity: None}
-        for question in context.asked:
-            clip = question.clip if self.clip is None else self.clip
-            learner = self.reward.learner(question.metric, clip=clip, propensity=context.propensity)
-            if learner is not None:
-                learners.setdefault(learner)
-        return tuple(learners)
+        models = [
+            self.reward.learner(question.metric, clip=self._clip(question), propensity=context.propensity)
+            for question in context.asked
+        ]
+        return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
     def terms(
         self,
@@ -93,24 +91,28 @@ class DoublyRobust(Estimator):
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        log = chunk.labels
-        weighed = list(Weighed.questions(chunk, view, asked=asked, learned=learned, clip=self.clip))
-        listed = self._listed(chunk, view, [(metric, clip) for metric, clip, _ in weighed], learned)
-        terms = []
-        for (metric, _, rows), foreseen in zip(weighed, listed, strict=True):
-            error = gains_of(metric, log) - foreseen.at_rows
-            terms.append(
-                rows.terms(
-                    num=error * rows.rows.hit,  # a row adds gain x worth; what the model foresaw of it is taken back
-                    den=error if rows.rows.ratio else np.zeros(len(log)),
-                    fixed_num=foreseen.sums.worth,
-                    fixed_den=foreseen.sums.gain if rows.rows.ratio else np.ones(log.n_units),
-                )
+        questions = [(additive(question.metric), self._clip(question)) for question in asked]
+        listed = self._listed(chunk, view, questions, learned)
+        return [
+            self._corrected(
+                Rows.of(chunk, view.ranks, metric, learned, exposed=Exposed.BIASED, clip=clip), metric, foreseen
             )
-        return terms
+            for (metric, clip), foreseen in zip(questions, listed, strict=True)
+        ]
+
+    def _clip(self, question: Asked) -> float:
+        return question.clip if self.clip is None else self.clip
+
+    @staticmethod
+    def _corrected(rows: Rows, metric: Additive, foreseen: Foreseen) -> Smooth:
+        """What the model foresees of all candidates, and the weighted errors of the rows that were shown."""
+        error = rows.weight * (gains_of(metric, rows.log) - foreseen.at_rows)
+        listed = foreseen.sums.worth + per_unit(rows.log, error * rows.discount)
+        whole = foreseen.sums.gain + per_unit(rows.log, error) if rows.is_recall else np.ones(rows.log.n_units)
+        return rows.smooth(Ratio(), [listed, whole])
 
     def _listed(
-        self, chunk: JudgedChunk, view: RankView, questions: Sequence[tuple[Metric, float]], learned: Learned
+        self, chunk: JudgedChunk, view: RankView, questions: Sequence[tuple[Additive, float]], learned: Learned
     ) -> list[Foreseen]:
         """What the reward model says for each metric and clip; every list is ranked once for all of them."""
         log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
@@ -130,7 +132,7 @@ class DoublyRobust(Estimator):
             for source in dict.fromkeys(source for _, _, source in new)
         }
         at = {source: at_rows(model, log) for source, model in predicted.items()}
-        asked = [(additive(metric), predicted[source]) for _, metric, source in new]
+        asked = [(metric, predicted[source]) for _, metric, source in new]
         sums = list_sums(view.scores, view, log=log, candidates=candidates, questions=asked) if new else []
         for key, total in zip(new, sums, strict=True):
             view.listed[key] = Foreseen(at[key[2]], total)

@@ -19,9 +19,10 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
-from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Ranks, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.estimators.sums import additive, per_unit
+from truerank.estimators.refusals import LABEL_FREE, additive
+from truerank.estimators.rows import per_unit
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
 MOST_NODES = 64  # exact up to 128 relevant rows of a user, beyond to better than 1e-12
@@ -31,8 +32,6 @@ DRAWN = (
     "count as negatives"
 )
 ALONE = "rows are taken to be drawn independently of each other, which is close for large logs"
-# the order of ties must not depend on what is drawn
-SAME_FOR_ALL = frozenset({Ties.EXPECTED, Ties.RANDOM, Ties.STRICT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Intervened(Estimator):
         exposures=frozenset({Exposed.FULL}),
         assumptions=(DRAWN, ALONE),
         complete=True,
-        ties=SAME_FOR_ALL,
+        ties=LABEL_FREE,
         uses=frozenset({"inclusion"}),
         left_out="have no relevant item that could be drawn",
     )
@@ -136,7 +135,7 @@ class IntervenedPooled(Estimator):
         exposures=frozenset({Exposed.FULL}),
         assumptions=(DRAWN,),
         complete=True,
-        ties=SAME_FOR_ALL,
+        ties=LABEL_FREE,
         uses=frozenset({"inclusion"}),
     )
 

@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from truerank.core.arrays import Bools
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
-from truerank.core.ranking import JudgedChunk, RankView, Ties
+from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, known_total, smooth
-from truerank.estimators.biased.weighing import estimand, is_recall, only_sums_or_recall
-from truerank.estimators.judged.assisted import foreseen_by, with_predicted_units
-from truerank.estimators.judged.post_stratified import TwoStrata
+from truerank.estimators.assistance import ForeseenLists
+from truerank.estimators.assisted import foreseen_by, with_predicted_units
+from truerank.estimators.post_stratified import TwoStrata
 from truerank.estimators.predictions import Assistance, chosen
-from truerank.estimators.standing import Standing
-from truerank.estimators.sums import LABEL_FREE, Parts, additive
+from truerank.estimators.refusals import DISTINCT_RANKS, additive, estimand, only_sums_or_recall
+from truerank.estimators.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class JudgeAlone(Estimator):
         name="judge-alone",
         exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
         assumptions=("the judge is right on average, which nothing here checks",),
-        ties=LABEL_FREE - {Ties.STRICT},
+        ties=DISTINCT_RANKS,
         needs_size=True,
         predicts=True,
         left_out="have no labelled item, and the judge says nothing of their list",
@@ -72,19 +69,13 @@ class JudgeAlone(Estimator):
         listed = foreseen_by(judge, chunk, view, metrics, learned)
         return [self._terms(chunk, view, metric, lists, learned) for metric, lists in zip(metrics, listed, strict=True)]
 
-    def _terms(self, chunk: JudgedChunk, view: RankView, metric: Additive, lists: Any, learned: Learned) -> Smooth:
-        log, (places, covered, said) = chunk.labels, lists.inside.sums
-        if not is_recall(metric):
-            usable = Parts.of(log, view.ranks, metric).defined
-            defined = self._defined(chunk, view, lists, learned, usable)
-            return known_total(said, covered, places, defined=defined, clusters=chunk.clusters)
-        defined = self._defined(chunk, view, lists, learned, np.ones(log.n_units, dtype=bool))
-        others, covered_others, said_others = lists.outside
-        columns = (said, said + said_others, covered, said_others, covered_others, places, others)
-        return smooth(TwoStrata(), columns, defined, chunk.clusters, exact=False, rows=None, weighting=None)
-
     @staticmethod
-    def _defined(chunk: JudgedChunk, view: RankView, lists: Any, learned: Learned, usable: Bools) -> Bools:
-        """Units with a labelled row, and those of whose list the judge says something."""
-        standing = Standing.of(chunk, view.ranks, learned, usable=usable)
-        return with_predicted_units(standing, lists, view.ranks, Assistance.JUDGE, learned, usable=usable).defined
+    def _terms(chunk: JudgedChunk, view: RankView, metric: Additive, lists: ForeseenLists, learned: Learned) -> Smooth:
+        rows = Rows.of(chunk, view.ranks, metric, learned)
+        rows = with_predicted_units(rows, lists, view.ranks, Assistance.JUDGE, learned)
+        defined, (total, covered, predicted) = rows.sample.defined, lists.inside.sums
+        if not rows.is_recall:
+            return known_total(predicted, covered, total, defined=defined, clusters=chunk.clusters)
+        others, covered_others, predicted_others = lists.outside
+        columns = (predicted, predicted + predicted_others, covered, predicted_others, covered_others, total, others)
+        return smooth(TwoStrata(), columns, defined, chunk.clusters, exact=False, rows=None, weighting=None)

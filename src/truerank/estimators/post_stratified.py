@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
+from truerank.core.estimator import About, Exposed
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView, Ties
-from truerank.core.terms import Smooth, quotients
-from truerank.estimators.standing import STANDS, Standing
-from truerank.estimators.sums import LABEL_FREE, additive, only_recall, worth_of_list
-from truerank.metrics.worth import expected_worth
+from truerank.core.terms import quotients
+from truerank.estimators.refusals import DISTINCT_RANKS, only_recall
+from truerank.estimators.rows import WEIGHTED, Column, FormOfSums, WeightedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def _errors(sums: Floats, totals: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class PostStratified(Estimator):
+class PostStratified(WeightedRows):
     """Recall over all relevant pairs, as pooled, from known numbers of places: R = Â / (Â + Ĉ).
 
     Â = ΣK q̂_t, q̂_t = Σ α τ y / Σ α τ the share of relevant items among judged ones in the lists, and
@@ -102,8 +100,8 @@ class PostStratified(Estimator):
     about: ClassVar[About] = About(
         name="post-stratified",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
-        assumptions=(STANDS,),
-        ties=LABEL_FREE - {Ties.STRICT},  # the places of a list are known if each rank is taken once
+        assumptions=(WEIGHTED,),
+        ties=DISTINCT_RANKS,
         design=True,
         needs_size=True,
         weighs=True,
@@ -114,25 +112,13 @@ class PostStratified(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "strata share out the relevant items")
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"{asked.metric} pooled over all relevant user-item pairs, so users with many relevant items count more"
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        return () if context.propensity is None else (context.propensity,)
-
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
-        metric = additive(question.metric)
-        log, ranks = chunk.labels, view.ranks
-        standing = Standing.of(chunk, ranks, learned, usable=np.ones(log.n_units, dtype=bool))
-        inside = expected_worth(metric, ranks)
-        places = worth_of_list(metric, ranks)
-        others = ranks.n_candidates - places
-        outside = 1.0 - inside
-        return standing.terms(
-            TwoStrata(),
-            [log.label * inside, log.label, inside, log.label * outside, outside],
-            [places, others],
-            labelled={2: places, 4: others},
-            worth=log.label,
-            keep_rows=keep_rows,
+    def form(self, metric: Metric) -> FormOfSums:
+        return TwoStrata(), (
+            Column.GAIN,
+            Column.RELEVANT,
+            Column.DISCOUNT,
+            Column.MISSED,
+            Column.BESIDE,
+            Column.TOTAL,
+            Column.OTHERS,
         )

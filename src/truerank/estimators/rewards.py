@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,7 +17,8 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Ranks, RankView, Scores
-from truerank.estimators.biased.weighing import inverse, propensity_of
+from truerank.estimators.cross_fitting import FoldSums, equal_folds, shrunk_means
+from truerank.estimators.rows import propensity_of
 from truerank.metrics.worth import Graded, expected_worth, gains_of, known_divisor
 from truerank.ranks.kernel.rank import Aligned, rank
 
@@ -111,11 +111,7 @@ class ItemRates:
 
 @dataclass(frozen=True, slots=True)
 class RateLearner:
-    """What item rates are made of: one for all metrics that read labels, one for each with gains of its own.
-
-    Rates of other folds are taken as fixed, so nothing is refitted: their error does not correlate with the rows that
-    correct them.
-    """
+    """What item rates are made of: one for all metrics that read labels, one for each with gains of its own."""
 
     model: ItemRates
     metric: Metric | None
@@ -130,51 +126,36 @@ class RateLearner:
     def refitted(self) -> bool:
         return False
 
-    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> RateSums:
+    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> ItemSums:
         log = chunk.labels
-        folds = folds_of(learned.facts["users"], self.model.folds, groups.seed)
+        folds = equal_folds(learned.facts["users"], self.model.folds, groups.seed)
         fold = folds.at(log.users.keys())[log.unit]
-        weight = inverse(propensity_of(log, learned), self.clip)
+        weight = np.minimum(1.0 / propensity_of(log, learned), self.clip)
         gain = log.label if self.metric is None else gains_of(self.metric, log)
-        shape = len(folds), len(log.items)
-        cell = fold * shape[1] + log.item
-        totals = [
-            np.stack([sums_by(cell, part, n=shape[0] * shape[1]).reshape(shape) for part in exact_parts(values)])
-            for values in (weight * gain, weight)
-        ]
-        return RateSums(folds, totals[0], totals[1], np.bincount(fold, minlength=len(folds)).astype(np.float64))
+        values = {"gain": (log.item, weight * gain), "weight": (log.item, weight)}
+        values["rows"] = np.zeros(len(log), dtype=np.int64), np.ones(len(log))
+        widths = {"gain": len(log.items), "weight": len(log.items), "rows": 1}
+        return ItemSums(FoldSums.of(values, fold, len(folds), widths), folds)
 
-    def fit(self, tally: RateSums) -> FoldRates:
-        rates = []
-        for fold in range(len(tally.folds)):
-            others = np.arange(len(tally.folds)) != fold
-            n_rows = float(tally.rows[others].sum())
-            num, den = (
-                sums[0, others].sum(axis=0) + sums[1, others].sum(axis=0) for sums in (tally.gain, tally.weight)
-            )
-            if n_rows == 0:
-                rates.append(np.zeros(len(num)))
-                continue
-            mean, prior = num.sum() / den.sum(), self.model.strength * float(den.sum()) / n_rows
-            rates.append((num + prior * mean) / (den + prior))
-        return FoldRates(np.array(rates), tally.folds)
+    def fit(self, tally: ItemSums) -> FoldRates:
+        gain, weight, rows = (tally.sums.of_others(name) for name in ("gain", "weight", "rows"))
+        total = weight.sum(axis=1, keepdims=True)
+        mean = np.divide(gain.sum(axis=1, keepdims=True), total, out=np.zeros_like(total), where=total > 0)
+        prior = self.model.strength * np.divide(total, rows, out=np.zeros_like(total), where=rows > 0)
+        return FoldRates(shrunk_means(gain, weight, mean, prior), tally.folds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RateSums:
-    """Σ ω gain and Σ ω by fold and item, [parts x folds x items] of parts that add without error; rows by fold."""
+class ItemSums:
+    """Σ ω gain and Σ ω by fold and item, and the rows of each fold."""
 
+    sums: FoldSums
     folds: Groups
-    gain: Floats
-    weight: Floats
-    rows: Floats
 
-    def __add__(self, other: RateSums) -> RateSums:
-        gain, weight, rows = self.gain + other.gain, self.weight + other.weight, self.rows + other.rows
-        return RateSums(self.folds, gain, weight, rows)
+    def __add__(self, other: ItemSums) -> ItemSums:
+        return ItemSums(self.sums + other.sums, self.folds)
 
-    def without(self, group: int | None) -> RateSums:
-        """Rates are not refitted: they have one group."""
+    def without(self, group: int | None) -> ItemSums:
         return self
 
 
@@ -193,43 +174,6 @@ class _Rates:
 
     def block(self, units: Ints) -> Floats:
         return np.asarray(self.rate[self.fold[units]])
-
-
-def exact_parts(values: Floats) -> tuple[Floats, Floats]:
-    """Two parts of each value, to about 1e-14 of 1, whose sums have no rounding error: whole numbers of a small unit.
-
-    So sums by item are the same bits whatever the chunks of users, up to 1e11 and ten million rows.
-
-    >>> leading, rest = exact_parts(np.array([1 / 3]))
-    >>> float(leading[0]), abs(float(leading[0] + rest[0]) - 1 / 3) < 1e-14
-    (0.3333282470703125, True)
-    """
-    leading = np.rint(values * 2.0**16) * 2.0**-16
-    return leading, np.rint((values - leading) * 2.0**46) * 2.0**-46
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Population:
-    """All users of an evaluation, the same object in every chunk of it."""
-
-    users: Ids
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Population) and self.users is other.users
-
-    def __hash__(self) -> int:
-        return id(self.users)
-
-
-def folds_of(users: Ids, n: int, seed: int) -> Groups:
-    """All users of an evaluation in folds of equal size, by their ids."""
-    return _folds(_Population(users), n, seed)
-
-
-@lru_cache(maxsize=4)
-def _folds(population: _Population, n: int, seed: int) -> Groups:
-    """Folds of equal size; made once, not for every chunk."""
-    return Groups.of(population.users.keys(), n=n, seed=seed, purpose="reward folds")
 
 
 # ----------------------------------------------------------------------------------------------------- sums over lists

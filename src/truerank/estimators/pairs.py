@@ -11,9 +11,10 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView, Ties
+from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Ratio, Smooth, smooth
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, not_additive, only_labelled
+from truerank.estimators.refusals import DISTINCT_RANKS, not_additive, only_labelled
+from truerank.estimators.rows import UNIFORM, Sample
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.worth import OfPairs, Positives
 
@@ -50,7 +51,7 @@ class ExpandedPairs(Estimator):
         name="pairs",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),
-        ties=LABEL_FREE - {Ties.STRICT},
+        ties=DISTINCT_RANKS,
         needs_size=True,
         left_out="have fewer than two judged items",
     )
@@ -72,7 +73,7 @@ class ExpandedPairs(Estimator):
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        sample = UniformSample.of(chunk, view.ranks, rate=learned.facts.get("rate"))
+        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
         positives = Positives.of(chunk.labels, view.ranks, gain=chunk.labels.label)
         pair = pair_expansion(sample)
         sample = replace(sample, defined=sample.defined & ~np.isnan(pair))
@@ -80,25 +81,22 @@ class ExpandedPairs(Estimator):
         return [self._terms(sample, positives, asking.metric, pair) for asking in asked]
 
     @staticmethod
-    def _terms(sample: UniformSample, positives: Positives, metric: Metric, pair: Floats) -> Smooth:
+    def _terms(sample: Sample, positives: Positives, metric: Metric, pair: Floats) -> Smooth:
         if not isinstance(metric, OfPairs):
             raise TypeError(not_additive(metric))
         sums = metric.pair_sums(positives)
         num = sample.expansion * sums.single + pair * sums.pair
         den = sums.known + sample.expansion * sums.below_single + pair * sums.below_pair
-        if not isinstance(metric, AveragePrecision):
-            return sample.ratio(num, den, rows=None)
-        with_pair = (sums.pair > 0).astype(np.float64)
-        return smooth(
-            PairRatio(), (num, den, with_pair), sample.defined, sample.clusters, exact=sample.exact, rows=None,
-            weighting=None,
-        )  # fmt: skip
+        form, columns = Ratio(), [num, den]
+        if isinstance(metric, AveragePrecision):
+            form, columns = PairRatio(), [num, den, (sums.pair > 0).astype(np.float64)]
+        return smooth(form, columns, sample.defined, sample.clusters, exact=sample.exact, rows=None, weighting=None)
 
 
-def pair_expansion(sample: UniformSample) -> Floats:
+def pair_expansion(sample: Sample) -> Floats:
     """How many pairs of candidates a judged pair stands for; NaN where a user has too few judged items for one."""
     if sample.rate is not None:
-        return np.full(len(sample.n_judged), sample.rate**-2.0)
-    n, judged = sample.n_candidates, sample.n_judged
+        return np.full(len(sample.n_labelled), sample.rate**-2.0)
+    n, judged = sample.n_candidates, sample.n_labelled
     found = np.divide(n * (n - 1), judged * (judged - 1), out=np.full(len(n), np.nan), where=judged > 1)
     return np.where((n == 1) & (judged == 1), 1.0, found)

@@ -1,1 +1,0 @@
-"""Estimators for logs in which some pairs were likelier to be shown than others."""

@@ -1,0 +1,120 @@
+"""Means of gains among the users of other folds: what predictions of items are made of.
+
+No user's prediction depends on that user's own rows, so sums that these correct stay unbiased. Means of other folds are
+taken as fixed, so nothing is refitted: their error does not correlate with the rows that correct them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints, two_sum
+from truerank.core.estimator import Groups
+from truerank.core.ids import Ids
+from truerank.estimators.ranked.refitting import adder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldSums:
+    """Sums of values by fold and cell (an item, a group of users): a tally of a learner.
+
+    Each is [2 x folds x cells], the sum and what rounding lost of it, so that chunks change no bit. `items` are those
+    of the cells, where chunks have different ones.
+
+    >>> values = {"gain": (np.array([0, 1, 1]), np.array([1.0, 2.0, 3.0]))}
+    >>> FoldSums.of(values, np.array([0, 0, 1]), 2, {"gain": 2}).of_others("gain").tolist()
+    [[0.0, 3.0], [1.0, 2.0]]
+    """
+
+    sums: Mapping[str, Floats]
+    items: Ids | None = None
+
+    @classmethod
+    def of(
+        cls,
+        values: Mapping[str, tuple[Ints, Floats]],
+        fold: Ints,
+        n_folds: int,
+        n_cells: Mapping[str, int],
+        *,
+        items: Ids | None = None,
+    ) -> FoldSums:
+        """Of the cell and the value of each row, by name."""
+        sums = {}
+        for name, (cell, value) in values.items():
+            width = n_cells[name]
+            parts = np.zeros((3, n_folds * width))
+            adder()(fold * width + cell, value, parts[0], parts[1], parts[2])
+            sums[name] = parts[:2].reshape(2, n_folds, width)
+        return cls(sums, items)
+
+    def __add__(self, other: FoldSums) -> FoldSums:
+        first, second = self, other
+        if self.items is not None and other.items is not None and self.items != other.items:
+            items = Ids.union({"items": self.items, "more items": other.items})
+            first, second = self._over(items), other._over(items)
+        return FoldSums({name: _added(sums, second.sums[name]) for name, sums in first.sums.items()}, first.items)
+
+    def _over(self, items: Ids) -> FoldSums:
+        """The same over more items."""
+        place = items.locate(self.items or items)
+        wide = {name: np.zeros((*sums.shape[:2], len(items))) for name, sums in self.sums.items()}
+        for name, sums in self.sums.items():
+            wide[name][:, :, place] = sums
+        return FoldSums(wide, items)
+
+    def without(self, group: int | None) -> FoldSums:
+        """Nothing is refitted: there is one group."""
+        return self
+
+    def of_others(self, name: str) -> Floats:
+        """The sums over all folds but each, [folds x cells]."""
+        by_fold = self.sums[name].sum(axis=0)
+        return np.stack([np.delete(by_fold, fold, axis=0).sum(axis=0) for fold in range(len(by_fold))])
+
+
+def _added(first: Floats, second: Floats) -> Floats:
+    total, lost = two_sum(first[0], second[0])
+    return np.stack([total, first[1] + second[1] + lost])
+
+
+def shrunk_means(gain: Floats, rows: Floats, towards: Floats | float, strength: Floats | float) -> Floats:
+    """(Σ gain + s m) / (Σ rows + s): with few rows close to m, which alone counts where there is nothing else.
+
+    >>> shrunk_means(np.array([2.0, 0.0]), np.array([2.0, 0.0]), 0.5, 2.0).tolist()
+    [0.75, 0.5]
+    """
+    weight = rows + strength
+    start = np.broadcast_to(np.asarray(towards, dtype=np.float64), weight.shape).copy()
+    return np.divide(gain + strength * towards, weight, out=start, where=weight > 0)
+
+
+# ---------------------------------------------------------------------------------------------------------------- folds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Population:
+    """All users of an evaluation, the same object in every chunk of it."""
+
+    users: Ids
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Population) and self.users is other.users
+
+    def __hash__(self) -> int:
+        return id(self.users)
+
+
+def equal_folds(users: Ids, n: int, seed: int) -> Groups:
+    """All users of an evaluation in folds of equal size, by their ids."""
+    return _folds(_Population(users), n, seed)
+
+
+@lru_cache(maxsize=4)
+def _folds(population: _Population, n: int, seed: int) -> Groups:
+    """Made once, not for every chunk."""
+    return Groups.of(population.users.keys(), n=n, seed=seed, purpose="reward folds")

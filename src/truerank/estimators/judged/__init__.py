@@ -1,1 +1,0 @@
-"""Estimators for labels that are complete, or a uniform sample."""
