@@ -48,7 +48,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("part"):
         number, parts = map(int, config.getoption("part").split("/"))
-        items[:] = [item for item in items if zlib.crc32(item.path.name.encode()) % parts == number - 1]
+        others = [item for item in items if zlib.crc32(item.path.name.encode()) % parts != number - 1]
+        config.hook.pytest_deselected(items=others)
+        left = set(others)
+        items[:] = [item for item in items if item not in left]
     for item in items:
         for folder, tier in BY_FOLDER.items():
             if folder in item.path.parents:
