@@ -95,7 +95,7 @@ def test_a_default_estimator_without_the_normaliser_is_left_out(run: Run) -> Non
     outcome = run(*shlex.split(f"{CALL} --normaliser mean-of-means --format json"))
     assert outcome.code == 0
     assert {each["estimator"] for each in json.loads(outcome.out)["estimates"]} == {"ips"}
-    assert "left out: new with snips" in outcome.err
+    assert "excluded: new with snips" in outcome.err
 
 
 def test_sessions_without_a_row_count(run: Run, folder: Path) -> None:

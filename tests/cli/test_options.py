@@ -109,7 +109,8 @@ def test_help_pages_load_nothing_heavy() -> None:
 
 def test_listed_names_are_those_of_the_catalogues() -> None:
     judged = names.names("estimators", about=True)
-    assert sorted(judged) == sorted(estimators.catalogue())
+    ours = {name for name, cls in estimators.catalogue().items() if cls.__module__.startswith("truerank.")}
+    assert sorted(judged) == sorted(ours)  # packages beside it may bring more
     assert sorted(names.names("estimators/ranked", about=True)) == sorted(ranked.catalogue())
     assert sorted(names.names("exposure/interventions")) == sorted(interventions.catalogue())
 

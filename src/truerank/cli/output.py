@@ -126,8 +126,8 @@ class Output:
         if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
-            from truerank.data.files import files_of
             from truerank.data.folders import check_place
+            from truerank.data.part_files import files_of
             from truerank.report.document import FOLDER
 
             parts = [part for path in read for part in files_of(path)]
@@ -222,10 +222,12 @@ class Output:
 
     def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
         if self.results_form in ("markdown", "latex"):
+            from truerank.core.escaping import latex_text, markdown_text
             from truerank.report import markup
 
-            write = markup.markdown if self.results_form == "markdown" else markup.latex
-            parts = [write(results), *(f"{name}\n\n{write(within)}" for name, within in groups.items())]
+            forms = {"markdown": (markup.markdown, markdown_text), "latex": (markup.latex, latex_text)}
+            write, escape = forms[self.results_form]
+            parts = [write(results), *(f"{escape(name)}\n\n{write(within)}" for name, within in groups.items())]
             return "\n".join(parts).encode()
         if self.results_form == "json":
             from truerank.report import document
@@ -256,7 +258,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "-
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.data.files import files_of
+    from truerank.data.part_files import files_of
 
     for path in inputs:
         if _real(out) in {_real(part) for part in files_of(path)}:
@@ -290,7 +292,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_count(text: str) -> bool:
-    return text.strip().lstrip("+-").isdigit()
+    return text.strip().lstrip("+-").isdecimal()
 
 
 def _segment(text: str, reading: Reading, *, unit: str) -> Any:

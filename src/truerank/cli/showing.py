@@ -26,7 +26,7 @@ SHOWING = (
         "--exposure", ["full", "holdout", "random", "designed", "biased"], default=None,
         help="What the labels show: every candidate, what was held out of a log (other pairs count as irrelevant), a "
         "uniform random sample, what a design drew with known chances, or what a biased log happened to show. "
-        "Default: holdout with --like, designed with --design, else full.",
+        "Default: holdout with --like, else full.",
     ),
     choice(
         "--like", constant("evaluation/like", "NAMES"),
@@ -65,9 +65,7 @@ class Showing:
     def __post_init__(self) -> None:
         """What other options decide need not be repeated."""
         if self.exposure is None:
-            decided = {"holdout": self.like, "designed": self.design}
-            kinds = [kind for kind, option in decided.items() if option is not None]
-            object.__setattr__(self, "exposure", kinds[0] if len(kinds) == 1 else "full")
+            object.__setattr__(self, "exposure", "full" if self.like is None else "holdout")
 
     def files(self) -> list[InputFile]:
         """What is read: tables, and of a design what it shows."""

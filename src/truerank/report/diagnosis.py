@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import Any
 
-from truerank.core.printable import printable
+from truerank.core.escaping import printable
 from truerank.core.wording import worded
 from truerank.evaluation.diagnosed import Diagnosis
 from truerank.report.checks import randomness_plain

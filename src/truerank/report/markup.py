@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Callable, Iterable, Sequence
 
-from truerank.core.printable import printable
+from truerank.core.escaping import latex_text, markdown_text, printable
 from truerank.core.results import Results
 from truerank.report.details import Cell, Detail, ResultTable
 from truerank.report.plots import notebook_picture
@@ -18,10 +17,10 @@ def markdown(results: Results) -> str:
     summary = summarize(results)
     lines = []
     if summary.table is not None:
-        head, *rows = _written(summary.table, _for_markdown, "**{}**".format, "<sup>{}</sup>".format)
+        head, *rows = _written(summary.table, markdown_text, "**{}**".format, "<sup>{}</sup>".format)
         names, numbers = summary.table.names, len(head) - summary.table.names
         lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * names + ["---:"] * numbers, *rows)]
-    return "\n".join([*lines, "", _for_markdown(_caption(summary)), ""])
+    return "\n".join([*lines, "", markdown_text(_caption(summary)), ""])
 
 
 def latex(results: Results) -> str:
@@ -30,12 +29,12 @@ def latex(results: Results) -> str:
     table = summary.table or ResultTable((), ())
     head, *rows = (
         rf"    {' & '.join(cells)} \\"
-        for cells in _written(table, _for_latex, r"\textbf{{{}}}".format, "$^{{{}}}$".format)
+        for cells in _written(table, latex_text, r"\textbf{{{}}}".format, "$^{{{}}}$".format)
     )
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_for_latex(_caption(summary))}}}",
+        rf"  \caption{{{latex_text(_caption(summary))}}}",
         rf"  \begin{{tabular}}{{{'l' * table.names}{'r' * (len(table.head) - table.names)}}}",
         r"    \toprule", head, r"    \midrule", *rows, r"    \bottomrule",
         r"  \end{tabular}",
@@ -105,28 +104,3 @@ def _written(
 
 def _for_html(text: str) -> str:
     return html.escape(printable(text))
-
-
-def _for_markdown(text: str) -> str:
-    """
-    >>> _for_markdown("a|b_c<d> $1")
-    'a\\\\|b\\\\_c&lt;d&gt; \\\\$1'
-    """
-    plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", plain)
-
-
-# signs that LaTeX obeys, or shows as others; brackets and stars would be options of the line before
-_LATEX = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}",
-    "[": "{[}", "]": "{]}", "*": "{*}", "·": r"$\cdot$", "≤": r"$\leq$", "Σ": r"$\Sigma$", "²": r"$^2$",
-} | {sign: f"\\{sign}" for sign in "&%$#_{}"}  # fmt: skip
-
-
-def _for_latex(text: str) -> str:
-    """
-    >>> _for_latex("50% of a_b")
-    '50\\\\% of a\\\\_b'
-    """
-    return "".join(_LATEX.get(sign, sign) for sign in printable(text)).replace("--", "-{}-")

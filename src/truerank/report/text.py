@@ -8,11 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-import msgspec
-
-from truerank.core.printable import printable
+from truerank.core.escaping import csv_cell, json_bytes, printable
 from truerank.core.results import Results
-from truerank.data.cells import safe_cell
 from truerank.report.details import Cell, ResultTable
 from truerank.report.ruler import Ruler
 from truerank.report.summary import ResultSummary, summarize
@@ -167,7 +164,7 @@ def encoded(text: str) -> bytes:
 
 
 def as_json(content: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+    return json_bytes(content)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -175,7 +172,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
     return stream.getvalue().encode()
 
 

@@ -11,6 +11,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.messages import DETECTABLE, Severity
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
+from truerank.core.wording import either, option
 from truerank.data.whole import whole_file
 from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS
@@ -61,11 +62,11 @@ def report_of(path: Path, *, metric: str | None = None) -> bytes:
     if (path / NOTE).is_file():
         return study_report(path, metric=metric)
     if metric is not None:
-        raise InputError(f"{{option:metric}} {metric}: a report of results has all their metrics; leave it out.")
+        raise InputError(f"{option('metric')} {metric}: a report of results has all their metrics; leave it out.")
     if path.is_dir() and not (path / RESULTS).is_file():
         raise InputError(
             f"{path}: holds neither results ({RESULTS}) nor a study ({NOTE}); expected a folder of "
-            "{cli:--save|Results.save}, its JSON, or the folder of a reliability study."
+            f"{either('--save', 'Results.save')}, its JSON, or the folder of a reliability study."
         )
     return report(Results.read(path))
 

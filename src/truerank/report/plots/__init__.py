@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truerank.core.errors import InputError
-from truerank.core.printable import printable
+from truerank.core.escaping import html_text
 from truerank.report.plots.panels import PlotPanel, composed
 from truerank.report.plots.plot import Plot
 
@@ -100,7 +100,6 @@ def _plot(title: str, panels: Sequence[PlotPanel], nothing: str) -> Plot:
 def notebook_picture(results: Results) -> str:
     """The interval plot as an image in HTML; nothing where there is nothing to draw, or nothing to draw with."""
     import base64
-    import html
 
     from truerank.report.plots.intervals import intervals
     from truerank.report.reliability_charts import PictureFormat, picture
@@ -111,5 +110,5 @@ def notebook_picture(results: Results) -> str:
     except InputError:
         return ""
     content = base64.b64encode(picture(chart, PictureFormat.SVG, who="a notebook")).decode()
-    said = html.escape(printable(" ".join(panel.sentence for panel in panels)))
+    said = html_text(" ".join(panel.sentence for panel in panels))
     return f'<img alt="{said}" src="data:image/svg+xml;base64,{content}">'
