@@ -1,13 +1,14 @@
 """Workload D: the reliability grid, 1,512 scenarios of 8 models on a world of 1,411 x 3,327, ten times over.
 
 The whole study is timed: from labels and scores in memory to tables with intervals on disk. Its kernel is compared
-with the same in vectorised numpy (the study's own plain kernel, which gives the same bits) on a subset of users, in turn
+with the same in vectorised numpy (the oracle of the tests, which gives the same bits) on a subset of users, in turn
 on one thread each. Without training data the popularity logger of the code has no meaning: its weights are given.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 
 from truerank.core.arrays import Floats
 from truerank.core.ids import Ids
@@ -28,6 +30,9 @@ from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, LabelledWorld, Models, study
 from truerank.reliability.draws import LoggerRun
 from truerank.reliability.scenarios import MetricTables, Scenarios
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+from plain_kernels import use_plain_kernels
 
 SUBSET, SUBSET_PLAIN = 96, 6  # users that the two kernels are timed on
 
@@ -96,13 +101,10 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
     )
     logger = grid.loggers[-1]
     weight = logger.weights(world)
-    fast = LoggerRun.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
-    counted = fast.count(np.arange(known.n_users))
-    compiled, plain = (
-        Scenarios.of(each, counted, grid=grid, tables=tables, train=None)
-        for each in (replace(fast, fast=True), replace(fast, fast=False))
-    )
-    compiled.evaluate(units[:1], group[:1], order[:1], finite[:1])  # loads or compiles it
+    run = LoggerRun.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
+    counted = run.count(np.arange(known.n_users))
+    scenarios = Scenarios.of(run, counted, grid=grid, tables=tables, train=None)
+    scenarios.evaluate(units[:1], group[:1], order[:1], finite[:1])  # loads or compiles it
 
     def timed(call: Callable[[], Any], n: int) -> tuple[float, float]:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -110,10 +112,16 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
         return (time.perf_counter() - wall) / n, (time.process_time() - cpu) / n
 
     few = min(SUBSET_PLAIN, len(units))
+
+    def in_numpy() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            use_plain_kernels(patch)
+            scenarios.evaluate(units[:few], group[:few], order[:few], finite[:few])
+
     pairs = [
         (
-            timed(lambda: compiled.evaluate(units, group, order, finite), len(units)),
-            timed(lambda: plain.evaluate(units[:few], group[:few], order[:few], finite[:few]), few),
+            timed(lambda: scenarios.evaluate(units, group, order, finite), len(units)),
+            timed(in_numpy, few),
         )
         for _ in range(rounds)
     ]

@@ -24,7 +24,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("finished") / "study"
     world = small_world()
     grid = replace(small_grid(repetitions=1), metrics=(NDCG(3), Recall(2)))
-    reliability(small_scores(world), world, out, grid=grid, train=small_train(), resamples=20, fast=False)
+    reliability(small_scores(world), world, out, grid=grid, train=small_train(), resamples=20)
     return out
 
 

@@ -182,7 +182,7 @@ def run_study(out: Path, *, stop: bool = False) -> tuple[str, ...]:
 
     return study(
         small_scores(world), world, out, grid=small_grid(repetitions=1), train=small_train(), resamples=5, threads=1,
-        fast=False, block_users=6, progress=progress,
+        block_users=6, progress=progress,
     ).notes  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("figures") / "study"
     world = small_world()
     grid = replace(small_grid(), metrics=(NDCG(100), Recall(3)))
-    study(small_scores(world), world, out, grid=grid, train=small_train(), resamples=20, fast=False)
+    study(small_scores(world), world, out, grid=grid, train=small_train(), resamples=20)
     return out
 
 

@@ -424,7 +424,7 @@ def test_a_study_of_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_logs_of_a_study_look_as_its_logs_do(tmp_path: Path) -> None:
     world, train, grid = small_world(), small_train(), replace(small_grid(), metrics=(NDCG(10),))
-    study(small_scores(world), world, tmp_path, grid=grid, train=train, seed=3, resamples=2, fast=False)
+    study(small_scores(world), world, tmp_path, grid=grid, train=train, seed=3, resamples=2)
     found = {(row["logger"], row["sparsity"]): row for row in pl.read_parquet(tmp_path / "logs.parquet").to_dicts()}
     assert len(found) == len(grid.loggers) * len(grid.sparsities)
     for logger in grid.loggers:
@@ -465,9 +465,7 @@ def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
         weight = logger.weights(labels, train=train)
         looks: dict[int, list[Look]] = {100: [], 1500: []}
         for seed in range(6):
-            exposing = LoggerRun.of(
-                world, logger, sparsities=(0.0, 0.85), holdout=None, weight=weight, seed=seed, fast=False
-            )
+            exposing = LoggerRun.of(world, logger, sparsities=(0.0, 0.85), holdout=None, weight=weight, seed=seed)
             for n, found in looks.items():
                 units = np.sort(np.random.default_rng(seed).choice(1500, n, replace=False))
                 found.append(looks_of(exposing.count(units), n_users=n)[1])
@@ -484,7 +482,7 @@ def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | No
     """Expected τ of a study, and τ of fresh draws of n users from it (with replacement) with other seeds."""
     labels, scores = noisy_world(400, 60)
     grid = Grid((UniformLogger(),), (0.0, 0.7), families(["Random"], sizes=(2, 10)), (NDCG(10),), 2, None)
-    study(scores, labels, folder, grid=grid, seed=1, resamples=2, fast=False)
+    study(scores, labels, folder, grid=grid, seed=1, resamples=2)
     studied = Studied.read(folder)
     found = advice_for(studied, None, users=n, sparsity=0.7, logger="uniform")
     assert not found.undecided
@@ -506,7 +504,6 @@ def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | No
             holdout=None,
             weight=np.ones(60),
             seed=1000 + seed,
-            fast=False,
         )
         units = np.sort(np.random.default_rng(seed).choice(able, n))
         scenarios = Scenarios.of(exposing, exposing.count(units), grid=grid, tables=tables, train=None)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from logs import cells
+from plain_kernels import use_plain_kernels
 from scipy.stats import kendalltau
 from small_study import small_grid, small_scores, small_train, small_world
 from tasteful import TastefulSampler
@@ -103,7 +104,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     scores = small_scores(world)
     grid = replace(small_grid(request.param), metrics=METRICS)
     out = tmp_path_factory.mktemp("study")
-    tables = study(scores, world, out, grid=grid, train=train, seed=SEED, resamples=20, fast=False)
+    tables = study(scores, world, out, grid=grid, train=train, seed=SEED, resamples=20)
     return grid, tables, scenario_values(world, scores, grid, train)
 
 
@@ -257,7 +258,7 @@ def test_tie_rates_of_known_cases(tmp_path: Path) -> None:
             row = -np.arange(n_items, dtype=np.float64)
             row[0] = -(top - 1) - 0.5
             scores[f"m{at}"] = dense(np.tile(row, (4, 1)), users=world.users.values, items=world.items.values)
-        tables = study(scores, world, tmp_path / folder, grid=grid, resamples=20, fast=False)
+        tables = study(scores, world, tmp_path / folder, grid=grid, resamples=20)
         full = tables.results.filter((pl.col("sampler") == "Full") & (pl.col("question") == "resolution"))
         assert full["low"].item() == full["high"].item() == full["value"].item()
         return float(full["value"].item())
@@ -267,7 +268,9 @@ def test_tie_rates_of_known_cases(tmp_path: Path) -> None:
     assert rate([1, 3, 5, 7, 9, 11, 13, 13], "pair") == 1 / 28
 
 
-def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(tmp_path: Path) -> None:
+def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world, train = small_world(), small_train()
     scores = small_scores(world)
     for preset in Preset:
@@ -276,53 +279,52 @@ def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(tmp_path: Pa
         files = []
         for name, (fast, threads, block_users) in ways.items():
             out = tmp_path / f"{preset}-{name}"
-            study(scores, world, out, grid=grid, train=train, seed=SEED, resamples=20, fast=fast, threads=threads,
-                  block_users=block_users)  # fmt: skip
+            with monkeypatch.context() as patch:
+                if not fast:
+                    use_plain_kernels(patch)
+                study(scores, world, out, grid=grid, train=train, seed=SEED, resamples=20, threads=threads,
+                      block_users=block_users)  # fmt: skip
             files.append([(out / each).read_bytes() for each in ("results.parquet", "means.parquet", "pairs.parquet")])
         assert all(each == files[0] for each in files)
 
 
-@pytest.mark.parametrize("fast", [True, False])
-def test_weights_of_candidates_may_differ_by_user(tmp_path: Path, fast: bool) -> None:
+def test_weights_of_candidates_may_differ_by_user(tmp_path: Path) -> None:
     world, train = small_world(), small_train()
     scores = small_scores(world)
     drawn = (Family(TastefulSampler(8), (1, 3, 8)), *families(["Skew"], sizes=[3]))
     grid = Grid(small_grid().loggers[1:2], (0.0, 0.5), drawn, METRICS, repetitions=2)
-    tables = study(scores, world, tmp_path, grid=grid, train=train, seed=SEED, resamples=5, fast=fast, block_users=5)
+    tables = study(scores, world, tmp_path, grid=grid, train=train, seed=SEED, resamples=5, block_users=5)
     test_every_scenario_equals_its_own_evaluation((grid, tables, scenario_values(world, scores, grid, train)))
 
 
 @pytest.mark.parametrize("holdout", [None, WorldHoldOut.published(), WorldHoldOut.released()], ids=str)
 def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -> None:
-    """Cells that kernels hold out and show, those of the plain path, and those of `split` and `expose`."""
+    """Cells that kernels hold out and show are those of `split` and `expose`."""
     labels, sparsities, logger = small_world(40, 70), (0.0, 0.3, 0.9, 0.97), PositivityLogger()
     world, units = LabelledWorld.of(labels), np.arange(40)
     weight = logger.weights(labels)
     assert (weight == 0).any()
-    ways = [
-        LoggerRun.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED, fast=fast)
-        for fast in (False, True)
-    ]
-    plain, fast = (way.shown(units) for way in ways)
-    for name in ("level", "mark", "held"):
-        assert (getattr(plain, name) == getattr(fast, name)).all()
+    run = LoggerRun.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED)
+    compiled = run.shown(units)
     left, held = (labels, None) if holdout is None else holdout.split(labels, logger=logger, seed=SEED)
-    assert set(zip(*np.nonzero(plain.held), strict=True)) == (set() if held is None else cells(held))
+    assert set(zip(*np.nonzero(compiled.held), strict=True)) == (set() if held is None else cells(held))
     order = Order.of(left, weight, seed=SEED)
     for at, sparsity in enumerate(sparsities):
         shown = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
-        assert set(zip(*np.nonzero(plain.level > at), strict=True)) == cells(shown)
+        assert set(zip(*np.nonzero(compiled.level > at), strict=True)) == cells(shown)
 
 
 @pytest.mark.slow
-def test_kernels_agree_for_deep_cutoffs_and_many_models(tmp_path: Path) -> None:
+def test_kernels_agree_for_deep_cutoffs_and_many_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More ranks and more pairs of models than fit in a byte: the compiled kernel is compiled for wider numbers."""
     world = small_world(5, 400)
     scores = small_scores(world, n_models=17)
     grid = Grid(small_grid().loggers[:1], (0.0, 0.5), families(["Random"], sizes=[300]), (NDCG(300),), holdout=None)
     files = []
     for fast in (True, False):
-        study(scores, world, tmp_path / str(fast), grid=grid, resamples=20, fast=fast)
+        if not fast:
+            use_plain_kernels(monkeypatch)
+        study(scores, world, tmp_path / str(fast), grid=grid, resamples=20)
         files.append((tmp_path / str(fast) / "results.parquet").read_bytes())
     assert files[0] == files[1]
 
@@ -341,9 +343,7 @@ def test_positives_alone_are_a_world(tmp_path: Path) -> None:
     listed = replace(whole.select(np.flatnonzero(whole.label == 1)), complete=True)
     grid = replace(small_grid(repetitions=1), metrics=METRICS)
     found = [
-        study(
-            scores, each, tmp_path / name, grid=grid, train=small_train(), seed=SEED, resamples=20, fast=False
-        ).results
+        study(scores, each, tmp_path / name, grid=grid, train=small_train(), seed=SEED, resamples=20).results
         for name, each in (("whole", whole), ("listed", listed))
     ]
     assert found[0].equals(found[1], null_equal=True)
@@ -353,8 +353,7 @@ def pairs_of(world: Log, user: Ints, item: Ints) -> Log:
     return Log(world.users, world.items, user=user, item=item, rewards={}, source="seen")
 
 
-@pytest.mark.parametrize("fast", [False, True])
-def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path, *, fast: bool) -> None:
+def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path) -> None:
     world = small_world()
     seen = np.arange(0, 30, 3)
     exclude = pairs_of(world, np.repeat(np.arange(12), len(seen)), np.tile(seen, 12))
@@ -364,12 +363,12 @@ def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path, 
     grid = Grid.of(loggers=["uniform", "positivity"], samplers=["Exposed", "Random@e", "Random", "Positivity"],
                    sparsities=(0.5, 0.8), sizes=(1, 3, 8), metrics=METRICS)  # fmt: skip
     scores = small_scores(world)
-    found = study(scores, world, tmp_path / "excluded", grid=grid, exclude=exclude, resamples=20, fast=fast)
+    found = study(scores, world, tmp_path / "excluded", grid=grid, exclude=exclude, resamples=20)
     few = {
         name: dense(each.block(np.arange(12))[:, kept], users=world.users.values, items=left.items.values)
         for name, each in scores.items()
     }
-    other = study(few, left, tmp_path / "absent", grid=grid, resamples=20, fast=fast)
+    other = study(few, left, tmp_path / "absent", grid=grid, resamples=20)
     assert found.results.equals(other.results, null_equal=True)
     assert found.pairs.equals(other.pairs, null_equal=True)
     n = int(np.isin(world.item, seen).sum())
@@ -405,14 +404,13 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
 def test_a_logger_that_favours_nothing_is_told(tmp_path: Path) -> None:
     world = small_world(missing=0)
     grid = Grid((UniformLogger(), PopularityLogger.published()), (0.5,), (), (NDCG(10),), holdout=None)
-    notes = study(small_scores(world), world, tmp_path, grid=grid, resamples=5, fast=False).notes
+    notes = study(small_scores(world), world, tmp_path, grid=grid, resamples=5).notes
     told = [each for each in notes if "favours no item" in each]
     assert told == ["the popularity(zipf=false,with_train=false) logger favours no item here: it shows all alike."]
 
 
-@pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("complete", [False, True])
-def test_what_each_user_has_seen_is_no_candidate(tmp_path: Path, *, fast: bool, complete: bool) -> None:
+def test_what_each_user_has_seen_is_no_candidate(tmp_path: Path, *, complete: bool) -> None:
     """Full at sparsity 0 is an evaluation without these pairs; also where only positives are listed.
 
     Both metrics leave out users who like nothing, as a study does.
@@ -425,7 +423,7 @@ def test_what_each_user_has_seen_is_no_candidate(tmp_path: Path, *, fast: bool, 
     labels = replace(world.select(np.flatnonzero(world.label == 1)), complete=True) if complete else world
     grid = Grid(small_grid().loggers[:1], (0.0,), families(["Exposed", "Random"], sizes=[100]), metrics, holdout=None)
     scores = small_scores(world)
-    found = study(scores, labels, tmp_path / "a", grid=grid, exclude=exclude, resamples=20, fast=fast, seed=SEED)
+    found = study(scores, labels, tmp_path / "a", grid=grid, exclude=exclude, resamples=20, seed=SEED)
     true = evaluate(scores, world, exclude=exclude, metrics=metrics, ties=Ties.RANDOM, seed=SEED)
     means = {row[:3]: row[3] for row in found.means.select("sampler", "metric", "model", "mean").rows()}
     assert len(true.estimates) == 8

@@ -7,7 +7,7 @@ from drawn import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.reliability.fast_draws import put_first
+from truerank.reliability.kernels import put_first
 
 
 @given(st.integers(1, 400), st.floats(0, 1.1), st.sampled_from([1, 4, 10_000]), st.integers(0, 2**32))

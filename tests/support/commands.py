@@ -132,7 +132,7 @@ def make_inputs(folder: Path) -> Path:
     grid = Grid.of(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
     for name in ("offline", "online"):
         (folder / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
-    study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1, fast=False)
+    study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1)
     return folder
 
 

@@ -66,7 +66,7 @@ def studied(folder: Path) -> Path:
     """A finished reliability study of a tiny world."""
     out, world = folder / "study", small_world()
     grid = replace(small_grid(), metrics=(NDCG(100), Recall(3)))
-    study(small_scores(world), world, out, grid=grid, train=small_train(), resamples=20, fast=False)
+    study(small_scores(world), world, out, grid=grid, train=small_train(), resamples=20)
     return out
 
 

@@ -19,7 +19,6 @@ ALL, WITHOUT_MF = tuple(COAT), tuple(name for name in COAT if name != "MF")
 UNIT = 1000  # sums are whole numbers, and what differs by no more than their rounding counts as equal
 
 
-@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize(
     ("table", "models", "printed"),
     [
@@ -34,7 +33,6 @@ def test_printed_correlations(
     table: Mapping[str, tuple[float, ...]],
     models: tuple[str, ...],
     printed: tuple[float, ...],
-    fast: bool,
 ) -> None:
     exact = pytest.approx(dict(zip(SETS, printed, strict=True)), abs=1e-12)
     assert correlations(table, without=tuple(set(ALL) - set(models))) == exact
@@ -42,7 +40,7 @@ def test_printed_correlations(
     difference = np.array([table[name][1:] for name in models]).T
     values = UNIT * np.vstack([100 * truth, truth * (100 + difference)])  # [truth and sets x models]
     sums = GroupSums(values[None, None].astype(np.int64), users=np.ones(1, dtype=np.int64))
-    order = OrderOfMeans((sums,), Resampling(2), scale=1e5 * UNIT, fast=fast)
+    order = OrderOfMeans((sums,), Resampling(2), scale=1e5 * UNIT)
     of_truth, *of_sets = order.columns("fidelity")["tau_of_means"]
     assert of_truth == 1
     assert dict(zip(SETS, of_sets, strict=True)) == exact

@@ -1,13 +1,9 @@
-"""What loggers show of a world, block by block: the same cells as `expose` shows after `WorldHoldOut.split`.
-
-The plain path draws by `sampling.pools`; the compiled one is a kernel that gives the same cells to the last bit.
-"""
+"""What loggers show of a world, block by block: the same cells as `expose` shows after `WorldHoldOut.split`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,8 +20,7 @@ from truerank.exposure.loggers.holdout import HoldOutUnit, WorldHoldOut
 from truerank.ranking.samplers.draw import ItemCounts, Sampler, SamplerWeights
 from truerank.reliability.worlds import Flags, LabelledWorld, Mark
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.designs import UniformDesign
-from truerank.sampling.pools import Members, PoolOrder, Share, ring_times, rings, sizes_of
+from truerank.sampling.pools import Share, ring_times, rings, sizes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,6 @@ class LoggerRun:
     seed: int
     fraction: float  # of each user's cells that is held out
     held_items: Bools  # items that are held out as a whole
-    fast: bool
 
     @classmethod
     def of(
@@ -62,7 +56,6 @@ class LoggerRun:
         holdout: WorldHoldOut | None,
         weight: Floats,
         seed: int,
-        fast: bool | None = None,
     ) -> LoggerRun:
         """`weight` is the logger's of the whole world: what an evaluator sets aside does not change a logger."""
         held = np.zeros(world.n_items, dtype=bool)
@@ -73,8 +66,7 @@ class LoggerRun:
                 held[out.item] = True
             elif out is not None:
                 fraction = holdout.fraction
-        compiled = find_spec("numba") is not None if fast is None else fast
-        return cls(world, checked_weights(weight), sparsities, seed, fraction, held, compiled)
+        return cls(world, checked_weights(weight), sparsities, seed, fraction, held)
 
     @property
     def holds_out(self) -> bool:
@@ -96,56 +88,33 @@ class LoggerRun:
 
     def _held_out(self, units: Ints, observed: Flags) -> Flags:
         """The cells that `split_per_user` sets aside."""
-        share, held = Share(self.fraction), np.zeros(observed.shape, dtype=np.uint8)
-        if self.fast:
-            from truerank.reliability import fast_draws
+        from truerank.reliability import kernels
 
-            key = cell_keys(self.seed, PER_USER, *self._keys(units))
-            fast_draws.smallest(key, observed, sizes_of(share, observed.sum(axis=1, dtype=np.int64)), held)
-        else:
-            members, cells = self._members(units, observed)
-            held.flat[cells[UniformDesign(share).draw(members, seed=self.seed, purpose=PER_USER)]] = 1
+        held = np.zeros(observed.shape, dtype=np.uint8)
+        n = sizes_of(Share(self.fraction), observed.sum(axis=1, dtype=np.int64))
+        kernels.smallest(cell_keys(self.seed, PER_USER, *self._keys(units)), observed, n, held)
         return held
 
     def _levels(self, units: Ints, left: Flags, positive: Flags, sizes: Ints) -> Flags:
         """At how many sparsities the logger shows each cell, of sizes[user, sparsity]; the first positive at all."""
-        level = np.zeros(left.shape, dtype=np.uint8)
-        if self.fast:
-            from truerank.reliability import fast_draws
+        from truerank.reliability import kernels
 
-            clock = rings(ring_times(self.seed, EXPOSURE, *self._keys(units)), self.weight)
-            fast_draws.levels(clock, left, positive, sizes, level)
-        else:
-            members, cells = self._members(units, left)
-            weighted = replace(members, weight=self.weight[cells % self.world.n_items])
-            order = PoolOrder.drawn(weighted, seed=self.seed, purpose=EXPOSURE)
-            for size in sizes.T:
-                level.flat[cells] += order.first(size, one_of=positive.flat[cells] == 1)
+        level = np.zeros(left.shape, dtype=np.uint8)
+        clock = rings(ring_times(self.seed, EXPOSURE, *self._keys(units)), self.weight)
+        kernels.levels(clock, left, positive, sizes, level)
         return level
 
     def _keys(self, units: Ints) -> tuple[Keys, Keys]:
         return self.world.users.keys()[units][:, None], self.world.items.keys()[None, :]
 
-    def _members(self, units: Ints, among: Flags) -> tuple[Members, Ints]:
-        """The marked cells of a block as members, a pool for each user, and their places in the block."""
-        user, item = np.nonzero(among)
-        keys = self.world.users.keys()[units][user], self.world.items.keys()[item]
-        members = Members(*keys, pool=user.astype(np.int64), n_pools=len(units), in_order=True)
-        return members, np.flatnonzero(among)
-
     def count(self, units: Ints) -> CandidateCounts:
         """How often the given users are shown each item."""
+        from truerank.reliability import kernels
+
         found = self.shown(units)
         n_levels, n_items = len(self.sparsities) + 1, self.world.n_items
         rows, liked = np.zeros((n_levels, n_items), np.int64), np.zeros((n_levels, n_items), np.int64)
-        if self.fast:
-            from truerank.reliability import fast_draws
-
-            fast_draws.count_levels(found.level, found.mark, rows, liked)
-        else:
-            for at in range(n_levels):
-                rows[at] = (found.level == at).sum(axis=0)
-                liked[at] = ((found.level == at) & (found.mark == Mark.LIKED)).sum(axis=0)
+        kernels.count_levels(found.level, found.mark, rows, liked)
         at_least, liked_at_least = (np.cumsum(each[::-1], axis=0)[::-1][1:] for each in (rows, liked))
         return CandidateCounts(at_least, liked_at_least, found.held.sum(axis=0, dtype=np.int64))
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import ceil, log2
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -105,7 +104,6 @@ class OrderOfMeans:
     repetitions: tuple[GroupSums, ...]
     resampling: Resampling
     scale: float  # sums are in units of 1 / scale
-    fast: bool
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -156,19 +154,15 @@ class OrderOfMeans:
 
     def _counts(self, each: GroupSums, weight: Floats) -> npt.NDArray[np.int32]:
         """Of every resample and scenario the tied pairs of models, and the agreement with each question's reference."""
+        from truerank.reliability import kernels
+
         largest = float(np.abs(each.sums).sum(axis=0).max(initial=1)) * float(weight.max())
         shift = max(0, ceil(log2(largest)) - 52)
         means = (weight @ each.coarse(shift)).reshape(len(weight), *self.shape)
         # both roundings, of each user's value and of each group's sum: what differs by less may be equal
         rounding = weight @ (1 + each.users / 2.0**shift)
         out = np.empty((len(weight), *self.shape[:2], len(COUNTS)), dtype=np.int32)
-        if self.fast:
-            from truerank.reliability import fast_grid
-
-            fast_grid.count_pairs(means, rounding, out)
-        else:
-            for at, (mean, limit) in enumerate(zip(means, rounding, strict=True)):
-                out[at] = _count_pairs(mean, float(limit))
+        kernels.count_pairs(means, rounding, out)
         return out
 
     def pairs(self, models: tuple[str, ...], axes: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +172,7 @@ class OrderOfMeans:
         Σ_g n_g (D_g / n_g - d)² / (groups - 1) (users are drawn independently), its mean over repetitions.
 
         >>> sums = np.array([[[[3, 1]]], [[[1, 1]]]])  # two users, one scenario, two models: differences 2 and 0
-        >>> of = OrderOfMeans((GroupSums(sums, np.ones(2, dtype=np.int64)),), Resampling(2), 1.0, fast=False)
+        >>> of = OrderOfMeans((GroupSums(sums, np.ones(2, dtype=np.int64)),), Resampling(2), 1.0)
         >>> of.pairs(("a", "b"), pl.DataFrame({"sparsity": [0.0]})).row(0)[:5]
         (0.0, 'a', 'b', 1.0, 1.4142135623730951)
         """
@@ -205,12 +199,3 @@ class OrderOfMeans:
                 )
             )
         return pl.concat(found)
-
-
-def _count_pairs(mean: Floats, rounding: float) -> Any:
-    """Of one resample [sparsities x candidates x models], as `fast_grid.count_pairs`."""
-    first, second = np.triu_indices(mean.shape[-1], 1)
-    difference = mean[..., first] - mean[..., second]
-    sign = np.where(np.abs(difference) <= rounding, 0, np.sign(difference)).astype(np.int32)
-    agreement = [(sign * reference(question, sign[None])[0]).sum(axis=-1) for question in TAUS]
-    return np.stack([(sign == 0).sum(axis=-1), *agreement], axis=-1)

@@ -66,7 +66,6 @@ def study(
     level: float = 0.95,
     threads: int | None = None,
     block_users: int | None = None,
-    fast: bool | None = None,
     engine: Any = None,
     progress: Watching = None,
 ) -> Found:
@@ -82,7 +81,7 @@ def study(
     were trained on, are neither shown nor candidates.
 
     Work is kept in the folder `out` block by block: the same call after a stop at any moment goes on from there, and
-    ends with the same files, byte by byte. `threads`, `fast` and `engine` (as in `evaluate`) never change a bit.
+    ends with the same files, byte by byte. `threads` and `engine` (as in `evaluate`) never change a bit.
     """
     grid = Grid.of(loggers=default_loggers(train=train is not None)) if grid is None else grid
     if not 2 <= resamples <= MOST_REPLICATES:
@@ -98,7 +97,7 @@ def study(
     world = LabelledWorld.of(labels, items=every, exclude=exclude)
     known = whole_tables(known, others={world.log.source: world.items}, items=None, n_items=None)
     models = Models.of(known, world, seed=seed)
-    work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users, fast=fast)
+    work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users)
     resampling = Resampling(resamples, level, seed)
     damaged: list[str] = []
     with watching(progress) as say, working(Path(out)) as place, threadpool_limits(limits=1, user_api="blas"):
@@ -142,7 +141,6 @@ class _Work:
         *,
         seed: int,
         block_users: int | None,
-        fast: bool | None,
     ) -> _Work:
         units = np.flatnonzero(models.scored & (world.positive.count > 0))
         if len(units) == 0:
@@ -164,7 +162,6 @@ class _Work:
                     holdout=grid.holdout,
                     weight=weight,
                     seed=grid.seed_of(repetition, seed=seed),
-                    fast=fast,
                 )
                 for logger, weight in zip(grid.loggers, weights, strict=True)
             )
@@ -247,7 +244,6 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, workers: Worker
         work.tables.of,
         int(work.groups[-1][-1]) + 1,
         resampling,
-        work.exposing[0][0].fast,
     )
     asked = [(at, group) for at in range(len(work.grid.loggers)) for group in summary.groups]
     say = _counter(progress, "summing up", total=len(asked), done=0)

@@ -135,6 +135,8 @@ class Scenarios:
 
     def evaluate(self, units: Ints, group: Ints, order: Orders, finite: Ints) -> Compared:
         """The users of a block, in groups of rising number, whose items every model has put in `order`."""
+        from truerank.reliability import kernels
+
         exposing, tables, layout = self.exposing, self.tables, self.layout
         world, n_models = exposing.world, order.shape[1]
         shown = exposing.shown(units)
@@ -145,21 +147,13 @@ class Scenarios:
         out = np.empty(shape, dtype=pair_type(n_models))
         here = group - group[0]
         sums = np.zeros((here[-1] + 1, n_sparsities, n_candidates, n_metrics, n_models), dtype=np.int64)
-        given = (
+        deepest = len(tables.worth) - 1
+        bin_of = np.empty((world.n_items, n_models), dtype=np.uint8 if deepest < 256 else np.int32)
+        kernels.evaluate_users(
             here, order, finite, shown.level, shown.mark, time, self.pool, weight,
             layout.kind, layout.as_exposed, layout.start, layout.sizes, LAST / 2,
-            tables.worth, tables.of, tables.divisor, tables.scale, self.by_rounded,
+            tables.worth, tables.of, tables.divisor, tables.scale, self.by_rounded, bin_of, out, sums,
         )  # fmt: skip
-        if exposing.fast:
-            from truerank.reliability import fast_grid
-
-            deepest = len(tables.worth) - 1
-            bin_of = np.empty((world.n_items, n_models), dtype=np.uint8 if deepest < 256 else np.int32)
-            fast_grid.evaluate_users(*given, bin_of, out, sums)
-        else:
-            from truerank.reliability import plain_grid
-
-            plain_grid.evaluate_users(*given, out, sums)
         users = np.bincount(here[out[:, 0, 0, 0, 0] >= 0], minlength=len(sums))
         return Compared(out, sums, users, int(group[0]))
 

@@ -57,7 +57,6 @@ class Summary:
     table_of: Ints  # which table of worth each metric has
     n_groups: int
     resampling: Resampling
-    fast: bool
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,7 +88,7 @@ class Summary:
             )
             axes = self._axes(logger, metric)
             repetitions = tuple(self._sums(logger, metric, repetition) for repetition in range(self.grid.repetitions))
-            order = OrderOfMeans(repetitions, self.resampling, self.scale, self.fast)
+            order = OrderOfMeans(repetitions, self.resampling, self.scale)
             results = [
                 axes.with_columns(pl.lit(question).alias("question"), **figures[-1][question]).with_columns(
                     **order.columns(question),

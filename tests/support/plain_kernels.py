@@ -1,22 +1,24 @@
-"""The study kernel in numpy, user by user and log by log: what the compiled one must equal to the last bit."""
+"""The kernels of the study in numpy: what the compiled ones must equal to the last bit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 
 from truerank.core.arrays import Floats, Ints
-from truerank.reliability.scenarios import CandidateKind
+from truerank.reliability import kernels
+from truerank.reliability.scenarios import TAUS, CandidateKind, reference
 from truerank.reliability.worlds import Mark
 
 
 def evaluate_users(
     group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
     kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
-    table: Any, of: Any, divisor: Any, scale: float, by_rounded: bool, out: Any, sums_of_models: Any,
+    table: Any, of: Any, divisor: Any, scale: float, by_rounded: bool, bin_of: Any, out: Any, sums_of_models: Any,
 ) -> None:  # fmt: skip
-    """As `fast_grid.evaluate_users`."""
+    """As `kernels.evaluate_users`."""
     n_users, n_models, _ = order.shape
     n_sparsities, n_families = weight.shape[:2]
     first, second = np.triu_indices(n_models, 1)
@@ -81,3 +83,45 @@ def values_of(
         sums = np.cumsum(table[rank], axis=1)[:, -1]  # one after the other, from the best rank on
         found.append(np.asarray(sums[:, of].T / divisor[:, n_liked, None]))
     return found
+
+
+def smallest(key: Any, among: Any, n: Any, found: Any) -> None:
+    """As `kernels.smallest`."""
+    for u in range(len(key)):
+        members = np.flatnonzero(among[u])
+        found[u] = 0
+        found[u, members[np.argsort(key[u, members], kind="stable")[: n[u]]]] = 1
+
+
+def levels(clock: Any, left: Any, positive: Any, sizes: Any, level: Any) -> None:
+    """As `kernels.levels`."""
+    for u in range(len(clock)):
+        members = np.flatnonzero(left[u])
+        order = members[np.argsort(clock[u, members], kind="stable")]
+        level[u] = 0
+        for size in sizes[u]:
+            level[u, order[:size]] += 1
+        level[u, order[positive[u, order] == 1][:1]] = sizes.shape[1]
+
+
+def count_levels(level: Any, mark: Any, rows: Any, liked: Any) -> None:
+    """As `kernels.count_levels`."""
+    for at in range(len(rows)):
+        rows[at] += (level == at).sum(axis=0)
+        liked[at] += ((level == at) & (mark == Mark.LIKED)).sum(axis=0)
+
+
+def count_pairs(means: Any, rounding: Any, out: Any) -> None:
+    """As `kernels.count_pairs`."""
+    first, second = np.triu_indices(means.shape[-1], 1)
+    for at, (mean, limit) in enumerate(zip(means, rounding, strict=True)):
+        difference = mean[..., first] - mean[..., second]
+        sign = np.where(np.abs(difference) <= limit, 0, np.sign(difference)).astype(np.int32)
+        agreement = [(sign * reference(question, sign[None])[0]).sum(axis=-1) for question in TAUS]
+        out[at] = np.stack([(sign == 0).sum(axis=-1), *agreement], axis=-1)
+
+
+def use_plain_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Studies run by the kernels of this module."""
+    for function in (evaluate_users, smallest, levels, count_levels, count_pairs):
+        monkeypatch.setattr(kernels, function.__name__, function)
