@@ -40,7 +40,7 @@ from truerank.sampling.pools import Members
 
 SIZES = (1, 2, 5, 10, 20, 50)
 SIZED = [cls for cls in samplers.catalogue().values() if "n" in options_of(cls)]
-PUBLISHED: list[Callable[[int], Sampler]] = [getattr(cls, "published", cls) for cls in SIZED]
+PUBLISHED: list[Callable[[int], Sampler]] = [*SIZED]
 BY_SIZE = [*PUBLISHED, *(cls.released for cls in SIZED if hasattr(cls, "released"))]
 
 
@@ -91,16 +91,16 @@ def test_weights_by_hand() -> None:
     shared = np.array([0.25, 0.5, 1e-4, 1e-4])  # of 4 rows in random data, one of an item outside the pool
     biased = np.array([4, 2, 2, 1]) / 9
     by_hand: dict[Sampler, Floats] = {
-        PopularitySampler.published(1): np.array([1.0, 2, 2, 4]) ** -0.5,
+        PopularitySampler(1): np.array([1.0, 2, 2, 4]) ** -0.5,
         PopularitySampler.released(1): np.array([2.0, 3, 3, 5]) ** -0.5,
-        PositivitySampler.published(1): np.array([2.0, 1, 4, 2]) ** -0.5,
+        PositivitySampler(1): np.array([2.0, 1, 4, 2]) ** -0.5,
         PositivitySampler.released(1): np.array([1.0, 2, 0, 1]),
-        SkewSampler.published(1): np.array([1 / 4, 1 / 2, 1 / 2, 1]),
+        SkewSampler(1): np.array([1 / 4, 1 / 2, 1 / 2, 1]),
         SkewSampler.released(1): np.array([4.0, 2, 2, 1]),
-        WTDSampler.published(1): (shared / biased) ** 2,
+        WTDSampler(1): (shared / biased) ** 2,
         WTDSampler.released(1): shared / biased,
         WTDSampler(1, mnar_source="train"): np.ones(4),  # type: ignore[arg-type]
-        WTDHSampler.published(1): (0.25 / biased) ** 2,
+        WTDHSampler(1): (0.25 / biased) ** 2,
         WTDHSampler.released(1): 0.25 / biased,
         WTDHSampler(1, power=1, mnar_source="train"): 0.25 / shared,  # type: ignore[arg-type]
         RandomSampler(1): np.ones(4),

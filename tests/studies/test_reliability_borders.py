@@ -36,7 +36,7 @@ def stop(what: str, done: int, total: int) -> None:
 
 def small(**options: Any) -> dict[str, Any]:
     grid = replace(small_grid(repetitions=1), metrics=(NDCG(10),))
-    return {"grid": grid, "train": small_train(), "resamples": 5, "fast": False, "block_users": 4, **options}
+    return {"grid": grid, "train": small_train(), "resamples": 5, "block_users": 4, **options}
 
 
 def test_models_in_another_order_are_another_study(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def grid() -> Grid:
 def run(out: Path, *, labels: Log | None = None, **options: Any) -> None:
     world = small_world()
     given: dict[str, Any] = {"grid": grid(), "train": small_train(), "seed": 1, "resamples": 30, "threads": 2}
-    given |= {"block_users": 3, "fast": False} | options
+    given |= {"block_users": 3} | options
     study(given.pop("scores", small_scores(world)), world if labels is None else labels, out, **given)
 
 

@@ -9,21 +9,16 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.core.values import text_of
-from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
+from truerank.ranking.samplers.draw import ItemCounts, Sampler, same_for_all
 
 
 @dataclass(frozen=True, slots=True)
-class TastefulSampler:
+class TastefulSampler(Sampler):
     """v_ui = (u + i) mod 5, by the keys of user and item: of every fifth item each user draws none."""
 
     n: int
 
     name: ClassVar[str] = "Tasteful"
-    among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

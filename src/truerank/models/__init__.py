@@ -18,6 +18,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.ranking import Scores
 from truerank.core.rooms import room
+from truerank.core.values import check, text_of
 
 
 class Labels(StrEnum):
@@ -54,14 +55,25 @@ NOTHING_BESIDE = Side()
 class Model(Protocol):
     """A recommender before it has seen data: a frozen dataclass whose fields are made by `settings.setting`.
 
+    A new one inherits from this class and writes `name`, `about`, its settings and `fit`. Settings are checked when a
+    model is made, and its text form parses back.
+
     The same log, settings and seed give the same scores to the last bit. `needs` names the extra to install, as in
     pip install '.[models]'; None if the core is enough.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
-    needs: ClassVar[str | None]
-    labels: ClassVar[Labels]
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def __str__(self) -> str:
+        return text_of(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Scores: ...
 

@@ -9,8 +9,7 @@ from truerank.core.chance import library_seed
 from truerank.core.errors import extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
 from truerank.models.matrix import check_factors, counts, one_thread
 from truerank.models.settings import WholeNumbers, load, setting
@@ -18,7 +17,7 @@ from truerank.ranking.scores.scores import Factors, factors
 
 
 @dataclass(frozen=True, slots=True)
-class ALS:
+class ALS(Model):
     """Factors that minimise Σ_{u,i} c_ui (p_ui - x_u · y_i)² + λ(Σ‖x_u‖² + Σ‖y_i‖²) (Hu, Koren and Volinsky 2008).
 
     p_ui is 1 for pairs with positive rows and 0 for all others, c_ui = 1 + α · number of positive rows. Solved by
@@ -41,12 +40,6 @@ class ALS:
     name: ClassVar[str] = "als"
     about: ClassVar[str] = "Factors of implicit feedback by alternating least squares (implicit)."
     needs: ClassVar[str | None] = "models"
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         confidence = counts(log)

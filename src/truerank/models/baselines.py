@@ -12,15 +12,14 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.progress import Watching
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Labels, Model, Side
 from truerank.models.matrix import positive_rows, raw_name, values
 from truerank.models.settings import setting
 from truerank.ranking.scores.scores import Dense, Factors, Matrix, PerUser, dense, factors
 
 
 @dataclass(frozen=True, slots=True)
-class Popularity:
+class Popularity(Model):
     """An item's score is its number of positive rows in the log, the same for all users.
 
     >>> import polars as pl, truerank as tr
@@ -31,10 +30,6 @@ class Popularity:
 
     name: ClassVar[str] = "popularity"
     about: ClassVar[str] = "The number of positive rows of an item, the same for all users."
-    needs: ClassVar[str | None] = None
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         count = np.bincount(log.item[positive_rows(log)], minlength=len(log.items)).astype(np.float64)
@@ -42,7 +37,7 @@ class Popularity:
 
 
 @dataclass(frozen=True, slots=True)
-class PosPop:
+class PosPop(Model):
     """An item's score is its number of values above `above` in the log, the same for all users.
 
     In a log that has labels alone it is the number of positive rows, as Popularity.
@@ -56,13 +51,7 @@ class PosPop:
     above: float = setting(3.0, "values above this count")
     name: ClassVar[str] = "pos-pop"
     about: ClassVar[str] = "The number of ratings of an item above 3, the same for all users."
-    needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.VALUES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         counted = positive_rows(log) if raw_name(log) is None else values(log) > self.above
@@ -73,7 +62,7 @@ class PosPop:
 
 
 @dataclass(frozen=True, slots=True)
-class AvgRating:
+class AvgRating(Model):
     """An item's score is the mean of its values in the log, the same for all users; no damping, no minimum number.
 
     Items without a row come last: their score is 1 below the lowest mean.
@@ -86,10 +75,7 @@ class AvgRating:
 
     name: ClassVar[str] = "avg-rating"
     about: ClassVar[str] = "The mean rating of an item, the same for all users; items without ratings come last."
-    needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.VALUES
-
-    __str__ = text_of
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Dense:
         value = values(log)
@@ -102,7 +88,7 @@ class AvgRating:
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class Random(Model):
     """A uniform score for each cell, a function of the seed and the two ids alone; computed when asked for.
 
     The same pair has the same score among any candidates, and in any log that knows both ids.
@@ -116,10 +102,7 @@ class Random:
 
     name: ClassVar[str] = "random"
     about: ClassVar[str] = "A uniform random score for each pair: the floor."
-    needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.NOTHING
-
-    __str__ = text_of
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> PerUser:
         user_key, item_key = log.users.keys(), log.items.keys()

@@ -9,8 +9,7 @@ from truerank.core.chance import library_seed
 from truerank.core.errors import extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
 from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.settings import LogUniform, load, setting
@@ -18,7 +17,7 @@ from truerank.ranking.scores.scores import Factors, factors
 
 
 @dataclass(frozen=True, slots=True)
-class BPR:
+class BPR(Model):
     """Factors and item biases by gradient steps on -ln σ(s_ui - s_uj) + λ‖·‖² (Rendle et al. 2009).
 
     i is a positive of u, j an item drawn uniformly that is none. Fitted by implicit on one thread: several would race,
@@ -41,12 +40,6 @@ class BPR:
     name: ClassVar[str] = "bpr"
     about: ClassVar[str] = "Factors that rank positives above other items (implicit, one thread)."
     needs: ClassVar[str | None] = "models"
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         liked = as_input(positives(log))

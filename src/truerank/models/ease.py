@@ -13,8 +13,7 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.sizes import check_size
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import one_thread, positives
 from truerank.models.neighbours import saying
 from truerank.models.settings import OneOf, setting
@@ -22,7 +21,7 @@ from truerank.ranking.scores.scores import Product
 
 
 @dataclass(frozen=True, slots=True)
-class EASE:
+class EASE(Model):
     """Scores x_u B with B = I - P / diag(P), P = (XᵀX + λI)⁻¹, X the users x items positives (Steck 2019, eq. 8).
 
     The weights of an item with itself are 0. A user without positives scores 0 everywhere, an item without positives
@@ -39,13 +38,6 @@ class EASE:
     regularisation: float = setting(100.0, "λ", above=0, search=OneOf(tuple(float(x) for x in range(500, 1601, 10))))
     name: ClassVar[str] = "ease"
     about: ClassVar[str] = "A linear model of items on items in closed form."
-    needs: ClassVar[str | None] = None
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)

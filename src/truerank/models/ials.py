@@ -15,8 +15,7 @@ from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.sizes import check_size
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import check_factors, one_thread
 from truerank.models.neighbours import Preference, matrix_of
 from truerank.models.settings import OneOf, setting
@@ -28,7 +27,7 @@ TOGETHER = 256  # systems solved in one call; each is solved alone, so their num
 
 
 @dataclass(frozen=True, slots=True)
-class IALS:
+class IALS(Model):
     """Factors that minimise Σ_{u,i} c_ui (r_ui - p_u · q_i)² + λ(Σ‖p_u‖² + Σ‖q_i‖²), c_ui = 1 + α r_ui.
 
     r_ui is 0 for pairs that are not listed. The objective of RankSys's fast iALS (Pilászy, Zibriczky and Tikk 2010),
@@ -51,13 +50,6 @@ class IALS:
     rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "ials"
     about: ClassVar[str] = "Factors of ratings or positives by exact alternating least squares."
-    needs: ClassVar[str | None] = None
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         by_user = matrix_of(log, self.rows)

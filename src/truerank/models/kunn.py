@@ -12,8 +12,7 @@ from scipy.sparse import csr_array, hstack, vstack
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, neighbours, saying, scaled
 from truerank.models.settings import OneOf, setting
@@ -23,7 +22,7 @@ GRID = OneOf(tuple(range(70, 111, 5)))
 
 
 @dataclass(frozen=True, slots=True)
-class KUNN:
+class KUNN(Model):
     """Score S_U + S_I of unified nearest neighbours (Verstrepen and Goethals 2014), R the positives, c their counts.
 
     S_U(u, i) = Σ_v R_vi sim(u, v) / √c(i) over the nearest users v of u, sim(u, v) = Σ_i R_ui R_vi / √(c(u) c(v) c(i));
@@ -44,13 +43,6 @@ class KUNN:
     items: int = setting(100, "similar items that each item has", least=1, search=GRID)
     name: ClassVar[str] = "kunn"
     about: ClassVar[str] = "Nearest users and nearest items in one score, weighted by how rare they are."
-    needs: ClassVar[str | None] = None
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)

@@ -13,8 +13,7 @@ from truerank.core.chance import library_seed
 from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.features import indicators
 from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.settings import LogUniform, OneOf, WholeNumbers, load, setting
@@ -30,7 +29,7 @@ class LightFMLoss(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LightFM:
+class LightFM(Model):
     """s_ui = p_u · q_i + b_u + b_i, each the sum over the features of the user or item (Kula 2015), by Adadelta.
 
     Without feature tables every user and item has one feature, itself: plain factors. With user or item features (Side)
@@ -56,12 +55,6 @@ class LightFM:
     name: ClassVar[str] = "lightfm"
     about: ClassVar[str] = "Factors of users and items and of their features, where given (lightfm, one thread)."
     needs: ClassVar[str | None] = "lightfm"
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         liked = positives(log).tocoo()

@@ -15,8 +15,7 @@ from truerank.core.chance import cell_keys
 from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import positives, valued
 from truerank.models.settings import OneOf, setting
 from truerank.ranking.scores.scores import Product
@@ -165,7 +164,7 @@ def matrix_of(log: Log, rows: Preference) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class UserKNN:
+class UserKNN(Model):
     """s_u(i) = Σ_v cosine(u, v) r_vi over the k users v nearest to u.
 
     RankSys's form: no normalisation, a user is no neighbour of herself. Of the neighbours that equal the
@@ -183,13 +182,6 @@ class UserKNN:
     rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "user-knn"
     about: ClassVar[str] = "What the users with the most similar items liked, by cosine."
-    needs: ClassVar[str | None] = None
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)
@@ -200,7 +192,7 @@ class UserKNN:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemKNN:
+class ItemKNN(Model):
     """s_u(i) = Σ_j cosine(j, i) r_uj over the user's items j that have i among their k nearest items.
 
     RankSys's form (Cremonesi et al. 2010): no normalisation, an item is no neighbour of itself. With binary r the
@@ -219,13 +211,6 @@ class ItemKNN:
     rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "item-knn"
     about: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
-    needs: ClassVar[str | None] = None
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)

@@ -14,8 +14,7 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.ranking import Scores
-from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import counts, listed, positives
 from truerank.models.neighbours import Say, cosine, saying, together
 from truerank.models.settings import setting
@@ -48,7 +47,7 @@ class Zeros(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SAR:
+class SAR(Model):
     """s_u(i) = Σ_j a_uj S_ji, a_uj the number of positive rows of the pair, S the similarity of items.
 
     SAR of Microsoft Recommenders without time decay: all similarities count, an item's with itself too. Names for the
@@ -67,13 +66,6 @@ class SAR:
     zeros: Zeros = setting(Zeros.TIED, "scores of 0 stay tied, or get seeded noise")
     name: ClassVar[str] = "sar"
     about: ClassVar[str] = "Items that occur together with those the user liked: cosine or Jaccard, all of them."
-    needs: ClassVar[str | None] = None
-    labels: ClassVar[Labels] = Labels.POSITIVES
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @classmethod
     def published(cls, similarity: Similarity = Similarity.COSINE) -> SAR:

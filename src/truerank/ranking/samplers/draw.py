@@ -21,6 +21,7 @@ from truerank.core.ids import Ids
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates
+from truerank.core.values import check, text_of
 from truerank.exposure.counts import rows_of_items
 from truerank.sampling.clocks import checked_weights
 from truerank.sampling.inclusion import Inclusion, inclusion_of_each
@@ -60,14 +61,26 @@ class ItemCounts:
 
 
 class Sampler(Protocol):
-    """A frozen value such as Skew(100); its text form `Skew@100` parses back."""
+    """A frozen value such as Skew(100); its text form `Skew@100` parses back.
+
+    A new one inherits from this class: negatives come from the pool, without the user's positives, unless it differs.
+    """
 
     name: ClassVar[str]
+    among: ClassVar[Among] = Among.POOL
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def __str__(self) -> str:
+        return text_of(self)
 
     @property
-    def among(self) -> Among: ...
-    @property
-    def positives(self) -> OwnPositives: ...
+    def positives(self) -> OwnPositives:
+        """Whether a user's positives can be drawn as negatives."""
+        return OwnPositives.EXCLUDED
 
     def wanted(self, exposed: Ints) -> Ints | None:
         """How many negatives each user gets, from the number of the user's rows that are not positive; None for all."""

@@ -8,12 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.values import text_of
-from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives
+from truerank.ranking.samplers.draw import Among, ItemCounts, Sampler
 
 
 @dataclass(frozen=True, slots=True)
-class FullSampler:
+class FullSampler(Sampler):
     """Every item of the pool that is no positive of the user.
 
     >>> str(FullSampler())
@@ -21,10 +20,6 @@ class FullSampler:
     """
 
     name: ClassVar[str] = "Full"
-    among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return None
@@ -34,7 +29,7 @@ class FullSampler:
 
 
 @dataclass(frozen=True, slots=True)
-class ExposedSampler:
+class ExposedSampler(Sampler):
     """The user's own rows that are not positive.
 
     >>> str(ExposedSampler())
@@ -43,9 +38,6 @@ class ExposedSampler:
 
     name: ClassVar[str] = "Exposed"
     among: ClassVar[Among] = Among.EXPOSED
-    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return exposed

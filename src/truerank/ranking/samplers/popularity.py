@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.values import Count, CountFrom0, check, text_of
+from truerank.core.values import Count, CountFrom0
 from truerank.exposure.counts import zipf
-from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
+from truerank.ranking.samplers.draw import ItemCounts, OwnPositives, Sampler, same_for_all
 
 
 @dataclass(frozen=True, slots=True)
-class PopularitySampler:
+class PopularitySampler(Sampler):
     """v_i = (rank_i + shift)^-1/2, rank 1 for the item with most rows in the log; equal numbers share the best rank.
 
     The sampler paper says Zipf's law without an exponent; its code uses 1/2, adds 1 to the rank and lets positives be
@@ -31,20 +31,10 @@ class PopularitySampler:
     positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Popularity"
-    among: ClassVar[Among] = Among.POOL
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @classmethod
-    def published(cls, n: int) -> PopularitySampler:
-        return cls(n)
 
     @classmethod
     def released(cls, n: int) -> PopularitySampler:
         return cls(n, shift=1, positives=OwnPositives.DRAWN)
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

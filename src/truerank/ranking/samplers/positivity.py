@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.exposure.counts import zipf
-from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
+from truerank.ranking.samplers.draw import ItemCounts, OwnPositives, Sampler, same_for_all
 
 
 class Law(StrEnum):
@@ -22,7 +22,7 @@ class Law(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PositivitySampler:
+class PositivitySampler(Sampler):
     """v_i = rank_i^-1/2 by the number of positives in the log, as the text of the sampler paper says.
 
     Its code weighs proportionally to the number of positives, so that an item without any is never drawn, and lets a
@@ -38,20 +38,10 @@ class PositivitySampler:
     positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Positivity"
-    among: ClassVar[Among] = Among.POOL
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @classmethod
-    def published(cls, n: int) -> PositivitySampler:
-        return cls(n)
 
     @classmethod
     def released(cls, n: int) -> PositivitySampler:
         return cls(n, law=Law.LINEAR, positives=OwnPositives.DRAWN)
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

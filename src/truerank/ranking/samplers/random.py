@@ -8,14 +8,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.values import Count, check, text_of
-from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
+from truerank.core.values import Count
+from truerank.ranking.samplers.draw import ItemCounts, Sampler, same_for_all
 
 AS_EXPOSED: Literal["e"] = "e"
 
 
 @dataclass(frozen=True, slots=True)
-class RandomSampler:
+class RandomSampler(Sampler):
     """n items of the pool that are no positives of the user, uniformly; `Random@e`: as many as the user's exposed ones.
 
     >>> [RandomSampler(n).wanted(np.array([1, 9])).tolist() for n in (3, "e")], str(RandomSampler("e"))
@@ -25,13 +25,6 @@ class RandomSampler:
     n: Count | Literal["e"]
 
     name: ClassVar[str] = "Random"
-    among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return exposed if self.n == "e" else same_for_all(int(self.n), exposed)

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.values import Count, check, text_of
-from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
+from truerank.core.values import Count
+from truerank.ranking.samplers.draw import ItemCounts, OwnPositives, Sampler, same_for_all
 
 
 class Favoured(StrEnum):
@@ -21,7 +21,7 @@ class Favoured(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SkewSampler:
+class SkewSampler(Sampler):
     """v_i = 1 / rows of the item in the log (Liang et al. 2016), an item without rows as if it had one.
 
     The sampler paper does not state the direction; its code favours popular items, v_i = rows, and lets positives be
@@ -38,20 +38,10 @@ class SkewSampler:
     positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Skew"
-    among: ClassVar[Among] = Among.POOL
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @classmethod
-    def published(cls, n: int) -> SkewSampler:
-        return cls(n)
 
     @classmethod
     def released(cls, n: int) -> SkewSampler:
         return cls(n, favours=Favoured.POPULAR, positives=OwnPositives.DRAWN)
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

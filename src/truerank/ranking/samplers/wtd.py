@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.core.values import Count, CountFrom0, check, text_of
+from truerank.core.values import Count, CountFrom0
 from truerank.exposure.counts import Floor, RowCounts, posterior_ratio
-from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
+from truerank.ranking.samplers.draw import ItemCounts, Sampler, same_for_all
 
 
 class ShareSource(StrEnum):
@@ -21,7 +21,7 @@ class ShareSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WTDSampler:
+class WTDSampler(Sampler):
     """v_i = (P_random(i) / P_biased(i))^power, with the item's share of rows in random data and in the log.
 
     The text squares the item's weight, the code does not; the user's weight cancels within a user. A share of 0 is
@@ -40,21 +40,10 @@ class WTDSampler:
     mnar_source: ShareSource = ShareSource.LOGGED
 
     name: ClassVar[str] = "WTD"
-    among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @classmethod
-    def published(cls, n: int) -> WTDSampler:
-        return cls(n)
 
     @classmethod
     def released(cls, n: int) -> WTDSampler:
         return cls(n, power=1)
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)
@@ -69,7 +58,7 @@ class WTDSampler:
 
 
 @dataclass(frozen=True, slots=True)
-class WTDHSampler:
+class WTDHSampler(Sampler):
     """WTD with a hypothesis in place of random data: P_random(i) = 1 / number of items of the pool.
 
     >>> import numpy as np
@@ -83,21 +72,10 @@ class WTDHSampler:
     mnar_source: ShareSource = ShareSource.LOGGED
 
     name: ClassVar[str] = "WTDH"
-    among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @classmethod
-    def published(cls, n: int) -> WTDHSampler:
-        return cls(n)
 
     @classmethod
     def released(cls, n: int) -> WTDHSampler:
         return cls(n, power=1)
-
-    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)
