@@ -91,7 +91,8 @@ def test_nothing_in_the_package_opens_a_connection() -> None:
     words = (
         "import socket",
         "import urllib",
-        "from urllib",
+        "from urllib import",
+        "from urllib.request",
         "import http",
         "from http",
         "import requests",

@@ -205,16 +205,16 @@ PLACES = (
 )  # fmt: skip
 ANY = (0, 2, 4, 5)
 ATTACKS += [
-    *(Attack(f"from the documentation: a model called {name[:20]!r}", named(name, "--report", "r.html"), code=ANY,
+    *(Attack(f"further: a model called {name[:20]!r}", named(name, "--report", "r.html"), code=ANY,
              lacks=("Traceback", "\x1b")) for name in ODD_NAMES),
-    *(Attack(f"from the documentation: {option} {number!r}", (*EVALUATE, option, number), code=ANY,
+    *(Attack(f"further: {option} {number!r}", (*EVALUATE, option, number), code=ANY,
              lacks=("Traceback",))
       for option in ("--within", "--level", "--bootstrap") for number in ODD_NUMBERS),
-    *(Attack(f"from the documentation: a table with {what}",
+    *(Attack(f"further: a table with {what}",
              ("evaluate", "odd.csv", "--scores", "a=a.npz", "--metric", "Recall@2", "--exposure", "random"), code=ANY,
              lacks=("Traceback",), inputs={"odd.csv": content(table)})
       for what, table in ODD_TABLES.items()),
-    *(Attack(f"from the documentation: results into {place[:20]!r}", (*EVALUATE, option, place), code=ANY,
+    *(Attack(f"further: results into {place[:20]!r}", (*EVALUATE, option, place), code=ANY,
              lacks=("Traceback",)) for option in ("--save", "--out") for place in PLACES),
 ]  # fmt: skip
 

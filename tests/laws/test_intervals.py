@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
@@ -401,7 +402,7 @@ def test_bootstrap_of_a_product_is_close_to_linearisation() -> None:
 def test_bootstrap_is_fixed_by_its_seed() -> None:
     terms = ratios(40, seed=11)
     first, again, other = (around(Bootstrap(replicates=300, seed=seed), terms, level=0.95) for seed in (1, 1, 2))
-    assert first == again
+    np.testing.assert_equal(dataclasses.asdict(first), dataclasses.asdict(again))  # a correction may be nan
     assert first.low != other.low
 
 

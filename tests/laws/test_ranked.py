@@ -255,8 +255,7 @@ def test_the_chosen_clip_is_reported_with_the_whole_curve() -> None:
     tested = [each for each in results.comparisons if not math.isnan(each.p_adjusted)]
     assert [each.clip for each in tested] == [chosen["new - log"]["clip"]]
     assert tested[0].p_adjusted == tested[0].p  # one test, however long the curve
-    assert str(results).count("chosen: ") == 3
-    assert "one comparison for each metric and estimator at chosen clips" in str(results)
+    assert results.details().count("chosen: ") == 3
     assert results.clips().filter("chosen")["model"].to_list() == ["log", "new"]
     assert sum("chosen for" in note for note in results.notes) == 3
     of_new = [each for each in results.estimates if each.model == "new"]

@@ -13,6 +13,7 @@ from string import ascii_lowercase
 from truerank.core.errors import some
 from truerank.core.messages import DETECTABLE, Message, Severity
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Results
+from truerank.core.wording import option, worded
 from truerank.report.details import Cell, Detail, ResultTable, details_of, remarks
 from truerank.report.numbers import decimals, fixed, interval, number, signed_interval
 from truerank.report.questions import MOST_MODELS, ShownQuestion, item_groups, questions_of
@@ -53,12 +54,13 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
     questions = questions_of(results)
     models = ranked_models(questions)
     table_notes = _table_notes(questions[:MOST_QUESTIONS], models)
+    table_notes.extend(_fewer_units(results, questions))
     if len(questions) > MOST_QUESTIONS:
         table_notes.append(f"The first {MOST_QUESTIONS} of {len(questions):,} metrics and estimators.")
     warnings = warning_texts(results, questions, for_cli=for_cli)
     more = len(warnings) - MOST_WARNINGS
     if more > 0:
-        where = "--verbose" if for_cli else "print(results.details())"
+        where = worded(option("verbose", "print(results.details())"), for_cli=for_cli)
         warnings = [*warnings[:MOST_WARNINGS], f"{more:,} more warning{'s' * (more > 1)}: {where}"]
     return ResultSummary(
         verdict(questions, models),
@@ -170,6 +172,18 @@ def _table_notes(questions: Sequence[ShownQuestion], models: Sequence[str]) -> l
             texts = [f"{pair} ({scope(open_on, questions)})" for pair, open_on in pairs.items()]
             notes.append(f"{WORDS[kind].capitalize()}: {some(texts, most=MOST_PAIRS)}.")
     return notes
+
+
+def _fewer_units(results: Results, questions: Sequence[ShownQuestion]) -> list[str]:
+    """Over how many units differences are, where a model has values for more."""
+    fewest = [
+        pair.units
+        for question in questions
+        for pair in question.differences
+        if pair.units < max(estimate.units for estimate in question.estimates)
+    ]
+    unit = results.provenance.unit
+    return [f"Differences are over the {min(fewest):,} {unit}s for whom both models have values."] if fewest else []
 
 
 def _detectable(results: Results, *, for_cli: bool) -> list[str]:

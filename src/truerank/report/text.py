@@ -10,6 +10,7 @@ from typing import Any
 
 from truerank.core.escaping import csv_cell, json_bytes, printable
 from truerank.core.results import Results
+from truerank.core.wording import option, worded
 from truerank.report.details import Cell, ResultTable
 from truerank.report.ruler import Ruler
 from truerank.report.summary import ResultSummary, summarize
@@ -31,8 +32,8 @@ def render(
     """The answer first; with `verbose` all estimates, assumptions and messages behind it, and those of the groups."""
     page = TextPage(width or COLUMNS, color=color)
     summary = summarize(results, groups=groups, for_cli=for_cli)
-    more = "" if verbose else " More: --verbose, --report FILE.html" if for_cli else " More: print(results.details())"
-    page.answer(summary, more)
+    more = f" More: {option('verbose', 'print(results.details())')}, {option('report FILE.html', 'results.html(path)')}"
+    page.answer(summary, "" if verbose else worded(more, for_cli=for_cli))
     if verbose:
         page.rest(summary)
         for name, part in (groups or {}).items():
