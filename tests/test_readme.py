@@ -14,7 +14,7 @@ import pytest
 from docs.making import first
 from docs.making.steps import ROOT, TUTORIALS, Step, links, steps
 from truerank.report.demo import AXIS, draw
-from truerank.simulation.demo.lesson import Bar, Picture
+from truerank.simulation.demo import Bar, Picture
 
 README = (ROOT / "README.md").read_text()
 PAGES = sorted(path for path in TUTORIALS.glob("*.md") if path.stem != "README")

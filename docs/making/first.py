@@ -7,7 +7,7 @@ from typing import Any
 
 import truerank as tr
 from truerank.report.reliability_charts import TYPEFACE, altair
-from truerank.studies.demo.made import make
+from truerank.simulation.demo import make
 
 PICTURE = "figures/first.svg"
 WHO = "the picture of the README"

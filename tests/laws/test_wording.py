@@ -22,7 +22,7 @@ from truerank.core.wording import columns_option, either, option, positive_optio
 
 PACKAGE = Path(tr.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-PRINTS_COMMANDS = re.compile(r"simulation/demo/")  # what readers of the demo type into a terminal
+PRINTS_COMMANDS = re.compile(r"simulation/demo")  # what readers of the demo type into a terminal
 WORDS = "core/wording.py"
 
 

@@ -13,8 +13,7 @@ from rich.text import Text
 from truerank.core.progress import Progress
 from truerank.report.console import console_on
 from truerank.report.ruler import Ruler
-from truerank.simulation.demo.lesson import COMMAND, Picture, make_lesson
-from truerank.simulation.demo.made import keep, make
+from truerank.simulation.demo import COMMAND, Picture, keep, make, make_lesson
 
 AXIS = 70  # columns of a picture
 READABLE = 110  # columns of text
@@ -50,7 +49,7 @@ def run_demo(
 def draw(picture: Picture, *, columns: int = AXIS) -> list[str]:
     """Each interval on an axis from 0 to the largest number, with the truth as a diamond.
 
-    >>> from truerank.simulation.demo.lesson import Bar
+    >>> from truerank.simulation.demo import Bar
     >>> picture = Picture("share found", (Bar("a", 0.4, 0.1, 0.2), Bar("bb", 0.1, 0.05, 0.15)))
     >>> print("\\n".join(draw(picture, columns=41)))
     share found
