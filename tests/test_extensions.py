@@ -121,7 +121,7 @@ class ToySampler:
         return 1.0 + np.arange(len(counts.rows)) % 2
 ''',
     "exposure/positions/toy.py": '''
-from truerank.exposure.positions.places import cut
+from truerank.exposure.positions.position_models import cut
 
 
 @dataclass(frozen=True, slots=True)
