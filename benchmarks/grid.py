@@ -22,8 +22,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.exposure.counts import zipf
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.logging_policies import PositivityLogger, UniformLogger
 from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, LabelledWorld, Models, study
 from truerank.studies.reliability.draws import LoggerRun

@@ -10,7 +10,7 @@ import pytest
 from logs import full_world
 
 from truerank.core.arrays import Bools, Floats
-from truerank.exposure.loggers.expose import Order, expose_independently
+from truerank.exposure.expose import Order, expose_independently
 from truerank.sampling.clocks import inclusion_of_first
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, WeightedDesign
 from truerank.sampling.inclusion import PoolShape, inclusion_of_pools, none_shown, shown_propensities

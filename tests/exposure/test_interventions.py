@@ -15,10 +15,16 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.exposure.counts import Floor, Margins, Smoothed
 from truerank.exposure.interventions import catalogue, design_of, dispersion, intervene, named, with_inclusion
-from truerank.exposure.interventions.design import FullIntervention, RegularIntervention
-from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
-from truerank.exposure.interventions.skew import SkewIntervention, Unseen
-from truerank.exposure.interventions.weighted import WTDHIntervention, WTDIntervention
+from truerank.exposure.interventions.strategies import (
+    EqualPerItemIntervention,
+    FullIntervention,
+    PopularityStratifiedIntervention,
+    RegularIntervention,
+    SkewIntervention,
+    Unseen,
+    WTDHIntervention,
+    WTDIntervention,
+)
 from truerank.sampling.designs import WeightedDesign
 from truerank.sampling.pools import Members
 

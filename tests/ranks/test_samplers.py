@@ -19,11 +19,8 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.values import options_of
-from truerank.exposure.loggers.expose import Logger, expose
-from truerank.exposure.loggers.holdout import WorldHoldOut
-from truerank.exposure.loggers.popularity import PopularityLogger
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.expose import WorldHoldOut, expose
+from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
 from truerank.metrics.auc import AUC
 from truerank.metrics.recall import Recall
 from truerank.ranks import samplers
@@ -113,7 +110,7 @@ def test_weights_by_hand() -> None:
 
 
 @pytest.mark.parametrize("logger", [PopularityLogger(), PositivityLogger.released()], ids=str)
-def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: Logger) -> None:
+def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: LoggingPolicy) -> None:
     rest, random = WorldHoldOut.released().split(world, logger=logger, seed=1)
     logged = CandidatePool.of(expose(rest, logger, sparsity=0.5, train=train, seed=1), random=random)
     for n in SIZES:

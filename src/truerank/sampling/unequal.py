@@ -244,13 +244,13 @@ def allocate(base: Floats, wish: Floats, n: int) -> Floats:
     """
     if n >= np.count_nonzero(base):
         return (base > 0).astype(np.float64)
-    chance = _filled(np.minimum(base, 1.0), wish, n)
+    chance = fill(np.minimum(base, 1.0), wish, n)
     if chance.sum() < n - WHOLE:
-        chance = _filled(np.where(chance < 1, 0.0, 1.0), np.where(chance < 1, base, 0.0), n)
+        chance = fill(np.where(chance < 1, 0.0, 1.0), np.where(chance < 1, base, 0.0), n)
     return chance
 
 
-def _filled(base: Floats, wish: Floats, n: int) -> Floats:
+def fill(base: Floats, wish: Floats, n: int) -> Floats:
     """min(1, base + c wish) with Σ = n, or as near as it comes."""
     chance, rows = base.copy(), np.flatnonzero((wish > 0) & (base < 1))
     fixed = float(base.sum() - base[rows].sum())

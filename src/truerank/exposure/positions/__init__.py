@@ -1,6 +1,6 @@
 """Position models as values: YuleSimon(1.5) == YuleSimon(1.5), and `yule:1.5` parses back.
 
-A new model is one new class in `position_models.py`; `catalogue` and the command line find it. Fits are in `fits.py`.
+A new model is one new class in a module here; `catalogue` and the command line find it. Fits are in `fits.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from truerank.exposure.positions.position_models import PositionModel as Positio
 
 POSITIONS: Kind[PositionModel | FitRequest] = Kind(
     "position model",
-    PositionModel.__module__,
+    __name__,
     PositionModel,
     also=(FitRequest,),
     otherwise="Or a file with columns position and probability, or SURFACE=MODEL,SURFACE=MODEL.",

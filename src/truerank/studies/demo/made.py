@@ -17,7 +17,7 @@ from truerank.data.files import write
 from truerank.data.folders import FolderKind, whole_folder
 from truerank.data.marker import MARKER, Marker, check_folder, read_marker
 from truerank.data.whole import whole_file
-from truerank.exposure.loggers.expose import expose_independently
+from truerank.exposure.expose import expose_independently
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random
 from truerank.models.ease import EASE

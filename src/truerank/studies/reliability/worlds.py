@@ -17,7 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Scores
-from truerank.exposure.loggers.expose import sorted_world
+from truerank.exposure.expose import sorted_world
 from truerank.ranks.kernel.rank import Aligned, check_block
 
 LEAST_OBSERVED = 0.9  # below this share of pairs a log is no fully observed world
