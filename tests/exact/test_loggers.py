@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from logs import full_world
+from outcomes import outcomes
 
 from truerank.core.arrays import Bools, Floats
 from truerank.exposure.expose import Order, expose_independently
@@ -26,10 +27,10 @@ POOLS = {
 LABELS = [(1, 0, 0, 0, 0), (1, 0, 1, 0, 0), (0, 1, 1, 0, 1), (1, 1, 1, 1, 1), (0, 0, 0, 0, 0), (0, 1, 0, 0, 0)]
 
 
-def outcomes(design: SamplingDesign, weight: Floats, positive: Bools) -> Iterator[tuple[tuple[int, ...], float]]:
+def logs_of(design: SamplingDesign, weight: Floats, positive: Bools) -> Iterator[tuple[tuple[int, ...], float]]:
     """Every log of one user with its probability: a positive is added, proportional to weight, where none was drawn."""
     share = weight * positive if (weight * positive).any() else positive.astype(float)
-    for rows, chance in design.outcomes(Members.alone(len(weight), weight=weight)):
+    for rows, chance in outcomes(design, Members.alone(len(weight), weight=weight)):
         if not positive.any() or positive[list(rows)].any():
             yield rows, chance
             continue
@@ -41,9 +42,9 @@ def outcomes(design: SamplingDesign, weight: Floats, positive: Bools) -> Iterato
 def test_propensities_sum_over_every_log(name: str, label: tuple[int, ...], n: int) -> None:
     weight, positive = np.array(POOLS[name]), np.array(label, dtype=bool)
     exact, none = np.zeros(5), 0.0
-    for rows, chance in outcomes(WeightedDesign(n, fill=True), weight, positive):
+    for rows, chance in logs_of(WeightedDesign(n, fill=True), weight, positive):
         exact[list(rows)] += chance
-    for rows, chance in WeightedDesign(n, fill=True).outcomes(Members.alone(5, weight=weight)):
+    for rows, chance in outcomes(WeightedDesign(n, fill=True), Members.alone(5, weight=weight)):
         none += chance * (not positive[list(rows)].any())
     found = shown_propensities(np.array([0, 5]), weight, positive, size=np.array([n]))
     assert found.value == pytest.approx(exact, abs=1e-10)

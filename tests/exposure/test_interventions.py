@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from outcomes import outcomes
 
 import truerank as tr
 from truerank.core.errors import InputError
@@ -129,7 +130,7 @@ def test_small_pools_have_exact_inclusion_probabilities(strategy: Any) -> None:
     small = HELDOUT.select(np.arange(0, 501, 63))
     weight = design_of(small, strategy, **DATA, fraction=0.5, seed=0).members.weights
     expected = np.zeros(len(small))
-    for rows, chance in WeightedDesign(4).outcomes(Members.alone(len(small), weight=weight)):
+    for rows, chance in outcomes(WeightedDesign(4), Members.alone(len(small), weight=weight)):
         expected[list(rows)] += chance
     found = with_inclusion(small, strategy, **DATA).inclusion
     assert found is not None

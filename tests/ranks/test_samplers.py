@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from logs import cells, full_world, log_of
+from outcomes import outcomes
 from tasteful import TastefulSampler
 
 import truerank as tr
@@ -214,7 +215,7 @@ def test_inclusion_probabilities_sum_over_every_set(make: Callable[[int], Sample
         weight = np.where(np.isin(np.arange(6), [0, 4]), 0, weight)
     design: SamplingDesign = WeightedDesign(2)
     exact = np.zeros(6)
-    for items, chance in design.outcomes(Members.alone(6, weight=weight)):
+    for items, chance in outcomes(design, Members.alone(6, weight=weight)):
         exact[list(items)] += chance
     sampled = draw(logged, sampler)
     own = sampled.user < n_users
@@ -240,7 +241,7 @@ def test_weights_may_differ_by_user(monkeypatch: pytest.MonkeyPatch) -> None:
     for taste in range(5):
         weight = np.where(np.arange(7) == 6, 0.0, (taste + np.arange(7)) % 5)  # item 6 is the user's positive
         exact = np.zeros(7)
-        for items, chance in WeightedDesign(2).outcomes(Members.alone(7, weight=weight)):
+        for items, chance in outcomes(WeightedDesign(2), Members.alone(7, weight=weight)):
             exact[list(items)] += chance
         own = sampled.user % 5 == taste
         assert inclusion.value[own] == pytest.approx(exact[sampled.item[own]], abs=1e-10)

@@ -168,7 +168,8 @@ class PositivityLogger(LoggingPolicy):
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         logs = (world, self._given(train)) if self.with_train else (world,)
-        return np.sum([rows_of_items(log, world.items, positive=True) for log in logs], axis=0, dtype=np.float64)
+        counts = [rows_of_items(log, world.items, positive=True) for log in logs]
+        return np.asarray(np.sum(counts, axis=0), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
