@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, Ints
 from truerank.sampling.clocks import (
     inclusion_of_first,
     inclusion_probabilities,

@@ -62,7 +62,7 @@ def test_weighting_by_these_propensities_is_unbiased_and_by_others_is_not() -> N
     means = [
         sum(
             chance * float((worth / chosen)[list(rows)].sum())
-            for rows, chance in outcomes(WeightedDesign(2, fill=True), weight, positive)
+            for rows, chance in logs_of(WeightedDesign(2, fill=True), weight, positive)
         )
         for chosen in (right, wrong)
     ]
@@ -79,7 +79,7 @@ def test_drawn_logs_follow_the_outcomes(name: str, n: int) -> None:
     weight, positive, n_users = np.array(POOLS[name]), np.array([1, 0, 1, 0, 0], dtype=bool), 20_000
     order = Order.of(full_world([positive.tolist()] * n_users), weight, seed=4)
     shown = order.shown(order.sizes(size=n)).reshape(n_users, 5)
-    check_frequencies(shown, outcomes(WeightedDesign(n, fill=True), weight, positive))
+    check_frequencies(shown, logs_of(WeightedDesign(n, fill=True), weight, positive))
 
 
 def test_independent_exposure_follows_its_outcomes_and_propensities() -> None:
@@ -87,7 +87,7 @@ def test_independent_exposure_follows_its_outcomes_and_propensities() -> None:
     world = full_world([positive.tolist()] * n_users)
     for keep in (False, True):
         forced = positive & keep
-        expected = list(outcomes(BernoulliDesign(), chance, forced))
+        expected = list(logs_of(BernoulliDesign(), chance, forced))
         log = expose_independently(world, np.tile(chance, n_users), keep_positive=keep, seed=3)
         shown = np.zeros((n_users, 5), dtype=bool)
         shown[log.user, log.item] = True

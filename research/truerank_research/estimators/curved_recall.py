@@ -15,7 +15,7 @@ from truerank.core.messages import Message
 from truerank.core.modelled import ModelledTerms
 from truerank.core.once import Once
 from truerank.core.terms import Smooth, Terms, joined_clusters, ratio
-from truerank_research.estimators.curve_messages import about_curve, doubts, no_verdict
+from truerank_research.estimators.curve_messages import check_curve, check_fit, no_verdict
 from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import CurveFit, fit_curve, plausible
 
@@ -124,7 +124,7 @@ class CurvedRecall(ModelledTerms):
         return () if self.exact else (no_verdict(),)
 
     def cautions(self) -> tuple[Message, ...]:
-        return (*doubts(self), *about_curve(self))
+        return (*check_fit(self), *check_curve(self))
 
     def value(self) -> float:
         return self.whole.value()

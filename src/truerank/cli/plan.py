@@ -107,7 +107,7 @@ ALLOCATING = (
     shared("--likely", type=float, metavar="SHARE",
            help="Share that goes to what is likely to be relevant, by --exclude.  [default: 0.25]"),
     count("--batches", help="Show in so many parts; later ones draw from what earlier ones left."),
-    choice("--draw", choices("sampling/designs", "DrawBy"), help="How items are drawn with their chances."),
+    choice("--draw", choices("sampling/unequal", "DrawBy"), help="How items are drawn with their chances."),
 )  # fmt: skip
 PICTURES = (".svg", ".png", ".pdf", ".html")
 
@@ -298,8 +298,8 @@ def _allocate(
     allocating: Allocating, *, scoring: Scoring, reading: Reading, asking: Asking, inference: Inference, output: Output
 ) -> None:
     """Choose what to show, write it to a folder, and say what it saves."""
-    from truerank.data.files import files_of
     from truerank.data.folders import check_place
+    from truerank.data.part_files import files_of
     from truerank.evaluation.design_chances import SHARE
     from truerank.evaluation.designing import design_exposure
     from truerank.exposure.design import FOLDER
