@@ -24,8 +24,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.exposure.counts import zipf
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.logging_policies import LoggingPolicy, PositivityLogger, UniformLogger
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, LabelledWorld, Models, study
 from truerank.reliability.draws import LoggerRun
@@ -38,14 +37,10 @@ SUBSET, SUBSET_PLAIN = 96, 6  # users that the two kernels are timed on
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(LoggingPolicy):
     """A logger that favours items by their place in the catalogue, as a popularity logger does by training data."""
 
     name: ClassVar[str] = "ranked"
-    needs_train: ClassVar[bool] = False
-
-    def __str__(self) -> str:
-        return self.name
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         return zipf(-np.arange(len(world.items)), shift=1)

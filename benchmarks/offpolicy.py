@@ -24,8 +24,7 @@ from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.exposure.policies.policies import logging_policy
 from truerank.exposure.policies.targets import RankColumn, target_policy
-from truerank.exposure.positions.logarithmic import Logarithmic
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Logarithmic, Positions
 from truerank.uncertainty.intervals import Population
 from truerank.uncertainty.spreads import Spread
 from truerank.uncertainty.tails import tail_length

@@ -11,7 +11,8 @@ from truerank.core.language import Kind
 from truerank.core.values import at_of, form_of, options_of, positional_of, text_of
 from truerank.data import datasets
 from truerank.estimators import ranked
-from truerank.exposure import interventions, kinds, loggers, positions, propensities
+from truerank.exposure import interventions, kinds, positions, propensities
+from truerank.exposure.logging_policies import LOGGERS
 from truerank.ranking import samplers
 
 # title, the kind, where its classes are, where it is asked for
@@ -22,7 +23,7 @@ SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
     ("Exposures", kinds.EXPOSURES, "tr.exposure", "`evaluate --exposure`, `exposure=`"),
     ("Propensity models", propensities.PROPENSITIES, "tr.exposure", "`evaluate --propensity`, `fit_propensities`"),
     ("Position models", positions.POSITIONS, "tr.positions", "`offpolicy --position`, `position=`"),
-    ("Loggers", loggers.LOGGERS, "tr.exposure", "`study reliability --loggers`, `expose`"),
+    ("Loggers", LOGGERS, "tr.exposure", "`study reliability --loggers`, `expose`"),
     ("Intervention strategies", interventions.STRATEGIES, "tr.exposure", "`intervene --strategy`, `intervene`"),
     ("Candidate samplers", samplers.SAMPLERS, "truerank.ranking.samplers", "`study reliability --samplers`, `sample_candidates`"),
     ("Recommenders", models.RECOMMENDERS, "tr.models", "`train NAME`, `models.parse`"),

@@ -22,8 +22,8 @@ from truerank.evaluation.planning import plan_sessions as plan_sessions
 from truerank.evaluation.ranked import off_policy as off_policy
 from truerank.evaluation.watch import watch as watch
 from truerank.exposure import positions as positions
+from truerank.exposure.expose import expose as expose
 from truerank.exposure.interventions import with_inclusion as with_inclusion
-from truerank.exposure.loggers.expose import expose as expose
 from truerank.exposure.randomness.description import describe as describe
 from truerank.exposure.randomness.tests import randomness as randomness
 from truerank.ranking import scores as scores

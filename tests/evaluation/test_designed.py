@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from outcomes import outcomes
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
@@ -19,8 +20,8 @@ from truerank.evaluation.designing import drawn_places
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.sampling.designs import DrawBy
 from truerank.sampling.pools import Members
+from truerank.sampling.unequal import DrawBy
 
 N_USERS, N_ITEMS = 40, 30
 
@@ -102,7 +103,7 @@ def test_values_are_unbiased_over_every_draw(way: DrawBy) -> None:
     matrix = np.array([[5.0, 4, 3, 2], [1.0, 2, 3, 4]])
     given = {"m": tr.scores.dense(matrix, users=[0, 1], items=np.arange(4))}
     true = (label[0, :2].sum() + label[1, 2:].sum()) / 4
-    users = [list(way.design.outcomes(Members.alone(4, weight=row))) for row in chance]
+    users = [list(outcomes(way, Members.alone(4, weight=row))) for row in chance]
     mean = 0.0
     for (one, p), (two, q) in product(*users):
         cells = [(0, item) for item in one] + [(1, item) for item in two]

@@ -18,7 +18,7 @@ from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
-from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.positions.position_models import Exponential
 
 HALF = Exponential(0.5)
 LOG = pl.DataFrame(

@@ -20,9 +20,7 @@ from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
-from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.positions.places import Place, Positions
-from truerank.exposure.positions.yule_simon import YuleSimon
+from truerank.exposure.positions.position_models import Exponential, Place, Positions, YuleSimon
 from truerank.uncertainty.clipping import AutoClip
 
 HALF = Exponential(0.5)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from outcomes import outcomes
 from terms import all_terms_of
 from tiny import Tiny
 
@@ -30,8 +31,8 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
 from truerank.ranking.scores.scores import dense
-from truerank.sampling.designs import DrawBy
 from truerank.sampling.pools import Members
+from truerank.sampling.unequal import DrawBy
 
 LABELS = np.array([[1, 0, 1, 0, 0, 1], [1, 1, 0, 0, 1, 0]], dtype=float)
 JUDGE = np.array([[0.9, 0.2, 0.6, 0.4, 0.1, 0.3], [0.7, 0.8, 0.3, 0.2, 0.6, 0.1]])
@@ -344,7 +345,7 @@ def test_sums_are_unbiased_under_every_targeted_design(way: DrawBy, metric: Metr
     plain: list[Estimator] = (
         [Pooled(), PostStratified()] if isinstance(metric, Recall) else [HorvitzThompson(), Hajek()]
     )
-    draws = list(way.design.outcomes(Members.alone(6, weight=chance[0])))
+    draws = list(outcomes(way, Members.alone(6, weight=chance[0])))
     assert math.fsum(probability for _, probability in draws) == pytest.approx(1, abs=1e-12)
     for estimator in (*plain, Assisted(fewest=0, doubt=0)):
 

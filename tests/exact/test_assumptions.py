@@ -12,8 +12,7 @@ import pytest
 
 import truerank as tr
 from truerank.core.arrays import Floats
-from truerank.exposure.positions.table import Table
-from truerank.exposure.positions.yule_simon import YuleSimon
+from truerank.exposure.positions.position_models import Table, YuleSimon
 
 Lists = dict[str, list[str]]  # of each policy, a list of items for each context
 

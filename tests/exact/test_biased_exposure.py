@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from outcomes import outcomes
 from terms import terms_of
 
 import truerank as tr
@@ -31,7 +32,7 @@ from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
 from truerank.metrics.worth import expected_worth, known_divisor
 from truerank.ranking.kernel.rank import rank
-from truerank.sampling.designs import BernoulliDesign, SamplingDesign, StratifiedDesign, UniformDesign, WeightedDesign
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members
 
 # item 3 of user 0 and item 0 of user 2 are no candidates; scores of user 1 are tied
@@ -41,14 +42,12 @@ LABELS = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1
 CANDIDATE = np.array([[True, True, True, False], [True] * 4, [False, True, True, True]])
 WEIGHT = np.array([[1.0, 0.5, 0.25, 1.0], [0.2, 0.9, 0.4, 0.6], [1.0, 0.8, 0.3, 0.5]])
 GUESS = np.array([[0.9, 0.1, 0.4, 0.0], [0.3, 0.3, 0.8, 0.2], [0.0, 0.5, 0.5, 1.5]])
-STRATUM = np.array([0, 1, 1, 0])
 
 DESIGNS: list[SamplingDesign] = [
     BernoulliDesign(0.8),
     WeightedDesign(1),
     WeightedDesign(2),
     UniformDesign(2),
-    StratifiedDesign(UniformDesign(1)),
 ]
 SUMS: list[Metric] = [Precision(2), DCG(1), DCG(3), RBP(0.8)]
 METRICS: list[Metric] = [*SUMS, Recall(1), Recall(2)]
@@ -86,7 +85,7 @@ def log_of(rows: Sequence[Sequence[int]], propensity: Floats) -> Log:
 
 def members(user: int) -> Members:
     kept = CANDIDATE[user]
-    return Members.alone(int(kept.sum()), weight=WEIGHT[user, kept], stratum=STRATUM[kept])
+    return Members.alone(int(kept.sum()), weight=WEIGHT[user, kept])
 
 
 def inclusion(design: SamplingDesign) -> Floats:
@@ -110,7 +109,7 @@ def logs(design: Any, *, propensity: Floats | None = None) -> Iterator[Possible]
 def drawn(design: Any) -> list[Possible]:
     item = [np.flatnonzero(each) for each in CANDIDATE]
     found = []
-    for outcome in product(*(list(design.outcomes(members(user))) for user in range(3))):
+    for outcome in product(*(list(outcomes(design, members(user))) for user in range(3))):
         rows = [item[user][list(taken)].tolist() for user, (taken, _) in enumerate(outcome)]
         log = log_of(rows, inclusion(design))
         (ranks,) = rank(tr.scores.dense(SCORES), log, pools=[pool()])
@@ -249,7 +248,7 @@ def test_the_naive_estimator_is_right_where_exposure_has_nothing_to_do_with_wort
     design, one = WeightedDesign(1), Members.alone(3, weight=np.array([5.0, 1.0, 0.5]))
     assert len(set(design.inclusion(one).round(6).tolist())) == 3
     total = 0.0
-    for rows, chance in design.outcomes(one):
+    for rows, chance in outcomes(design, one):
         part = replace(ranks, above=ranks.above[list(rows)], tied=ranks.tied[list(rows)])
         total += chance * terms_of(Naive(), log.select(np.array(rows)), part, Precision(3)).value()
     assert total == pytest.approx(1.0, abs=1e-12)
@@ -269,7 +268,7 @@ def test_self_normalised_has_exactly_this_bias() -> None:
         )  # fmt: skip
         (ranks,) = rank(tr.scores.dense([[2.0, 1.0]]), log, pools=[Candidates(1, 2.0)])
         defined = mean = 0.0
-        for rows, chance in BernoulliDesign().outcomes(one):
+        for rows, chance in outcomes(BernoulliDesign(), one):
             at = np.array(rows, dtype=np.int64)
             part = replace(ranks, above=ranks.above[at], tied=ranks.tied[at])
             found = terms_of(SNIPS(), log.select(at), part, metric).value()

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, Ints
 from truerank.sampling.clocks import (
     inclusion_of_first,
     inclusion_probabilities,
@@ -38,6 +38,40 @@ def test_rank_probabilities_sum_over_all_orders(weights: list[float]) -> None:
             assert inclusion_of_first(weight, n) == pytest.approx(exact[0, :n].sum(), rel=1e-10)
 
 
+def add_all(rung: Floats, density: Floats, found: Floats) -> None:
+    nobody = np.zeros((len(rung), found.shape[1]))
+    nobody[:, 0] = 1.0
+    add_without_each(rung, density, nobody, np.arange(len(found)), found)
+
+
+def join_all(rung: Floats, count: Floats) -> None:
+    count[:, 0] = 1.0
+    for p in rung.T:
+        _join(count, p[:, None])
+
+
+def add_without_each(rung: Floats, density: Floats, others: Floats, members: Ints, found: Floats) -> None:
+    """Add Σ over nodes of density x P(r - 1 of the others have rung) to `found`, for each of `members`.
+
+    `others` [nodes x depth] is the distribution of how many of those outside `members` have rung. Halving the members
+    takes every one into all distributions but its own, with additions of positive numbers only.
+    """
+    if len(members) == 1:
+        found[members[0]] += density[:, members[0]] @ others
+        return
+    for kept, joined in ((members[::2], members[1::2]), (members[1::2], members[::2])):
+        count = others.copy()
+        for i in joined:
+            _join(count, rung[:, i : i + 1])
+        add_without_each(rung, density, count, kept, found)
+
+
+def _join(count: Floats, p: Floats) -> None:
+    """One more member, rung with probability p, in the distribution of how many have rung."""
+    count[:, 1:] = count[:, 1:] * (1 - p) + count[:, :-1] * p
+    count[:, :1] *= 1 - p
+
+
 @pytest.mark.parametrize(("members", "n"), [(2, 1), (3, 2), (17, 4), (50, 25), (64, 63), (120, 1)])
 @pytest.mark.parametrize("spread", [0.5, 3.0])
 def test_the_compiled_kernel_equals_the_plain_one(
@@ -50,7 +84,8 @@ def test_the_compiled_kernel_equals_the_plain_one(
         return [rank_probabilities(weight, depth=n), inclusion_probabilities(weight, n), first]
 
     compiled = found()
-    monkeypatch.setattr("truerank.sampling.clocks._compiled", lambda: False)
+    monkeypatch.setattr("truerank.sampling.fast_clocks.add_without_each", add_all)
+    monkeypatch.setattr("truerank.sampling.fast_clocks.all_joined", join_all)
     for fast, plain in zip(compiled, found(), strict=True):
         assert fast == pytest.approx(plain, rel=1e-12, abs=0)
 

@@ -7,28 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from outcomes import outcomes
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.sampling.designs import (
-    BernoulliDesign,
-    ConditionalPoissonDesign,
-    DrawBy,
-    PivotalDesign,
-    SamplingDesign,
-    StratifiedDesign,
-    SystematicDesign,
-    UniformDesign,
-    WeightedDesign,
-)
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members, PoolOrder, Share
-from truerank.sampling.unequal import allocate
+from truerank.sampling.unequal import DrawBy, allocate
 
 WEIGHT = np.array([0.1, 3.0, 0.7, 1.0, 0.7])
 SOME_ZERO = np.array([0.0, 3.0, 0.0, 1.0, 0.5])
-STRATUM = np.array([0, 1, 1, 0, 1])
 PLAIN, UNEQUAL, ZEROS = (Members.alone(5, weight=weight) for weight in (None, WEIGHT, SOME_ZERO))
-STRATA = Members.alone(5, weight=WEIGHT, stratum=STRATUM)
 CHANCES = [
     Members.alone(len(chance), weight=np.array(chance))
     for chance in (
@@ -36,7 +25,6 @@ CHANCES = [
         [0.5, 0.5, 0.5, 0.5], [1.0, 1.0], [0.05, 0.8, 0.05, 0.05, 0.05],
     )
 ]  # fmt: skip
-FIXED_SIZE: list[SamplingDesign] = [SystematicDesign(), PivotalDesign(), ConditionalPoissonDesign()]
 
 SEVERAL: list[SamplingDesign] = [
     BernoulliDesign(0.3),
@@ -57,47 +45,46 @@ CASES: list[tuple[SamplingDesign, Members]] = [
     *((design, PLAIN) for design in (BernoulliDesign(0.3), BernoulliDesign(1.0), WeightedDesign(2))),
     *((design, UNEQUAL) for design in SEVERAL),
     *((WeightedDesign(n, fill=fill), ZEROS) for n in (1, 2, 3, 4, 5) for fill in (False, True)),
-    *(
-        (StratifiedDesign(within), STRATA)
-        for within in (UniformDesign(1), UniformDesign(2), WeightedDesign(1), WeightedDesign(2), BernoulliDesign(0.3))
-    ),
-    *((design, members) for design in FIXED_SIZE for members in CHANCES),
 ]
-DRAWN = [case for case in CASES if case[0] not in FIXED_SIZE or any(case[1] is each for each in CHANCES[:2])]
+FIXED_SIZE = [(way, members) for way in DrawBy for members in CHANCES]
 
 
 def name_of(case: object) -> str:
     return str(case) if not isinstance(case, Members) else f"weights {case.weights.tolist()}"
 
 
-@pytest.mark.parametrize(("design", "pool"), CASES, ids=name_of)
-def test_outcomes_have_the_stated_probabilities(design: SamplingDesign, pool: Members) -> None:
+@pytest.mark.parametrize(("design", "pool"), [*CASES, *FIXED_SIZE], ids=name_of)
+def test_outcomes_have_the_stated_probabilities(design: SamplingDesign | DrawBy, pool: Members) -> None:
     inclusion, total = np.zeros(len(pool)), 0.0
     seen: dict[tuple[int, ...], float] = defaultdict(float)
-    for rows, chance in design.outcomes(pool):
+    for rows, chance in outcomes(design, pool):
         assert rows == tuple(sorted(set(rows)))
         seen[rows] += chance
         total += chance
         inclusion[list(rows)] += chance
     assert total == pytest.approx(1, abs=1e-12)
-    assert inclusion == pytest.approx(design.inclusion(pool), abs=1e-12)
+    stated = pool.weights if isinstance(design, DrawBy) else design.inclusion(pool)
+    assert inclusion == pytest.approx(stated, abs=1e-12)
 
 
-@pytest.mark.parametrize(("design", "pool"), DRAWN, ids=name_of)
-def test_draws_follow_the_outcomes(design: SamplingDesign, pool: Members) -> None:
+@pytest.mark.parametrize(
+    ("design", "pool"),
+    [*CASES, *(case for case in FIXED_SIZE if any(case[1] is each for each in CHANCES[:2]))],
+    ids=name_of,
+)
+def test_draws_follow_the_outcomes(design: SamplingDesign | DrawBy, pool: Members) -> None:
     """A chi-square test of 20,000 users' samples (of designs that go pool by pool 3,000); seed fixed, the bound is
     beyond the 99.99 % quantile."""
-    n, size = 3_000 if design in FIXED_SIZE else 20_000, len(pool)
+    n, size = 3_000 if isinstance(design, DrawBy) else 20_000, len(pool)
     many = Members(
         np.repeat(np.arange(n, dtype=np.uint64), size),
         np.tile(np.arange(size, dtype=np.uint64), n),
         None if pool.weight is None else np.tile(pool.weight, n),
-        None if pool.stratum is None else np.tile(pool.stratum, n),
     )
-    drawn = design.draw(many, seed=5, purpose="test")
+    drawn = _picked(design, pool, n) if isinstance(design, DrawBy) else design.draw(many, seed=5, purpose="test")
     code = np.bincount(drawn // size, weights=2.0 ** (drawn % size), minlength=n).astype(int)
     expected = np.zeros(2**size)
-    for rows, chance in design.outcomes(pool):
+    for rows, chance in outcomes(design, pool):
         expected[sum(2**i for i in rows)] += chance * n
     counted = np.bincount(code, minlength=2**size)
     possible = expected > 0
@@ -111,6 +98,15 @@ def test_draws_follow_the_outcomes(design: SamplingDesign, pool: Members) -> Non
     assert sum(parts) < 75  # at most 31 degrees of freedom; 99.99 % of chi-square(31) is below 68
 
 
+def _picked(way: DrawBy, pool: Members, n: int) -> Ints:
+    """Rows of n pools, each picked in a random order of its members."""
+    rng, size, rows = np.random.default_rng(5), len(pool), []
+    for at in range(n):
+        order = rng.permutation(size)
+        rows.append(at * size + order[way.pick(pool.weights[order], rng)])
+    return np.concatenate(rows)
+
+
 @pytest.mark.parametrize(
     ("smaller", "larger"),
     [
@@ -118,7 +114,6 @@ def test_draws_follow_the_outcomes(design: SamplingDesign, pool: Members) -> Non
         (WeightedDesign(3), WeightedDesign(7)),
         (WeightedDesign(3, fill=True), WeightedDesign(19, fill=True)),
         (BernoulliDesign(0.1), BernoulliDesign(0.2)),
-        (StratifiedDesign(UniformDesign(1)), StratifiedDesign(UniformDesign(2))),
     ],
     ids=str,
 )
@@ -128,7 +123,6 @@ def test_draws_are_nested_and_independent_of_order(smaller: SamplingDesign, larg
         np.repeat(np.arange(50, dtype=np.uint64), 20),
         np.tile(np.arange(20, dtype=np.uint64), 50),
         np.round(rng.random(1000), 1),
-        rng.integers(0, 3, 1000),
     )
     small, large = (set(design.draw(members, seed=1, purpose="test").tolist()) for design in (smaller, larger))
     assert small < large
@@ -170,7 +164,6 @@ def test_a_share_is_rounded_down_in_decimals() -> None:
         (lambda: Members.alone(2, weight=np.array([1.0, -1.0])), "weight -1 of row 1"),
         (lambda: Members.alone(2, weight=np.array([1.0, np.nan])), "weight nan of row 1"),
         (lambda: BernoulliDesign(0.5).inclusion(Members.alone(1, weight=np.array([3.0]))), "Lower the rate"),
-        (lambda: StratifiedDesign(UniformDesign(1)).inclusion(PLAIN), "without strata"),
         (lambda: Share(1.5), "a share of 1.5"),
         (lambda: UniformDesign(-1).inclusion(PLAIN), "a sample of -1"),
     ],
@@ -192,14 +185,13 @@ def test_pools_of_several_users_are_drawn_from_one_by_one() -> None:
 # ------------------------------------------------------------------------------------------ fixed size, unequal chances
 
 
-@pytest.mark.parametrize("members", CHANCES, ids=name_of)
-@pytest.mark.parametrize("design", FIXED_SIZE, ids=str)
-def test_horvitz_thompson_is_unbiased_under_every_design(design: SamplingDesign, members: Members) -> None:
+@pytest.mark.parametrize(("design", "members"), FIXED_SIZE, ids=name_of)
+def test_horvitz_thompson_is_unbiased_under_every_design(design: DrawBy, members: Members) -> None:
     """Σ over samples of P(sample) Σ z / π is Σ z, for members that can be drawn; and every sample has the same size."""
-    chance = design.inclusion(members)
+    chance = members.weights
     z = np.array([3.0, 1.0, 0.0, 2.0, 5.0])[: len(members)]
     mean, sizes = 0.0, set()
-    for rows, probability in design.outcomes(members):
+    for rows, probability in outcomes(design, members):
         sizes.add(len(rows))
         mean += probability * sum(z[row] / chance[row] for row in rows)
     assert mean == pytest.approx(z[chance > 0].sum(), abs=1e-10)
@@ -207,42 +199,19 @@ def test_horvitz_thompson_is_unbiased_under_every_design(design: SamplingDesign,
 
 
 def test_the_worked_example_of_conditional_poisson_sampling() -> None:
-    """Odds 1 to 4, n = 2: π = (9, 16, 21, 24) / 35; z = (3, 1, 0, 2) has variance 20.632, also by joint chances."""
+    """Odds 1 to 4, n = 2: π = (9, 16, 21, 24) / 35; z = (3, 1, 0, 2) has variance 20.632."""
     members = Members.alone(4, weight=np.array([9.0, 16.0, 21.0, 24.0]) / 35)
-    design, z = ConditionalPoissonDesign(), np.array([3.0, 1.0, 0.0, 2.0])
-    chance, joint = design.inclusion(members), design.joint(members)
-    variance, together = 0.0, np.zeros((4, 4))
-    for rows, probability in design.outcomes(members):
+    z, chance, variance = np.array([3.0, 1.0, 0.0, 2.0]), members.weights, 0.0
+    for rows, probability in outcomes(DrawBy.CONDITIONAL_POISSON, members):
         variance += probability * (sum(z[row] / chance[row] for row in rows) - z.sum()) ** 2
-        for a in rows:
-            for b in rows:
-                together[a, b] += probability
     assert variance == pytest.approx(20.632, abs=5e-4)
-    assert together == pytest.approx(joint, abs=1e-10)
-    by_joint = ((joint / np.outer(chance, chance) - 1) * np.outer(z, z)).sum()
-    assert by_joint == pytest.approx(variance, abs=1e-9)
-
-
-@pytest.mark.parametrize("way", DrawBy)
-def test_draws_of_fixed_size_do_not_depend_on_the_order_of_rows(way: DrawBy) -> None:
-    rng = np.random.default_rng(0)
-    weight = np.tile(np.array([0.05] * 10 + [0.1] * 5 + [0.5] * 4 + [1.0]), 50)
-    members = Members(
-        np.repeat(np.arange(50, dtype=np.uint64), 20), np.tile(np.arange(20, dtype=np.uint64), 50), weight
-    )
-    drawn = way.design.draw(members, seed=1, purpose="test")
-    assert (np.bincount(drawn // 20, minlength=50) == 4).all()
-    shuffled = rng.permutation(len(members))
-    again = shuffled[way.design.draw(members.select(shuffled), seed=1, purpose="test")]
-    assert set(again.tolist()) == set(drawn.tolist())
-    assert set(way.design.draw(members, seed=2, purpose="test").tolist()) != set(drawn.tolist())
 
 
 @pytest.mark.parametrize("way", DrawBy)
 def test_chances_that_are_none_are_refused(way: DrawBy) -> None:
     for weight, words in (([0.5, 0.6], "whole number"), ([0.5, 1.5], "between 0 and 1")):
         with pytest.raises(InputError, match=words):
-            way.design.draw(Members.alone(2, weight=np.array(weight)), seed=1, purpose="test")
+            way.pick(np.array(weight), np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("way", DrawBy)
@@ -254,7 +223,7 @@ def test_a_large_pool_is_drawn_with_its_chances(way: DrawBy) -> None:
     order = rng.permutation(size)
     counted = np.zeros(size)
     for _ in range(n):
-        counted[order[way.design.pick(chance[order], rng)]] += 1
+        counted[order[way.pick(chance[order], rng)]] += 1
     z = (counted - n * chance) / np.sqrt(n * chance * (1 - chance))
     assert np.abs(z[:20]).max() < 4.5
     assert (z**2).sum() < size + 5 * np.sqrt(2 * size)

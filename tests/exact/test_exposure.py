@@ -18,9 +18,7 @@ from truerank.exposure.policies.rankers import (
     UniformCandidates,
     mixed_exposures,
 )
-from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.positions.logarithmic import Logarithmic
-from truerank.exposure.positions.yule_simon import YuleSimon
+from truerank.exposure.positions.position_models import Exponential, Logarithmic, YuleSimon
 
 N = 5
 WEIGHT = np.array([3.0, 0.01, 1.0, 0.4, 20.0])

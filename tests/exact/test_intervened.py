@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from outcomes import outcomes
 from terms import terms_of
 
 from truerank.core.arrays import Floats
@@ -68,7 +69,7 @@ class Pool:
         return terms_of(estimator, log, ranks, metric)
 
     def expected(self, design: SamplingDesign, function: Callable[[tuple[int, ...]], float]) -> float:
-        return math.fsum(chance * function(taken) for taken, chance in design.outcomes(self.members))
+        return math.fsum(chance * function(taken) for taken, chance in outcomes(design, self.members))
 
 
 def part_of(terms: Smooth, name: str) -> Floats:
@@ -157,7 +158,7 @@ def _mean_value(pool: Pool, design: SamplingDesign, estimator: Estimator, metric
     """The mean of the values of all test sets that have one."""
     values = [
         (p, pool.terms(estimator, metric, taken=taken, chance=chance).value())
-        for taken, p in design.outcomes(pool.members)
+        for taken, p in outcomes(design, pool.members)
     ]
     usable = [(p, value) for p, value in values if not math.isnan(value)]
     return math.fsum(p * value for p, value in usable) / math.fsum(p for p, _ in usable)

@@ -8,9 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 from logs import full_world
+from outcomes import outcomes
 
 from truerank.core.arrays import Bools, Floats
-from truerank.exposure.loggers.expose import Order, expose_independently
+from truerank.exposure.expose import Order, expose_independently
 from truerank.sampling.clocks import inclusion_of_first
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, WeightedDesign
 from truerank.sampling.inclusion import PoolShape, inclusion_of_pools, none_shown, shown_propensities
@@ -26,10 +27,10 @@ POOLS = {
 LABELS = [(1, 0, 0, 0, 0), (1, 0, 1, 0, 0), (0, 1, 1, 0, 1), (1, 1, 1, 1, 1), (0, 0, 0, 0, 0), (0, 1, 0, 0, 0)]
 
 
-def outcomes(design: SamplingDesign, weight: Floats, positive: Bools) -> Iterator[tuple[tuple[int, ...], float]]:
+def logs_of(design: SamplingDesign, weight: Floats, positive: Bools) -> Iterator[tuple[tuple[int, ...], float]]:
     """Every log of one user with its probability: a positive is added, proportional to weight, where none was drawn."""
     share = weight * positive if (weight * positive).any() else positive.astype(float)
-    for rows, chance in design.outcomes(Members.alone(len(weight), weight=weight)):
+    for rows, chance in outcomes(design, Members.alone(len(weight), weight=weight)):
         if not positive.any() or positive[list(rows)].any():
             yield rows, chance
             continue
@@ -41,9 +42,9 @@ def outcomes(design: SamplingDesign, weight: Floats, positive: Bools) -> Iterato
 def test_propensities_sum_over_every_log(name: str, label: tuple[int, ...], n: int) -> None:
     weight, positive = np.array(POOLS[name]), np.array(label, dtype=bool)
     exact, none = np.zeros(5), 0.0
-    for rows, chance in outcomes(WeightedDesign(n, fill=True), weight, positive):
+    for rows, chance in logs_of(WeightedDesign(n, fill=True), weight, positive):
         exact[list(rows)] += chance
-    for rows, chance in WeightedDesign(n, fill=True).outcomes(Members.alone(5, weight=weight)):
+    for rows, chance in outcomes(WeightedDesign(n, fill=True), Members.alone(5, weight=weight)):
         none += chance * (not positive[list(rows)].any())
     found = shown_propensities(np.array([0, 5]), weight, positive, size=np.array([n]))
     assert found.value == pytest.approx(exact, abs=1e-10)
@@ -61,7 +62,7 @@ def test_weighting_by_these_propensities_is_unbiased_and_by_others_is_not() -> N
     means = [
         sum(
             chance * float((worth / chosen)[list(rows)].sum())
-            for rows, chance in outcomes(WeightedDesign(2, fill=True), weight, positive)
+            for rows, chance in logs_of(WeightedDesign(2, fill=True), weight, positive)
         )
         for chosen in (right, wrong)
     ]
@@ -78,7 +79,7 @@ def test_drawn_logs_follow_the_outcomes(name: str, n: int) -> None:
     weight, positive, n_users = np.array(POOLS[name]), np.array([1, 0, 1, 0, 0], dtype=bool), 20_000
     order = Order.of(full_world([positive.tolist()] * n_users), weight, seed=4)
     shown = order.shown(order.sizes(size=n)).reshape(n_users, 5)
-    check_frequencies(shown, outcomes(WeightedDesign(n, fill=True), weight, positive))
+    check_frequencies(shown, logs_of(WeightedDesign(n, fill=True), weight, positive))
 
 
 def test_independent_exposure_follows_its_outcomes_and_propensities() -> None:
@@ -86,7 +87,7 @@ def test_independent_exposure_follows_its_outcomes_and_propensities() -> None:
     world = full_world([positive.tolist()] * n_users)
     for keep in (False, True):
         forced = positive & keep
-        expected = list(outcomes(BernoulliDesign(), chance, forced))
+        expected = list(logs_of(BernoulliDesign(), chance, forced))
         log = expose_independently(world, np.tile(chance, n_users), keep_positive=keep, seed=3)
         shown = np.zeros((n_users, 5), dtype=bool)
         shown[log.user, log.item] = True

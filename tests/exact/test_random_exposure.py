@@ -10,6 +10,7 @@ from math import comb, isnan, log2
 import numpy as np
 import polars as pl
 import pytest
+from outcomes import outcomes
 from tiny import Tiny
 from tiny import expectation as expect
 
@@ -341,11 +342,11 @@ def test_auc_of_several_users_converges_to_a_weighted_mean() -> None:
     designs = [UniformDesign(2), UniformDesign(2), UniformDesign(2)]
     num_mean = den_mean = wanted_num = wanted_den = 0.0
     for row, design in zip(rows, designs, strict=True):
-        both = [(chance, [row[i] for i in members]) for members, chance in design.outcomes(Members.alone(len(row)))]
+        both = [(chance, [row[i] for i in members]) for members, chance in outcomes(design, Members.alone(len(row)))]
         keep = sum(chance for chance, labels in both if len(set(labels)) == 2)
         wanted_num += keep * auc_by_pairs(row, [-float(i) for i in range(len(row))])
         wanted_den += keep
-        for members, chance in design.outcomes(Members.alone(len(row))):
+        for members, chance in outcomes(design, Members.alone(len(row))):
             judged = Tiny([[row[i] for i in members]])
             terms = judged.terms(Traditional(), AUC(), judged.everything())
             num_mean += chance * terms.sums[:, 0].sum()

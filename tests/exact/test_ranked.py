@@ -23,7 +23,7 @@ from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
-from truerank.exposure.positions.table import Table
+from truerank.exposure.positions.position_models import Table
 
 EXACT = 1e-10
 INF = math.inf

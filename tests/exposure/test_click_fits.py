@@ -8,7 +8,7 @@ import pytest
 from truerank.core.errors import InputError, RefusedError
 from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
-from truerank.exposure.positions.table import Table
+from truerank.exposure.positions.position_models import Table
 
 THETA, QUALITY = np.array([1.0, 0.5, 0.2]), np.array([0.9, 0.6, 0.3])
 

@@ -9,16 +9,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from outcomes import outcomes
 
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.exposure.counts import Floor, Margins, Smoothed
 from truerank.exposure.interventions import catalogue, design_of, dispersion, intervene, named, with_inclusion
-from truerank.exposure.interventions.design import FullIntervention, RegularIntervention
-from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
-from truerank.exposure.interventions.skew import SkewIntervention, Unseen
-from truerank.exposure.interventions.weighted import WTDHIntervention, WTDIntervention
+from truerank.exposure.interventions.strategies import (
+    EqualPerItemIntervention,
+    FullIntervention,
+    PopularityStratifiedIntervention,
+    RegularIntervention,
+    SkewIntervention,
+    Unseen,
+    WTDHIntervention,
+    WTDIntervention,
+)
 from truerank.sampling.designs import WeightedDesign
 from truerank.sampling.pools import Members
 
@@ -123,7 +130,7 @@ def test_small_pools_have_exact_inclusion_probabilities(strategy: Any) -> None:
     small = HELDOUT.select(np.arange(0, 501, 63))
     weight = design_of(small, strategy, **DATA, fraction=0.5, seed=0).members.weights
     expected = np.zeros(len(small))
-    for rows, chance in WeightedDesign(4).outcomes(Members.alone(len(small), weight=weight)):
+    for rows, chance in outcomes(WeightedDesign(4), Members.alone(len(small), weight=weight)):
         expected[list(rows)] += chance
     found = with_inclusion(small, strategy, **DATA).inclusion
     assert found is not None

@@ -14,20 +14,22 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.data.split import split_per_user
-from truerank.exposure import loggers
-from truerank.exposure.loggers.duration import DurationLogger
-from truerank.exposure.loggers.expose import (
-    Logger,
+from truerank.exposure.expose import (
     Order,
+    WorldHoldOut,
     expose,
     expose_independently,
     exposure_sizes,
     proportional_probabilities,
 )
-from truerank.exposure.loggers.holdout import WorldHoldOut
-from truerank.exposure.loggers.popularity import PopularityLogger
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.logging_policies import (
+    LOGGERS,
+    DurationLogger,
+    LoggingPolicy,
+    PopularityLogger,
+    PositivityLogger,
+    UniformLogger,
+)
 from truerank.sampling.clocks import inclusion_probabilities
 from truerank.sampling.designs import WeightedDesign
 from truerank.sampling.pools import Members
@@ -38,11 +40,11 @@ WORLD = full_world([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
 TRAIN = log_of(
     [(0, 1, 1), (0, 2, 0), (1, 2, 1), (2, 2, 1), (3, 3, 0), *((user, 5, 0) for user in range(9))], n_users=9, n_items=6
 )
-PUBLISHED: list[Logger] = [UniformLogger.published(), PopularityLogger.published(), PositivityLogger.published()]
-RELEASED: list[Logger] = [UniformLogger.released(), PopularityLogger.released(), PositivityLogger.released()]
+PUBLISHED: list[LoggingPolicy] = [UniformLogger.published(), PopularityLogger.published(), PositivityLogger.published()]
+RELEASED: list[LoggingPolicy] = [UniformLogger.released(), PopularityLogger.released(), PositivityLogger.released()]
 BESIDE = {"duration": {"duration": (4, 3, 2, 1)}}  # what loggers need of the world beside its pairs
-ALL: list[Logger] = list(
-    dict.fromkeys([*(cls(**BESIDE.get(name, {})) for name, cls in loggers.catalogue().items()), *PUBLISHED, *RELEASED])
+ALL: list[LoggingPolicy] = list(
+    dict.fromkeys([*(cls(**BESIDE.get(name, {})) for name, cls in LOGGERS.catalogue().items()), *PUBLISHED, *RELEASED])
 )
 
 
@@ -82,7 +84,7 @@ def test_the_default_variants() -> None:
 
 
 @pytest.mark.parametrize("logger", ALL, ids=str)
-def test_sparsity_0_shows_everything(logger: Logger) -> None:
+def test_sparsity_0_shows_everything(logger: LoggingPolicy) -> None:
     log = expose(WORLD, logger, sparsity=0, train=TRAIN, seed=1)
     assert cells(log) == cells(WORLD)
     assert log.label.tolist() == WORLD.label.tolist()
@@ -93,7 +95,7 @@ def test_sparsity_0_shows_everything(logger: Logger) -> None:
 @pytest.mark.parametrize(
     "logger", [UniformLogger(), UniformLogger.released(), PopularityLogger(), PositivityLogger()], ids=str
 )
-def test_logs_have_their_sizes_are_nested_and_keep_a_positive(logger: Logger) -> None:
+def test_logs_have_their_sizes_are_nested_and_keep_a_positive(logger: LoggingPolicy) -> None:
     world = large_world()
     smaller = set[tuple[int, int]]()
     for sparsity in (1, 0.95, 0.9, 0.85, 0.7, 0.5, 0.3, 0.1, 0):
@@ -206,12 +208,12 @@ def test_bad_input_is_explained() -> None:
         "size is -1": lambda: expose(WORLD, UniformLogger(), size=-1, seed=0),
         "more than once, such as user 0, item 1": lambda: expose(twice, UniformLogger(), size=1, seed=0),
         "give train=": lambda: expose(WORLD, PopularityLogger(), size=1, seed=0),
-        "PositivityLogger.published": lambda: expose(WORLD, PositivityLogger.released(), size=1, seed=0),
+        "positivity logger .* give train=": lambda: expose(WORLD, PositivityLogger.released(), size=1, seed=0),
         "text never matches numbers": lambda: expose(WORLD, PositivityLogger.released(), size=1, train=text, seed=0),
         "no column video_duration": lambda: expose(WORLD, DurationLogger(), size=1, seed=0),
         "2 durations for 4 items": lambda: expose(WORLD, DurationLogger(duration=(1, 2)), size=1, seed=0),
         "scale of at least": lambda: expose(WORLD, DurationLogger(scale=0.001), size=1, seed=0),
-        "unknown logger 'popular'; .* Did you mean popularity": lambda: loggers.named("popular"),
+        "unknown logger 'popular'; .* Did you mean popularity": lambda: LOGGERS.named("popular"),
         "weights of shape": lambda: Order.of(WORLD, np.ones(3), seed=0),
         "weight -1": lambda: Order.of(WORLD, -np.ones(4), seed=0),
         "for 16 rows": lambda: expose_independently(WORLD, np.ones(3), seed=0),

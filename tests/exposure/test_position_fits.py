@@ -13,13 +13,11 @@ from depths import cut, draw_depths
 import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
-from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
-from truerank.exposure.positions.places import FitRequest, Place, Positions
+from truerank.exposure.positions.position_models import Exponential, FitRequest, Place, Positions, Table
 from truerank.exposure.positions.requests import fit_groups, fitted
-from truerank.exposure.positions.table import Table
 from truerank.report.checks import fit_chart, fit_rows, fit_text
 
 LAWS = ("exp", "yule", "log")

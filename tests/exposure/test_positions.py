@@ -13,12 +13,18 @@ from hypothesis import strategies as st
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.values import options_of
 from truerank.exposure.positions import catalogue, parse_position
-from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.positions.generalised_log import GeneralisedLog
-from truerank.exposure.positions.logarithmic import Logarithmic
-from truerank.exposure.positions.places import FitRequest, Place, PositionModel, Positions
-from truerank.exposure.positions.table import Table
-from truerank.exposure.positions.yule_simon import NEAR, YuleSimon
+from truerank.exposure.positions.position_models import (
+    NEAR,
+    Exponential,
+    FitRequest,
+    GeneralisedLog,
+    Logarithmic,
+    Place,
+    PositionModel,
+    Positions,
+    Table,
+    YuleSimon,
+)
 
 RANKS = np.arange(1.0, 7.0)
 FIXTURES = {

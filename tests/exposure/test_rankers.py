@@ -22,8 +22,7 @@ from truerank.exposure.policies.rankers import (
     mixed_exposures,
 )
 from truerank.exposure.policies.targets import ExposureColumn
-from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.positions.yule_simon import YuleSimon
+from truerank.exposure.positions.position_models import Exponential, YuleSimon
 
 SCORE = np.array([0.3, 1.2, -0.5, 0.0, 2.0])
 

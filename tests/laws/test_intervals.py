@@ -17,6 +17,7 @@ from drawn import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from outcomes import outcomes
 from scipy import stats
 from terms import terms_of
 
@@ -446,7 +447,7 @@ def chosen(log: Log, ranks: Ranks, members: list[tuple[int, ...]]) -> tuple[Log,
 
 def samples(design: designs.SamplingDesign, sizes: tuple[int, ...]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
     """Every joint sample of all users' pools with its probability."""
-    for combination in product(*(list(design.outcomes(Members.alone(size))) for size in sizes)):
+    for combination in product(*(list(outcomes(design, Members.alone(size))) for size in sizes)):
         yield [members for members, _ in combination], math.prod(chance for _, chance in combination)
 
 

@@ -23,8 +23,7 @@ from truerank.estimators.ranked.normalised import IdealSum, RankedNDCG, RankedPo
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import RankColumn
-from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.positions.table import Table
+from truerank.exposure.positions.position_models import Exponential, Table
 from truerank.report import frames
 from truerank.uncertainty.clipping import GRID, AutoClip, paired_errors, smallest_harmless
 from truerank.uncertainty.intervals import Population, between

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from logs import cells, full_world, log_of
+from outcomes import outcomes
 from tasteful import TastefulSampler
 
 import truerank as tr
@@ -19,11 +20,8 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.values import options_of
-from truerank.exposure.loggers.expose import Logger, expose
-from truerank.exposure.loggers.holdout import WorldHoldOut
-from truerank.exposure.loggers.popularity import PopularityLogger
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.expose import WorldHoldOut, expose
+from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
 from truerank.metrics.auc import AUC
 from truerank.metrics.recall import Recall
 from truerank.ranking import samplers
@@ -113,7 +111,7 @@ def test_weights_by_hand() -> None:
 
 
 @pytest.mark.parametrize("logger", [PopularityLogger(), PositivityLogger.released()], ids=str)
-def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: Logger) -> None:
+def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: LoggingPolicy) -> None:
     rest, random = WorldHoldOut.released().split(world, logger=logger, seed=1)
     logged = CandidatePool.of(expose(rest, logger, sparsity=0.5, train=train, seed=1), random=random)
     for n in SIZES:
@@ -217,7 +215,7 @@ def test_inclusion_probabilities_sum_over_every_set(make: Callable[[int], Sample
         weight = np.where(np.isin(np.arange(6), [0, 4]), 0, weight)
     design: SamplingDesign = WeightedDesign(2)
     exact = np.zeros(6)
-    for items, chance in design.outcomes(Members.alone(6, weight=weight)):
+    for items, chance in outcomes(design, Members.alone(6, weight=weight)):
         exact[list(items)] += chance
     sampled = draw(logged, sampler)
     own = sampled.user < n_users
@@ -243,7 +241,7 @@ def test_weights_may_differ_by_user(monkeypatch: pytest.MonkeyPatch) -> None:
     for taste in range(5):
         weight = np.where(np.arange(7) == 6, 0.0, (taste + np.arange(7)) % 5)  # item 6 is the user's positive
         exact = np.zeros(7)
-        for items, chance in WeightedDesign(2).outcomes(Members.alone(7, weight=weight)):
+        for items, chance in outcomes(WeightedDesign(2), Members.alone(7, weight=weight)):
             exact[list(items)] += chance
         own = sampled.user % 5 == taste
         assert inclusion.value[own] == pytest.approx(exact[sampled.item[own]], abs=1e-10)

@@ -8,11 +8,8 @@ import pytest
 from realdata import folder_of
 from truerank.core.log import Log
 from truerank.data.datasets.kuairec import KuaiRec
-from truerank.exposure.loggers.expose import Logger, Order, expose
-from truerank.exposure.loggers.holdout import WorldHoldOut
-from truerank.exposure.loggers.popularity import PopularityLogger
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.expose import Order, WorldHoldOut, expose
+from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
 from truerank.ranking.samplers import parse
 from truerank.ranking.samplers.draw import CandidatePool, draw_all
 from truerank.ranking.samplers.random import RandomSampler
@@ -30,7 +27,7 @@ def block() -> dict[str, Log]:
 
 
 @pytest.mark.parametrize("logger", [UniformLogger(), PopularityLogger(), PositivityLogger()], ids=str)
-def test_logs_of_all_sparsities_from_one_draw(block: dict[str, Log], logger: Logger) -> None:
+def test_logs_of_all_sparsities_from_one_draw(block: dict[str, Log], logger: LoggingPolicy) -> None:
     world = block["full"]
     order = Order.of(world, logger.weights(world, train=block["train"]), seed=1)
     likes_any = order.first < order.count

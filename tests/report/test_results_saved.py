@@ -31,7 +31,7 @@ from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions import parse_position
-from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.positions.position_models import Exponential
 from truerank.exposure.propensities.power import PopularityPower
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall

@@ -19,10 +19,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.data.marker import MARKER
-from truerank.exposure.loggers.expose import Logger, Order
-from truerank.exposure.loggers.popularity import PopularityLogger
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.expose import Order
+from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
 from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import (
@@ -459,7 +457,7 @@ def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
     labels, _ = noisy_world(1500, 120)
     world = LabelledWorld.of(labels)
     train = labels.select(np.flatnonzero((labels.user < 300) & (labels.label == 1)))
-    loggers: tuple[Logger, ...] = (UniformLogger(), PopularityLogger(), PositivityLogger())
+    loggers: tuple[LoggingPolicy, ...] = (UniformLogger(), PopularityLogger(), PositivityLogger())
     signatures, of_few = [], []
     for logger in loggers:
         weight = logger.weights(labels, train=train)

@@ -14,7 +14,7 @@ import pytest
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.errors import InputError
 from truerank.exposure.policies.rankers import PlackettLuce, Ranked, TwoStage, UniformCandidates
-from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.positions.position_models import Exponential
 from truerank.simulation.feed import Broken, Feed, FeedPolicy, FeedSettings, Surface, make_feed
 from truerank.simulation.feed_truth import (
     FeedLog,

@@ -22,11 +22,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.evaluation.judged import evaluate
-from truerank.exposure.loggers.expose import Order
-from truerank.exposure.loggers.holdout import WorldHoldOut
-from truerank.exposure.loggers.popularity import PopularityLogger
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.expose import Order, WorldHoldOut
+from truerank.exposure.logging_policies import PopularityLogger, PositivityLogger, UniformLogger
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision

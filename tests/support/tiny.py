@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from outcomes import outcomes
 from terms import terms_of
 
 from truerank.core.estimator import Estimator
@@ -60,7 +61,7 @@ class Tiny:
     def samples(self, designs: Sequence[SamplingDesign]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
         """Every joint sample of all users with its probability."""
         pools = [
-            list(design.outcomes(Members.alone(len(row)))) for design, row in zip(designs, self.labels, strict=True)
+            list(outcomes(design, Members.alone(len(row)))) for design, row in zip(designs, self.labels, strict=True)
         ]
         for outcome in product(*pools):
             yield [members for members, _ in outcome], float(np.prod([chance for _, chance in outcome]))

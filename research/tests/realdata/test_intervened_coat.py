@@ -11,9 +11,7 @@ from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
 from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
-from truerank.exposure.interventions.design import RegularIntervention
-from truerank.exposure.interventions.skew import SkewIntervention
-from truerank.exposure.interventions.weighted import WTDHIntervention
+from truerank.exposure.interventions.strategies import RegularIntervention, SkewIntervention, WTDHIntervention
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision

@@ -16,8 +16,8 @@ from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
+from truerank.exposure.positions.position_models import YuleSimon
 from truerank.exposure.positions.requests import fit_groups
-from truerank.exposure.positions.yule_simon import YuleSimon
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 

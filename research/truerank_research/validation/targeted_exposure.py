@@ -32,7 +32,7 @@ from truerank.models.baselines import Popularity, Random
 from truerank.models.matrix import one_thread
 from truerank.models.neighbours import ItemKNN
 from truerank.ranking.kernel.rank import rank
-from truerank.sampling.designs import DrawBy
+from truerank.sampling.unequal import DrawBy
 from truerank.uncertainty.intervals import Design, around, between
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Source, Study

@@ -54,8 +54,8 @@ def names(*packages: str, about: bool = False) -> list[str]:
 
     >>> names("estimators", about=True)[:3]
     ['assisted', 'doubly-robust', 'full']
-    >>> names("exposure/loggers")
-    ['duration', 'popularity', 'positivity', 'uniform']
+    >>> names("exposure/propensities")
+    ['column', 'logistic', 'naive-bayes', 'power']
     """
     modules = sorted(path.relative_to(ROOT).with_suffix("") for each in packages for path in (ROOT / each).glob("*.py"))
     field = "about" if about else "name"

@@ -107,7 +107,7 @@ ALLOCATING = (
     shared("--likely", type=float, metavar="SHARE",
            help="Share that goes to what is likely to be relevant, by --exclude.  [default: 0.25]"),
     count("--batches", help="Show in so many parts; later ones draw from what earlier ones left."),
-    choice("--draw", choices("sampling/designs", "DrawBy"), help="How items are drawn with their chances."),
+    choice("--draw", choices("sampling/unequal", "DrawBy"), help="How items are drawn with their chances."),
 )  # fmt: skip
 PICTURES = (".svg", ".png", ".pdf", ".html")
 

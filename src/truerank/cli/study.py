@@ -47,7 +47,7 @@ from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.core.log import Log
-    from truerank.exposure.loggers.expose import Logger
+    from truerank.exposure.logging_policies import LoggingPolicy
     from truerank.reliability.grid import Grid
 
 GRID = "reliability/grid"
@@ -201,11 +201,11 @@ def reliability(
         terminal.show(f"{Path(name).stem:8} {output.place / name}")
 
 
-def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[Logger]) -> Log:
+def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[LoggingPolicy]) -> Log:
     """Training data by a rule of their own; else what is 0/1 stays, rows without values are counted, and the rule of
     the labels serves for others.
     """
-    from truerank.exposure.loggers.positivity import PositivityLogger
+    from truerank.exposure.logging_policies import PositivityLogger
 
     if own is not None:
         return reading.log(path, positive=own)

@@ -344,7 +344,7 @@ def _raw(each: Alternative, text: str) -> Any:
 def kind_held(option: Option) -> Kind[Any] | None:
     """The kind of value that an option holds, where it is no plain one."""
     classes = tuple(each.type for each in option.alternatives if is_nested(each.type))
-    protocols = [cls for cls in classes if getattr(cls, "_is_protocol", False)]
+    protocols = [cls for cls in classes if not isinstance(getattr(cls, "name", None), str)]
     if not protocols:
         return Kind(option.name, also=classes) if classes else None
     (protocol,) = protocols

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -241,9 +241,7 @@ def _is(kind: Any, base: type[Any]) -> bool:
 
 
 def _class_names(kind: type[Any]) -> set[str]:
-    """What a protocol says that the class, not its values, must have."""
-    if not getattr(kind, "_is_protocol", False):
-        return set()
+    """What a kind says that its classes, not their values, must have."""
     return {name for base in kind.__mro__ for name in vars(base).get("__annotations__", {})}
 
 
@@ -319,3 +317,20 @@ def name_of(value: Any) -> str:
     about = getattr(value, "about", None)
     name: str = value.name if about is None or isinstance(about, str) else about.name
     return name
+
+
+class Value:
+    """Base class of values: fields are checked when a value is made, and its text form parses back.
+
+    `_word` stands before the name in messages.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    _word: ClassVar[str] = ""
+
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self, where=f"{self._word} {self.name}".strip())

@@ -27,7 +27,7 @@ from truerank.evaluation.design_world import BLOCK_USERS, DesignWorld, lists_of,
 from truerank.evaluation.judged_source import check_call, check_sizes
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics import METRICS
-from truerank.sampling.designs import DrawBy
+from truerank.sampling.unequal import DrawBy
 
 CELL_SECONDS = 4e-9  # that a pair takes at least
 
@@ -157,5 +157,5 @@ def drawn_places(chance: Floats, listed: Ints, way: DrawBy, rng: np.random.Gener
     first = rng.permutation(listed)
     rest = chance.copy()
     rest[first] = 0.0
-    at = way.design.pick(np.concatenate([chance[first], rest]), rng)
+    at = way.pick(np.concatenate([chance[first], rest]), rng)
     return np.where(at < len(first), first[np.minimum(at, len(first) - 1)] if len(first) else 0, at - len(first))

@@ -22,7 +22,7 @@ from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.evaluation.ranked_sight import Looking
 from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.learner import from_clicks
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
 from truerank.uncertainty.intervals import Interval
 from truerank.uncertainty.support import check_unseen

@@ -33,11 +33,11 @@ from truerank.data.whole import whole_file
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.engines.frames import of_the_kind_of
 from truerank.engines.named import as_engine
-from truerank.exposure.counts import Margins
-from truerank.exposure.interventions import check_pairs, rule_of, unevenness, unseen_notes
+from truerank.exposure.counts import Margins, pair_order
 from truerank.exposure.interventions import intervene as draw_log
+from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
 from truerank.exposure.interventions.design import PAIR, PURPOSE, DrawingRule, Strategy, check_largest
-from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.exposure.interventions.strategies import EqualPerItemIntervention, PopularityStratifiedIntervention
 from truerank.sampling.pools import Share
 from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
 
@@ -186,7 +186,7 @@ class PairCounts:
 
 
 def _counted(chunk: PairChunk) -> PairCounts:
-    check_pairs(chunk.log)
+    pair_order(chunk.log)
     counted = Margins.of(chunk.log)
     return PairCounts(chunk.unit, counted.by_user, counted.by_item)
 

@@ -46,7 +46,7 @@ from truerank.exposure.policies.scored import with_exposures
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 from truerank.exposure.positions.requests import for_places
 from truerank.uncertainty.clipping import AutoClip, check_clips
 from truerank.uncertainty.intervals import Interval, Population
@@ -105,7 +105,7 @@ def off_policy(
 
     >>> import polars as pl
     >>> from truerank.exposure.policies.targets import RankColumn
-    >>> from truerank.exposure.positions.exponential import Exponential
+    >>> from truerank.exposure.positions.position_models import Exponential
     >>> log = pl.DataFrame({"session": [1, 1, 2, 2], "item": [1, 2, 1, 2], "position": [1, 2, 1, 2],
     ...                     "reward": [1, 0, 0, 1], "new": [2, 1, 2, 1]})
     >>> found = off_policy(log, {"new": RankColumn("new")}, position=Exponential(0.5), estimators=[RankedIPS()])

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 from truerank.exposure.positions.requests import FittedPositions
 
 

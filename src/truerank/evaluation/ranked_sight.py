@@ -21,7 +21,7 @@ from truerank.exposure.policies.mixtures import LoggerShares, check_own_exposure
 from truerank.exposure.policies.policies import Policy, logging_policy, tables_of
 from truerank.exposure.policies.targets import Target, is_table, target_policy
 from truerank.exposure.positions.learner import PositionLearner
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 from truerank.uncertainty.support import SupportTally
 from truerank.uncertainty.weights import WeightTally
 

@@ -10,7 +10,7 @@ from truerank.core.rooms import room
 def _contents() -> tuple[Any, ...]:
     from truerank.exposure.interventions import STRATEGIES
     from truerank.exposure.kinds import EXPOSURES
-    from truerank.exposure.loggers import LOGGERS
+    from truerank.exposure.logging_policies import LOGGERS
     from truerank.exposure.policies.scored import exposures
     from truerank.exposure.policies.targets import ExposureColumn, RankColumn
     from truerank.exposure.propensities import fit_propensities

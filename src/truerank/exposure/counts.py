@@ -15,7 +15,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.core.values import Positive, Range, check, text_of
+from truerank.core.values import Positive, Range, Value
 
 ZIPF = 0.5  # the exponent of the KuaiRec authors' demonstration, which papers on loggers and samplers follow
 
@@ -35,6 +35,23 @@ def rows_of_items(log: Log, items: Ids, *, positive: bool = False) -> Ints:
         return np.asarray(known * len(log.users), dtype=np.int64)
     here = place[log.item[log.label == 1] if positive else log.item]
     return np.bincount(here[here >= 0], minlength=len(items)).astype(np.int64)
+
+
+def pair_order(log: Log) -> Ints | None:
+    """The rows in the order of users and items, None where they are; refused where a pair occurs twice."""
+    cell = log.user * max(len(log.items), 1) + log.item
+    if (cell[1:] > cell[:-1]).all():
+        return None
+    order = np.argsort(cell, kind="stable")
+    again = np.flatnonzero(np.diff(cell[order]) == 0)
+    if len(again):
+        row = order[again[:1]]
+        user, item = log.users.texts(log.user[row])[0], log.items.texts(log.item[row])[0]
+        raise InputError(
+            f"{log.source}: {len(again):,} pairs occur more than once, such as user {user}, item {item}; "
+            "expected one row per pair. Keep one row per pair."
+        )
+    return order
 
 
 def zipf(count: Ints | Floats, *, shift: int = 0, exponent: float = ZIPF) -> Floats:
@@ -59,7 +76,7 @@ class RowCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(Value):
     """A posterior of 0 becomes `least`, an absolute number; 0 leaves it 0 (the WTD paper's code has 0.0001).
 
     >>> Floor(0.01).posterior(RowCounts(np.array([0.0, 3.0]), rows=4, size=3)).tolist()
@@ -70,17 +87,12 @@ class Floor:
     name: ClassVar[str] = "floor"
     positional: ClassVar[tuple[str, ...]] = ("least",)
 
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
-
     def posterior(self, counts: RowCounts) -> Floats:
         return np.where(counts.count > 0, counts.count / max(counts.rows, 1), self.least)
 
 
 @dataclass(frozen=True, slots=True)
-class Smoothed:
+class Smoothed(Value):
     """Additive smoothing: (count + `added`) / (rows + `added` x size).
 
     >>> Smoothed(1).posterior(RowCounts(np.array([0.0, 3.0]), rows=4, size=4)).tolist()
@@ -90,11 +102,6 @@ class Smoothed:
     added: Positive = 1.0
     name: ClassVar[str] = "smoothed"
     positional: ClassVar[tuple[str, ...]] = ("added",)
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def posterior(self, counts: RowCounts) -> Floats:
         return np.asarray((counts.count + self.added) / (counts.rows + self.added * counts.size))

@@ -19,7 +19,7 @@ from truerank.core.estimator import Exposed, Learned
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
 from truerank.core.ranking import Returned
-from truerank.core.values import Probability, check, text_of
+from truerank.core.values import Probability, Value
 from truerank.data.features import Features, read_features
 from truerank.data.read import read
 from truerank.exposure.design import ExposureDesign
@@ -34,39 +34,50 @@ class Unlisted(StrEnum):
     NEGATIVE = "negative"
 
 
+class Exposure(Value):
+    """How labels were collected. By default only listed pairs have a label, and nothing is learned of exposure.
+
+    `scaled` says whether propensities are probabilities, or known only up to a factor.
+    """
+
+    __slots__ = ()
+    _word: ClassVar[str] = "exposure"
+
+    exposed: ClassVar[Exposed]
+    rate: float | None = None
+    scaled: ClassVar[bool] = True
+    complete: ClassVar[bool] = False
+
+    def labelled(self, log: Log) -> Log:
+        """The rows with their labels."""
+        return log
+
+    def learner(self, seed: int) -> PropensityLearner | None:
+        """What has to be learned of exposure, None where nothing has."""
+        return None
+
+    def description(self, learned: Learned) -> str | None:
+        """One sentence on the propensities: what was assumed and fitted."""
+        return None
+
+
 @dataclass(frozen=True, slots=True)
-class FullExposure:
+class FullExposure(Exposure):
     """Every candidate was shown to every user: each pair is labelled, or `unlisted` pairs are negatives."""
 
     unlisted: Unlisted = Unlisted.UNKNOWN
     name: ClassVar[str] = "full"
 
-    __str__ = text_of
-
     exposed: ClassVar[Exposed] = Exposed.FULL
-    rate: ClassVar[None] = None
-    scaled: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check(self, where="exposure full")
 
     @property
-    def complete(self) -> bool:
+    def complete(self) -> bool:  # type: ignore[override]
         """Whether a pair that is not listed has a label all the same."""
         return self.unlisted is Unlisted.NEGATIVE
 
-    def labelled(self, log: Log) -> Log:
-        return log
-
-    def learner(self, seed: int) -> None:
-        return None
-
-    def description(self, learned: Learned) -> None:
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class HoldoutExposure:
+class HoldoutExposure(Exposure):
     """The rows are what was held out of a log, as most evaluations have it: other pairs count as irrelevant.
 
     That is a convention, not a fact: nobody asked about the others. Rows with label 1 are relevant, those that a rule
@@ -79,26 +90,16 @@ class HoldoutExposure:
 
     name: ClassVar[str] = "holdout"
 
-    __str__ = text_of
-
     exposed: ClassVar[Exposed] = Exposed.HOLDOUT
-    rate: ClassVar[None] = None
-    scaled: ClassVar[bool] = True
     complete: ClassVar[bool] = True
 
-    def learner(self, seed: int) -> None:
-        return None
-
-    def description(self, learned: Learned) -> None:
-        return None
-
     def labelled(self, log: Log) -> Log:
-        """The rows with their labels, which are 1 where there is no value."""
+        """Labels are 1 where there is no value."""
         return log if log.rewards else replace(log, rewards={"label": frozen(np.ones(len(log)))})
 
 
 @dataclass(frozen=True, slots=True)
-class RandomExposure:
+class RandomExposure(Exposure):
     """The judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels.
 
     By default their number is taken as fixed in advance. `rate` declares independent draws with that probability
@@ -108,27 +109,11 @@ class RandomExposure:
     rate: Probability | None = None
     name: ClassVar[str] = "random"
 
-    __str__ = text_of
-
     exposed: ClassVar[Exposed] = Exposed.RANDOM
-    scaled: ClassVar[bool] = True
-    complete: ClassVar[bool] = False
-
-    def labelled(self, log: Log) -> Log:
-        return log
-
-    def __post_init__(self) -> None:
-        check(self, where="exposure random")
-
-    def learner(self, seed: int) -> None:
-        return None
-
-    def description(self, learned: Learned) -> None:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
-class DesignedExposure:
+class DesignedExposure(Exposure):
     """Rows were drawn with chances that are known: what `truerank plan exposure --allocate` said to show.
 
     `design` is its folder (or what `tr.design_exposure` gave), with which the labels that came back are joined; without
@@ -141,19 +126,11 @@ class DesignedExposure:
     design: Any = field(default=None, repr=False)
     name: ClassVar[str] = "designed"
 
-    __str__ = text_of
-
     exposed: ClassVar[Exposed] = Exposed.DESIGNED
-    rate: ClassVar[None] = None
-    scaled: ClassVar[bool] = True
-    complete: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.design, ExposureDesign | None):
             object.__setattr__(self, "design", ExposureDesign.read(self.design))
-
-    def labelled(self, log: Log) -> Log:
-        return log
 
     def joined(self, log: Log) -> tuple[Log, Returned | None]:
         """The rows that were asked for, each with the chance under which it stands for others; and what came back."""
@@ -161,9 +138,6 @@ class DesignedExposure:
             return self.design.joined(log)
         column_of(log, "propensity")
         return log, None
-
-    def learner(self, seed: int) -> None:
-        return None
 
     def description(self, learned: Learned) -> str:
         where = "the rows' own column propensity" if self.design is None else self.design.source
@@ -175,7 +149,7 @@ SIDE = ("random", "user_features", "item_features")  # what propensities may be 
 
 
 @dataclass(frozen=True, slots=True)
-class BiasedExposure:
+class BiasedExposure(Exposure):
     """Some pairs were likelier to be shown than others; a pair that is not listed was not shown, its label is unknown.
 
     `propensity` says how likely: by default the log's own column; otherwise a model that is fitted (or its text form),
@@ -191,14 +165,7 @@ class BiasedExposure:
     item_features: Any = field(default=None, repr=False)
     name: ClassVar[str] = "biased"
 
-    __str__ = text_of
-
     exposed: ClassVar[Exposed] = Exposed.BIASED
-    rate: ClassVar[None] = None
-    complete: ClassVar[bool] = False
-
-    def labelled(self, log: Log) -> Log:
-        return log
 
     def __post_init__(self) -> None:
         if self.propensity is not None:
@@ -216,20 +183,17 @@ class BiasedExposure:
                 object.__setattr__(self, f"{kind}_features", read_features(given, kind=kind))
 
     def learner(self, seed: int) -> PropensityLearner | None:
-        """What has to be learned of exposure, None where the log's own column says it."""
         if self.model == COLUMN:
             return None
         return PropensityLearner(self.model, self.random, self.user_features, self.item_features, seed)
 
     def description(self, learned: Learned) -> str:
-        """One sentence on the propensities: what was assumed and fitted."""
         learner = learned.facts.get("propensity")
         fitted: Fitted = GivenValues() if learner is None else learned[learner]
         return fitted.description
 
     @property
-    def scaled(self) -> bool:
-        """Whether the propensities are probabilities, or known only up to a factor."""
+    def scaled(self) -> bool:  # type: ignore[override]
         return self.model.scaled
 
     @property
@@ -238,7 +202,6 @@ class BiasedExposure:
         return COLUMN if self.propensity is None else as_value(self.propensity, PROPENSITIES)
 
 
-Exposure = FullExposure | HoldoutExposure | RandomExposure | DesignedExposure | BiasedExposure
 EXPOSURES: Kind[Exposure] = Kind(
     "exposure", also=(FullExposure, HoldoutExposure, RandomExposure, DesignedExposure, BiasedExposure)
 )

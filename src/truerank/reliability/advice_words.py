@@ -11,7 +11,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.logging_policies import UniformLogger
 from truerank.ranking import samplers
 from truerank.ranking.samplers.draw import ItemCounts
 from truerank.reliability.advice import WORSE, Advice, recommend

@@ -14,9 +14,9 @@ from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.data.split import PER_USER
 from truerank.exposure.counts import rows_of_items
-from truerank.exposure.loggers.expose import PURPOSE as EXPOSURE
-from truerank.exposure.loggers.expose import Logger, exposure_sizes
-from truerank.exposure.loggers.holdout import HoldOutUnit, WorldHoldOut
+from truerank.exposure.expose import PURPOSE as EXPOSURE
+from truerank.exposure.expose import HoldOutUnit, WorldHoldOut, exposure_sizes
+from truerank.exposure.logging_policies import LoggingPolicy
 from truerank.ranking.samplers.draw import ItemCounts, Sampler, SamplerWeights
 from truerank.reliability.worlds import Flags, LabelledWorld, Mark
 from truerank.sampling.clocks import checked_weights
@@ -50,7 +50,7 @@ class LoggerRun:
     def of(
         cls,
         world: LabelledWorld,
-        logger: Logger,
+        logger: LoggingPolicy,
         *,
         sparsities: tuple[float, ...],
         holdout: WorldHoldOut | None,

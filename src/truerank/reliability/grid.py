@@ -13,9 +13,9 @@ import numpy as np
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.metric import Metric
-from truerank.exposure import loggers as logger_catalogue
-from truerank.exposure.loggers.expose import Logger
-from truerank.exposure.loggers.holdout import WorldHoldOut
+from truerank.exposure import logging_policies
+from truerank.exposure.expose import WorldHoldOut
+from truerank.exposure.logging_policies import LoggingPolicy
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
@@ -105,7 +105,7 @@ class Grid:
     1512
     """
 
-    loggers: tuple[Logger, ...]
+    loggers: tuple[LoggingPolicy, ...]
     sparsities: tuple[float, ...]
     families: tuple[Family, ...]
     metrics: tuple[Metric, ...] = METRICS
@@ -200,18 +200,16 @@ def default_loggers(*, preset: Preset = Preset.PUBLISHED, train: bool) -> tuple[
     return tuple(name for name, logger in made if train or not logger.needs_train)
 
 
-def loggers_of(names: Sequence[str], *, preset: Preset = Preset.PUBLISHED) -> tuple[Logger, ...]:
+def loggers_of(names: Sequence[str], *, preset: Preset = Preset.PUBLISHED) -> tuple[LoggingPolicy, ...]:
     """Loggers by name in a preset's variants.
 
     >>> [str(each) for each in loggers_of(["uniform", "popularity"], preset=Preset.RELEASED)]
     ['uniform(item_seed=42)', 'popularity']
     """
-    found: list[Logger] = []
+    found: list[LoggingPolicy] = []
     for name in names:
-        cls = logger_catalogue.named(name)
-        released = preset is Preset.RELEASED or name == "popularity"
-        make = getattr(cls, "released" if released else "published", cls)
-        found.append(make())
+        cls = logging_policies.LOGGERS.named(name)
+        found.append(cls.released() if preset is Preset.RELEASED or name == "popularity" else cls.published())
     return tuple(found)
 
 

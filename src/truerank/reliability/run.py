@@ -26,7 +26,7 @@ from truerank.engines.engine import Values, Workers, map_chunks
 from truerank.engines.local import Threads
 from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
-from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.exposure.logging_policies import UniformLogger
 from truerank.ranking.candidates import whole_tables
 from truerank.ranking.samplers.draw import ItemCounts, SamplerWeights
 from truerank.ranking.scores.given import as_scores

@@ -18,7 +18,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Scores
 from truerank.core.wording import option
-from truerank.exposure.loggers.expose import sorted_world
+from truerank.exposure.expose import sorted_world
 from truerank.ranking.kernel.rank import Aligned, check_block
 
 LEAST_OBSERVED = 0.9  # below this share of pairs a log is no fully observed world

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from functools import cache
-from importlib.util import find_spec
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 
 WIDEST = 0.2  # step in log time; the trapezoid rule then errs by less than 1e-12 for any smooth integrand here
@@ -85,19 +83,14 @@ def inclusion_of_first(weight: Floats, n: int) -> float:
     >>> round(inclusion_of_first(np.array([2.0, 1.0, 1.0]), 1), 12)
     0.5
     """
+    from truerank.sampling import fast_clocks
+
     time, width = _nodes(weight, n)
     density = width * weight[0] * time * np.exp(-weight[0] * time)
     at = _sure(weight, n, time)
     rung = -np.expm1(-weight[1:] * time[at:, None])
     count = np.zeros((len(rung), n))
-    if _compiled():
-        from truerank.sampling.fast_clocks import all_joined
-
-        all_joined(rung, count)
-    else:
-        count[:, 0] = 1.0
-        for p in rung.T:
-            _join(count, p[:, None])
+    fast_clocks.all_joined(rung, count)
     return min(float(density[:at].sum() + density[at:] @ count.sum(axis=1)), 1.0)
 
 
@@ -190,40 +183,8 @@ def _sure(weight: Floats, n: int, time: Floats) -> int:
     return int(np.searchsorted(bound, NEGLIGIBLE))
 
 
-@cache
-def _compiled() -> bool:
-    return find_spec("numba") is not None
-
-
 def add_ranks(rung: Floats, density: Floats, found: Floats) -> None:
     """Add Σ over nodes of density x P(r - 1 of the others have rung) to found[i, r - 1]; rung, density are by node."""
-    if _compiled():
-        from truerank.sampling import fast_clocks
+    from truerank.sampling import fast_clocks
 
-        fast_clocks.add_without_each(rung, density, found)
-        return
-    nobody = np.zeros((len(rung), found.shape[1]))
-    nobody[:, 0] = 1.0
-    add_without_each(rung, density, nobody, np.arange(len(found)), found)
-
-
-def add_without_each(rung: Floats, density: Floats, others: Floats, members: Ints, found: Floats) -> None:
-    """Add Σ over nodes of density x P(r - 1 of the others have rung) to `found`, for each of `members`.
-
-    `others` [nodes x depth] is the distribution of how many of those outside `members` have rung. Halving the members
-    takes every one into all distributions but its own, with additions of positive numbers only.
-    """
-    if len(members) == 1:
-        found[members[0]] += density[:, members[0]] @ others
-        return
-    for kept, joined in ((members[::2], members[1::2]), (members[1::2], members[::2])):
-        count = others.copy()
-        for i in joined:
-            _join(count, rung[:, i : i + 1])
-        add_without_each(rung, density, count, kept, found)
-
-
-def _join(count: Floats, p: Floats) -> None:
-    """One more member, rung with probability p, in the distribution of how many have rung."""
-    count[:, 1:] = count[:, 1:] * (1 - p) + count[:, :-1] * p
-    count[:, :1] *= 1 - p
+    fast_clocks.add_without_each(rung, density, found)

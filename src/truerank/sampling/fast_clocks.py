@@ -1,4 +1,4 @@
-"""The compiled form of what `clocks.py` does in plain numpy: the same sums of positive numbers, one node at a time."""
+"""The compiled sums of `clocks.py`: additions of positive numbers only, one node at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def _join(count: Any, p: float, most: int) -> None:
 
 @compiled(boundscheck=False)
 def add_without_each(rung: Any, density: Any, found: Any) -> None:
-    """`clocks.add_without_each` for all members: found[i, r - 1] += Σ over nodes of density x P(r - 1 others rung)."""
+    """found[i, r - 1] += Σ over nodes of density x P(r - 1 of the others have rung), for all members i.
+
+    Halving the members takes every one into all distributions but its own.
+    """
     n_nodes, n = rung.shape
     n_levels = 2
     while 2 ** (n_levels - 2) < n:

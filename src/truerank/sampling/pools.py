@@ -31,7 +31,7 @@ ROWS_AT_ONCE = 2**20
 class Members:
     """The rows from which is drawn: row j is member `item[j]` of pool `user[j]`, with a weight where weights differ.
 
-    A pool is what belongs to one user, or everything where `user` is constant. `stratum` divides pools further. `pool`
+    A pool is what belongs to one user, or everything where `user` is constant. `pool`
     numbers the `n_pools` pools, where that is known; some may be empty. Rows `in_order` of their ids settle equal times
     by that order, others by keys.
     """
@@ -39,7 +39,6 @@ class Members:
     user: Keys
     item: Keys
     weight: Floats | None = None
-    stratum: Ints | None = None
     pool: Ints | None = None
     n_pools: int = 0
     in_order: bool = False
@@ -49,18 +48,18 @@ class Members:
             object.__setattr__(self, "weight", checked_weights(self.weight))
 
     @staticmethod
-    def alone(n: int, *, weight: Floats | None = None, stratum: Ints | None = None) -> Members:
+    def alone(n: int, *, weight: Floats | None = None) -> Members:
         """One pool of n members.
 
         >>> len(Members.alone(3))
         3
         """
-        return Members.together(np.arange(n, dtype=np.uint64), weight=weight, stratum=stratum)
+        return Members.together(np.arange(n, dtype=np.uint64), weight=weight)
 
     @staticmethod
-    def together(key: Keys, *, weight: Floats | None = None, stratum: Ints | None = None) -> Members:
+    def together(key: Keys, *, weight: Floats | None = None) -> Members:
         """One pool of all members with these keys."""
-        return Members(np.zeros(len(key), np.uint64), key, weight, stratum, np.zeros(len(key), np.int64), 1)
+        return Members(np.zeros(len(key), np.uint64), key, weight, np.zeros(len(key), np.int64), 1)
 
     @staticmethod
     def of(log: Log, *, weight: Floats | None = None, in_order: bool = False, one_pool: bool = False) -> Members:
@@ -88,7 +87,6 @@ class Members:
             self.user[rows],
             self.item[rows],
             None if self.weight is None else self.weight[rows],
-            None if self.stratum is None else self.stratum[rows],
             None if self.pool is None else self.pool[rows],
             self.n_pools,
             self.in_order and bool((rows[1:] > rows[:-1]).all()),

@@ -7,7 +7,8 @@ whoever asks has made random. Members without a chance may stand among the other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
@@ -18,8 +19,6 @@ from truerank.core.errors import InputError
 WHOLE = 1e-6  # how far Σ π may be from a whole number
 MOST_ROUNDS = 500
 CLOSE = 1e-13  # to which odds give the chances asked for
-
-Picked = Callable[[Floats, np.random.Generator], Ints]
 
 
 def size_of_sample(chance: Floats) -> int:
@@ -37,16 +36,6 @@ def size_of_sample(chance: Floats) -> int:
     return round(total)
 
 
-def without_sure(chance: Floats, rng: np.random.Generator, picked: Picked) -> Ints:
-    """The members that are sure, and those picked of the others; ascending."""
-    n, sure = size_of_sample(chance), np.flatnonzero(chance == 1)
-    if len(sure):
-        chance = chance.copy()
-        chance[sure] = 0.0
-    found = picked(chance, rng) if len(sure) < n else np.zeros(0, dtype=np.int64)
-    return np.sort(np.concatenate([sure, found])).astype(np.int64)
-
-
 # ----------------------------------------------------------------------------------------------------------- systematic
 
 
@@ -57,19 +46,6 @@ def systematic(chance: Floats, rng: np.random.Generator) -> Ints:
     """
     end, n = _ends(chance)
     return np.searchsorted(end, rng.random() + np.arange(n), side="right").astype(np.int64)
-
-
-def systematic_outcomes(chance: Floats) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Every sample of a pool in this order with its probability: between two starts at which it changes.
-
-    >>> sorted(systematic_outcomes(np.array([0.5, 0.25, 0.25])))
-    [((0,), 0.5), ((1,), 0.25), ((2,), 0.25)]
-    """
-    end, n = _ends(chance)
-    cuts = np.unique(np.concatenate([[0.0], np.mod(end[:-1], 1.0), [1.0]]))
-    for low, high in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-        rows = np.searchsorted(end, (low + high) / 2 + np.arange(n), side="right")
-        yield tuple(rows.tolist()), high - low
 
 
 def _ends(chance: Floats) -> tuple[Floats, int]:
@@ -117,33 +93,6 @@ def _one_of(holder: int, held: float, others: Floats, first: int, rng: np.random
     return holder if at < held else first + min(int(np.searchsorted(end, at, side="right")), len(others) - 1)
 
 
-def pivotal_outcomes(chance: Floats) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Every sample with its probability, duel by duel, as the method is defined.
-
-    >>> sorted(pivotal_outcomes(np.array([0.5, 0.5])))
-    [((0,), 0.5), ((1,), 0.5)]
-    """
-
-    def duel(holder: int, held: float, at: int, taken: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], float]]:
-        if at == len(chance):
-            yield tuple(sorted((*taken, holder) if held > 0.5 else taken)), 1.0
-            return
-        own = float(chance[at])
-        reached = held + own
-        if reached < 1 - 1e-12:
-            ways = [((holder, reached, taken), held / reached), ((at, reached, taken), own / reached)]
-        else:
-            stays = (1 - own) / (2 - reached) if reached < 2 else 1.0
-            left = max(reached - 1, 0.0)
-            ways = [((at, left, (*taken, holder)), stays), ((holder, left, (*taken, at)), 1 - stays)]
-        for (who, value, gone), probability in ways:
-            if probability > 0:
-                for rows, further in duel(who, value, at + 1, gone):
-                    yield rows, probability * further
-
-    yield from duel(0, float(chance[0]), 1, ())
-
-
 # -------------------------------------------------------------------------------------------------- conditional Poisson
 
 
@@ -170,23 +119,6 @@ def conditional_inclusion(odds: Floats, n: int) -> Floats:
     # how many of those before and of those after i add up to n - 1
     others = (before[:-1, :n] * after[1:, :n][:, ::-1]).sum(axis=1) if n else np.zeros(len(p))
     return np.asarray(p * others / before[-1, n])
-
-
-def conditional_joint(odds: Floats, n: int) -> Floats:
-    """The probability that two members are drawn together, [members x members]; of a member alone on the diagonal.
-
-    Given that i is drawn, the others are a conditional Poisson sample of n - 1 with the same odds.
-
-    >>> joint = conditional_joint(np.array([1.0, 2.0, 3.0, 4.0]), 2)
-    >>> (35 * joint[0]).round(9).tolist()
-    [9.0, 2.0, 3.0, 4.0]
-    """
-    single = conditional_inclusion(odds, n)
-    found = np.diag(single)
-    for at in range(len(odds) if n > 1 else 0):
-        rest = np.arange(len(odds)) != at
-        found[at, rest] = single[at] * conditional_inclusion(odds[rest], n - 1)
-    return found
 
 
 def odds_for(chance: Floats) -> Floats:
@@ -244,13 +176,13 @@ def allocate(base: Floats, wish: Floats, n: int) -> Floats:
     """
     if n >= np.count_nonzero(base):
         return (base > 0).astype(np.float64)
-    chance = _filled(np.minimum(base, 1.0), wish, n)
+    chance = fill(np.minimum(base, 1.0), wish, n)
     if chance.sum() < n - WHOLE:
-        chance = _filled(np.where(chance < 1, 0.0, 1.0), np.where(chance < 1, base, 0.0), n)
+        chance = fill(np.where(chance < 1, 0.0, 1.0), np.where(chance < 1, base, 0.0), n)
     return chance
 
 
-def _filled(base: Floats, wish: Floats, n: int) -> Floats:
+def fill(base: Floats, wish: Floats, n: int) -> Floats:
     """min(1, base + c wish) with Σ = n, or as near as it comes."""
     chance, rows = base.copy(), np.flatnonzero((wish > 0) & (base < 1))
     fixed = float(base.sum() - base[rows].sum())
@@ -266,3 +198,34 @@ def _filled(base: Floats, wish: Floats, n: int) -> Floats:
         fixed += int(np.count_nonzero(reached))
         rows = rows[~reached]
     return chance
+
+
+class DrawBy(StrEnum):
+    """How samples of fixed size are drawn with given probabilities.
+
+    Systematic, pivotal, or conditional Poisson, the design of most entropy, for pools of thousands: its odds are found
+    by iteration, which takes time that grows with members x drawn.
+    """
+
+    SYSTEMATIC = "systematic"
+    PIVOTAL = "pivotal"
+    CONDITIONAL_POISSON = "conditional-poisson"
+
+    def pick(self, chance: Floats, rng: np.random.Generator) -> Ints:
+        """Which members of one pool are drawn, ascending; the order of members is random already.
+
+        >>> len(DrawBy.SYSTEMATIC.pick(np.full(4, 0.5), np.random.default_rng(1)))
+        2
+        """
+        n, sure = size_of_sample(chance), np.flatnonzero(chance == 1)
+        if len(sure):
+            chance = np.where(chance == 1, 0.0, chance)
+        others = _WAYS[self](chance, rng) if len(sure) < n else np.zeros(0, dtype=np.int64)
+        return np.sort(np.concatenate([sure, others])).astype(np.int64)
+
+
+_WAYS: Mapping[DrawBy, Callable[[Floats, np.random.Generator], Ints]] = {
+    DrawBy.SYSTEMATIC: systematic,
+    DrawBy.PIVOTAL: pivotal,
+    DrawBy.CONDITIONAL_POISSON: conditional_poisson,
+}

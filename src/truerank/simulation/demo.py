@@ -22,8 +22,8 @@ from truerank.data.whole import whole_file
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Pooled, Published
 from truerank.evaluation.judged import evaluate
+from truerank.exposure.expose import expose_independently
 from truerank.exposure.kinds import RandomExposure
-from truerank.exposure.loggers.expose import expose_independently
 from truerank.metrics.recall import Recall
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random

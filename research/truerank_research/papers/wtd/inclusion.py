@@ -18,7 +18,7 @@ from truerank.estimators.full import Full as Plain
 from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import design_of, dispersion, intervene, with_inclusion
 from truerank.exposure.interventions.design import Strategy
-from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.exposure.interventions.strategies import EqualPerItemIntervention, PopularityStratifiedIntervention
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

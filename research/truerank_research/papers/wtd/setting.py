@@ -9,9 +9,14 @@ from itertools import product
 from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
 from truerank.exposure.interventions import intervene
-from truerank.exposure.interventions.design import FullIntervention, RegularIntervention, Strategy
-from truerank.exposure.interventions.skew import SkewIntervention
-from truerank.exposure.interventions.weighted import WTDHIntervention, WTDIntervention
+from truerank.exposure.interventions.design import Strategy
+from truerank.exposure.interventions.strategies import (
+    FullIntervention,
+    RegularIntervention,
+    SkewIntervention,
+    WTDHIntervention,
+    WTDIntervention,
+)
 from truerank.models import Model
 from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.ials import IALS

@@ -21,7 +21,7 @@ from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
 from truerank.exposure.policies.policies import logging_policy
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 
 
 class RewardModel(Protocol):

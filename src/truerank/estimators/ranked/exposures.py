@@ -19,7 +19,7 @@ from truerank.core.terms import Smooth, ratio, ratios
 from truerank.data.impressions import Impressions, Logged
 from truerank.estimators.ranked.clips import Limited
 from truerank.exposure.policies.policies import Policy, Rows
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 
 BLOCK = 1 << 17  # rows whose exposures stay in cache
 

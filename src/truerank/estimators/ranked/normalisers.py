@@ -9,7 +9,7 @@ from truerank.core.estimator import Learner
 from truerank.data.impressions import Impressions, Logged
 from truerank.estimators.ranked.exposures import total_known
 from truerank.exposure.policies.policies import Policy, differs
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 
 UNRANKED = "have no ranking of this target"
 

@@ -19,7 +19,7 @@ from truerank.core.terms import Smooth, Terms
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits, blocks
 from truerank.exposure.policies.policies import Policy, tables_of
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
 

@@ -17,7 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.wording import option
-from truerank.exposure.counts import Margins, counts_in
+from truerank.exposure.counts import Margins, counts_in, pair_order
 from truerank.exposure.interventions.design import STRATEGIES as STRATEGIES
 from truerank.exposure.interventions.design import DrawingRule, RowDesign, Strategy
 
@@ -39,7 +39,7 @@ def intervene(
     """The rows of a log in memory that a strategy draws; what is public (`evaluation.intervening`) takes any table.
 
     >>> import polars as pl, truerank as tr
-    >>> from truerank.exposure.interventions.skew import SkewIntervention
+    >>> from truerank.exposure.interventions.strategies import SkewIntervention
     >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
     >>> len(intervene(log, SkewIntervention(), train=log, seed=0))
     2
@@ -64,7 +64,7 @@ def with_inclusion(
     only where weights are themselves drawn (the released form of SKEW).
 
     >>> import polars as pl, truerank as tr
-    >>> from truerank.exposure.interventions.design import RegularIntervention
+    >>> from truerank.exposure.interventions.strategies import RegularIntervention
     >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
     >>> with_inclusion(log, RegularIntervention(), fraction=0.25).inclusion.tolist()
     [0.25, 0.25, 0.25, 0.25]
@@ -110,7 +110,7 @@ def design_of(
 ) -> RowDesign:
     """How the rows of a log in memory are drawn."""
     counted = [None if each is None else Margins.of(each) for each in (train, random)]
-    check_pairs(log)
+    pair_order(log)
     found = rule_of(Margins.of(log), strategy, train=counted[0], random=counted[1], fraction=fraction, seed=seed)
     return found.design(log)
 
@@ -146,22 +146,6 @@ def rule_of(
     if chosen.needs_random and random is not None:
         _check_common(log, random, chosen.margins)  # one of them is enough: the others have a rule for zero counts
     return chosen.rule(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
-
-
-def check_pairs(log: Log) -> None:
-    """Refuse a pair that occurs more than once."""
-    cell = log.user * max(len(log.items), 1) + log.item
-    if (cell[1:] > cell[:-1]).all():
-        return
-    order = np.argsort(cell, kind="stable")
-    same = np.flatnonzero(np.diff(cell[order]) == 0)
-    if len(same):
-        row = order[same[:1]]
-        user, item = log.users.texts(log.user[row])[0], log.items.texts(log.item[row])[0]
-        raise InputError(
-            f"{log.source}: {len(same):,} pairs occur more than once, such as user {user}, item {item}; "
-            "expected one row per pair. Keep one row per pair."
-        )
 
 
 def _check_common(log: Margins, other: Margins, margins: tuple[str, ...]) -> None:

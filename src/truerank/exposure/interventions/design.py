@@ -1,12 +1,9 @@
-"""What a strategy amounts to: a sampling design over the rows of a log; and the two that look at nothing.
-
-FULL and REG are the baselines of the WTD paper (section 5.3): no intervention, and one that does not look.
-"""
+"""What a strategy amounts to: a sampling design over the rows of a log, as far as users and items tell."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,9 +13,10 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.language import Kind
 from truerank.core.log import Log
+from truerank.core.values import Value
 from truerank.exposure.counts import Margins
 from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
-from truerank.sampling.pools import Members, Share, row_keys
+from truerank.sampling.pools import Members, row_keys
 
 PAIR = "pair"
 PURPOSE = "intervene"  # one for all strategies: with equal weights they draw the same rows, and differ by weights alone
@@ -109,26 +107,29 @@ def check_largest(largest: float, source: str) -> None:
         )
 
 
-@runtime_checkable
-class Strategy(Protocol):
+class Strategy(Value):
     """A frozen value that says how likely each row of a biased log enters the intervened test set.
 
     `margins` are the counts it reads in the training log, `needs_random` says whether it also needs a randomly shown
     slice. `published` is what the paper says, `released` what its code does.
     """
 
-    name: ClassVar[str]
-    margins: ClassVar[tuple[str, ...]]
-    needs_random: ClassVar[bool]
+    __slots__ = ()
+
+    margins: ClassVar[tuple[str, ...]] = ()
+    needs_random: ClassVar[bool] = False
 
     @classmethod
-    def published(cls) -> Self: ...
+    def published(cls) -> Self:
+        return cls()
+
     @classmethod
-    def released(cls) -> Self: ...
+    def released(cls) -> Self:
+        return cls()
 
     def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
         """`train` and `random` are there if they are needed, else whatever was given."""
-        ...
+        raise NotImplementedError
 
 
 STRATEGIES: Kind[Strategy] = Kind("strategy", __package__, Strategy)
@@ -137,43 +138,3 @@ STRATEGIES: Kind[Strategy] = Kind("strategy", __package__, Strategy)
 def pair_keys(log: Log) -> Keys:
     """A key of each row that depends on its user and item alone."""
     return cell_keys(0, PAIR, *row_keys(log))
-
-
-@dataclass(frozen=True, slots=True)
-class FullIntervention:
-    """FULL: every row, whatever the fraction."""
-
-    name: ClassVar[str] = "full"
-    margins: ClassVar[tuple[str, ...]] = ()
-    needs_random: ClassVar[bool] = False
-
-    @classmethod
-    def published(cls) -> Self:
-        return cls()
-
-    @classmethod
-    def released(cls) -> Self:
-        return cls()
-
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        return DrawingRule(len(log))
-
-
-@dataclass(frozen=True, slots=True)
-class RegularIntervention:
-    """REG: a uniform sample of the rows, which keeps the bias they have."""
-
-    name: ClassVar[str] = "reg"
-    margins: ClassVar[tuple[str, ...]] = ()
-    needs_random: ClassVar[bool] = False
-
-    @classmethod
-    def published(cls) -> Self:
-        return cls()
-
-    @classmethod
-    def released(cls) -> Self:
-        return cls()
-
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        return DrawingRule(Share(fraction).of(len(log)))

@@ -15,7 +15,7 @@ from truerank.core.wording import columns_option, either
 from truerank.data.impressions import Impressions, RankedChunk
 from truerank.exposure.policies.policies import Policy
 from truerank.exposure.policies.targets import Target, policy_of
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 
 EVERYWHERE = ""  # the group of a log without groups
 

@@ -18,7 +18,7 @@ from truerank.core.errors import InputError
 from truerank.core.wording import columns_option, option
 from truerank.data.impressions import Array, Impressions
 from truerank.exposure.policies.rankers import mixed_exposures
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 
 Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up

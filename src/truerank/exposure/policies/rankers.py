@@ -25,7 +25,7 @@ from truerank.exposure.policies.two_stage import (
     subset_order_probabilities,
     subset_rank_probabilities,
 )
-from truerank.exposure.positions.places import PositionModel
+from truerank.exposure.positions.position_models import PositionModel
 from truerank.sampling.clocks import rank_probabilities
 
 DRAWS = 1000
@@ -52,7 +52,7 @@ class Ranker(Protocol):
 class Ranked:
     """A deterministic ranking: the rank of each item from 1, inf or NaN where it is not shown; ε = P(V | rank).
 
-    >>> from truerank.exposure.positions.exponential import Exponential
+    >>> from truerank.exposure.positions.position_models import Exponential
     >>> Ranked(np.array([2.0, 1.0, np.inf])).exposures(Exponential(0.5)).value.tolist()
     [0.5, 1.0, 0.0]
     """
@@ -85,7 +85,7 @@ class Ranked:
 class PlackettLuce:
     """Items drawn one after the other, each in proportion to its weight among those left; exact by the clock integral.
 
-    >>> from truerank.exposure.positions.exponential import Exponential
+    >>> from truerank.exposure.positions.position_models import Exponential
     >>> PlackettLuce(np.array([3.0, 1.0])).exposures(Exponential(0.5)).value.round(12).tolist()
     [0.875, 0.625]
     """
@@ -123,7 +123,7 @@ class TwoStage:
 
     The ranker is given for the whole pool; among the candidates it keeps its order, or its weights.
 
-    >>> from truerank.exposure.positions.exponential import Exponential
+    >>> from truerank.exposure.positions.position_models import Exponential
     >>> best_of_two = TwoStage(UniformCandidates(2), Ranked(np.array([1.0, 2.0, 3.0])))
     >>> best_of_two.exposures(Exponential(0.5)).value.round(12).tolist()
     [0.666666666667, 0.5, 0.333333333333]

@@ -24,7 +24,7 @@ from truerank.exposure.policies.rankers import (
 )
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
-from truerank.exposure.positions.places import FitRequest, Place, PositionModel, Positions
+from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 
 
 @checked_arguments(temperature=NUMBER, n_candidates=COUNT)

@@ -16,7 +16,7 @@ from truerank.core.wording import option
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import as_table, column, find_column, finite_numbers
 from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Position models as values: YuleSimon(1.5) == YuleSimon(1.5), and `yule:1.5` parses back.
 
-A new family is one new module here; `catalogue` and the command line find it by themselves. Fits are in `fits.py`.
+A new model is one new class in a module here; `catalogue` and the command line find it. Fits are in `fits.py`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from truerank.core.errors import InputError
 from truerank.core.language import Kind, as_value, changed, pieces
 from truerank.core.rooms import room
 from truerank.data.files import kind_of, read_table
-from truerank.exposure.positions.places import ANY, FitRequest, Place, Positions
-from truerank.exposure.positions.places import PositionModel as PositionModel
-from truerank.exposure.positions.table import Table
+from truerank.exposure.positions.position_models import ANY, FitRequest, Place, Positions, Table
+from truerank.exposure.positions.position_models import PositionModel as PositionModel
 
 POSITIONS: Kind[PositionModel | FitRequest] = Kind(
     "position model",

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily, Goodness, at_risk, goodness_of_depths
-from truerank.exposure.positions.places import PositionModel
-from truerank.exposure.positions.table import Table
+from truerank.exposure.positions.position_models import PositionModel, Table
 
 BOUND = 20.0  # on the scale of a family; beyond it a parameter is at the border of what it can be
 FAR = 30.0

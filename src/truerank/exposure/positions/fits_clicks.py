@@ -18,7 +18,7 @@ from truerank.core.errors import InputError, RefusedError, some
 from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.fits_families import Bucket, Goodness, chi_square
-from truerank.exposure.positions.table import Table
+from truerank.exposure.positions.position_models import Table
 
 ROUNDS = 5_000
 CLOSE = 1e-9

@@ -12,7 +12,7 @@ from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.fits_families import DEEPEST, FAMILIES, DepthFamily, Goodness, bucketed
-from truerank.exposure.positions.places import Place, PositionModel, Positions
+from truerank.exposure.positions.position_models import Place, PositionModel, Positions
 
 STEPS = 100
 BORDER = 15.0  # on the scale of a family; beyond it a session would all but surely go on, or stop

@@ -14,10 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.positions.generalised_log import GeneralisedLog
-from truerank.exposure.positions.places import PositionModel
-from truerank.exposure.positions.yule_simon import YuleSimon
+from truerank.exposure.positions.position_models import Exponential, GeneralisedLog, PositionModel, YuleSimon
 
 LEAST_EXPECTED = 5.0  # expected events in a bucket, the usual rule for a chi-square
 GROWTH = 1.4  # each bucket reaches about so many times deeper than the one before

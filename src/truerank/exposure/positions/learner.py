@@ -14,7 +14,7 @@ from truerank.core.wording import columns_option
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.exposure.positions.fits import Depths
 from truerank.exposure.positions.fits_clicks import ClickCells
-from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.position_models import Positions
 from truerank.exposure.positions.requests import FROM_CLICKS, FittedPositions, fit_requests
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted

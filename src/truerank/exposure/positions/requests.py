@@ -14,7 +14,7 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.fits import Depths, PositionFit, derivatives, described, fit_depths, solve, table_of
 from truerank.exposure.positions.fits_clicks import ClickCells, fit_click_cells, fit_harvest_cells
 from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily, Goodness
-from truerank.exposure.positions.places import FitRequest, Place, PositionModel, Positions
+from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 
 REJECTED = 0.01  # a fit with a smaller p does not describe the scroll depths (statistics 11.6)
 NARROW, WIDE = 0.01, 5.0  # spreads between groups that are looked at; below the first they count as equal

@@ -29,6 +29,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.log import Log, Pairs
 from truerank.core.options import Drawn
 from truerank.core.ranking import Candidates
+from truerank.exposure.counts import pair_order
 from truerank.exposure.propensities import Fitted, n_cells
 from truerank.exposure.randomness.draws import owners
 
@@ -75,7 +76,7 @@ def candidate_rows(random: Log, log: Log, candidates: Candidates | None) -> Slic
     >>> found.unit.tolist(), found.item.tolist(), found.left_out
     ([1, 2], [0, 0], 1)
     """
-    check_no_repeats(random)
+    pair_order(random)
     unit, item, kept = able_rows(random, log, candidates)
     if not kept.any():
         raise no_candidate(random, log.source)
@@ -108,15 +109,6 @@ def no_candidate(random: Log, source: str) -> InputError:
         f"{random.source}: none of {len(random):,} rows is a candidate in {source}; expected pairs that could "
         "have been in the log. Check the exclusions and the candidates."
     )
-
-
-def check_no_repeats(log: Log) -> None:
-    """Refuse a log in which a pair occurs more than once."""
-    twice = len(log) - int(Pairs.of(log.user, log.item, n_units=log.n_units).count.sum())
-    if twice:
-        raise InputError(
-            f"{log.source}: {twice:,} pairs occur more than once; expected one row per pair. Keep one row of each."
-        )
 
 
 def _able(unit: Ints, item: Ints, candidates: Candidates | None, *, n_items: int) -> Bools:

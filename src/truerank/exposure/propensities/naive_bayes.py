@@ -15,8 +15,9 @@ from truerank.core.options import Drawn
 from truerank.core.ranking import JudgedChunk, Pool
 from truerank.core.values import check, text_of
 from truerank.core.wording import option
+from truerank.exposure.counts import pair_order
 from truerank.exposure.propensities import Fitted, PropensityLearner, n_cells
-from truerank.exposure.propensities.calibration import able_rows, check_no_repeats, no_candidate, size_of_slice
+from truerank.exposure.propensities.calibration import able_rows, no_candidate, size_of_slice
 
 MOST_VALUES = 100  # more distinct rewards than this are measurements, not classes
 
@@ -57,7 +58,7 @@ class NaiveBayes:
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> RewardCounts:
         log, candidates, random = chunk.labels, chunk.pools[Pool.CATALOGUE], _slice_of(given)
-        check_no_repeats(log)
+        pair_order(log)
         reward_of(random, self.reward)
         group = groups.at(log.users.keys())
         value, kind = np.unique(reward_of(log, self.reward), return_inverse=True)
@@ -81,7 +82,7 @@ class NaiveBayes:
     def fit(self, tally: RewardCounts, *, given: PropensityLearner) -> Fitted:
         random, value = _slice_of(given), tally.value
         rows = tally.slice_rows(random)
-        check_no_repeats(random)
+        pair_order(random)
         if not len(rows):
             raise no_candidate(random, tally.source)
         n_users = len(np.unique(random.user[rows]))

@@ -9,39 +9,26 @@ user's positives and independent of the rest (the clock that rings first among s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from enum import StrEnum
+from typing import Self
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
-from truerank.core.language import Kind, as_value
+from truerank.core.language import as_value
 from truerank.core.log import Log
+from truerank.data.split import split_per_user
+from truerank.exposure.counts import pair_order
+from truerank.exposure.logging_policies import LOGGERS, LoggingPolicy
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.designs import BernoulliDesign
+from truerank.sampling.designs import BernoulliDesign, UniformDesign
 from truerank.sampling.inclusion import Inclusion, shown_propensities
 from truerank.sampling.pools import Members, PoolOrder, Share, sizes_of
+from truerank.sampling.unequal import fill
 
 PURPOSE = "exposure"
-
-
-class Logger(Protocol):
-    """A frozen value: which items are shown more often. Its variants are named values such as `released()`."""
-
-    name: ClassVar[str]
-
-    @property
-    def needs_train(self) -> bool:
-        """Whether the weights also depend on the training data."""
-        ...
-
-    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
-        """q_i of each item of the world, not normalised."""
-        ...
-
-
-LOGGERS: Kind[Logger] = Kind("logger", __package__, Logger)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +81,7 @@ class Order:
 @checked_arguments()
 def expose(
     world: Log,
-    logger: Logger | str,
+    logger: LoggingPolicy | str,
     *,
     sparsity: float | None = None,
     size: int | None = None,
@@ -167,7 +154,7 @@ def expose_independently(world: Log, probability: Floats, *, keep_positive: bool
 
 def proportional_probabilities(
     world: Log,
-    logger: Logger | str,
+    logger: LoggingPolicy | str,
     *,
     sparsity: float | None = None,
     size: int | None = None,
@@ -179,27 +166,19 @@ def proportional_probabilities(
 
     >>> import polars as pl
     >>> from truerank.data.read import read
-    >>> from truerank.exposure.loggers.duration import DurationLogger
+    >>> from truerank.exposure.logging_policies import DurationLogger
     >>> world = read(pl.DataFrame({"user": [1] * 3, "item": [1, 2, 3], "label": [1, 0, 0]}))
     >>> alike = DurationLogger(scale=float("inf"), duration=(3, 2, 1))
     >>> proportional_probabilities(world, alike, size=1).round(4).tolist()
     [0.3333, 0.3333, 0.3333]
     """
     weight = checked_weights(as_value(logger, LOGGERS).weights(world, train=train))[world.item]
-    n_users = len(world.users)
-    count = np.bincount(world.user, minlength=n_users)
-    wanted = exposure_sizes(count, sparsity=sparsity, size=size).astype(np.float64)
-    certain = np.zeros(len(world), dtype=bool)
-    while True:
-        # those whose share exceeds 1 are certain; what is left is shared among the others, until nobody exceeds it
-        left = wanted - np.bincount(world.user[certain], minlength=n_users)
-        total = sums_by(world.user, np.where(certain, 0.0, weight), n=n_users)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.where(total > 0, left / total, 0.0)
-        share = np.where(certain, 1.0, factor[world.user] * weight)
-        if not (share > 1 + 1e-12).any():
-            return np.minimum(share, 1.0)
-        certain |= share > 1 + 1e-12
+    count = np.bincount(world.user, minlength=len(world.users))
+    sizes = exposure_sizes(count, sparsity=sparsity, size=size).tolist()
+    probability = np.zeros(len(world))
+    for rows, n in zip(np.split(np.argsort(world.user, kind="stable"), np.cumsum(count)[:-1]), sizes, strict=True):
+        probability[rows] = fill(probability[rows], weight[rows], n)
+    return probability
 
 
 def exposure_sizes(count: Ints, *, sparsity: float | None = None, size: int | None = None) -> Ints:
@@ -221,21 +200,66 @@ def exposure_sizes(count: Ints, *, sparsity: float | None = None, size: int | No
 
 def sorted_world(world: Log) -> Log:
     """The rows sorted by user and item; refused where a pair occurs twice."""
-    cell = world.user * len(world.items) + world.item
-    if not (cell[1:] > cell[:-1]).all():
-        order = np.argsort(cell, kind="stable")
-        twice = np.flatnonzero(np.diff(cell[order]) == 0)
-        if len(twice):
-            row = order[int(twice[0])]
-            user, item = world.users.texts(world.user[[row]])[0], world.items.texts(world.item[[row]])[0]
-            raise InputError(
-                f"{world.source}: {len(twice):,} pairs occur more than once, such as user {user}, item {item}; "
-                "expected one row per pair. Keep one row per pair."
-            )
-        world = world.select(order)
-    return world
+    order = pair_order(world)
+    return world if order is None else world.select(order)
 
 
 def _log(world: Log, shown: Bools, propensity: Floats | None) -> Log:
     known = replace(world, propensity=None if propensity is None else frozen(propensity), complete=False)
     return known.select(np.flatnonzero(shown).astype(np.int64))
+
+
+class HoldOutUnit(StrEnum):
+    """What is set aside: cells of each user, or whole items."""
+
+    CELLS = "cells"
+    ITEMS = "items"
+
+
+@dataclass(frozen=True, slots=True)
+class WorldHoldOut:
+    """What is set aside before anything is logged: `fraction` of each user's cells, or of the items, rounded down.
+
+    It is for samplers that need random data.
+
+    The sampler paper holds out "a random 10 %" of the world from every logger. Its code holds out 10 % of the items, so
+    that what is logged and what is held out have no item in common, and nothing for the uniform logger.
+    """
+
+    fraction: float = 0.1
+    unit: HoldOutUnit = HoldOutUnit.CELLS
+    from_uniform: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unit", HoldOutUnit(self.unit))
+        if not 0 < self.fraction < 1:
+            raise InputError(f"a hold-out of {self.fraction:g}; expected a share between 0 and 1.")
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls(unit=HoldOutUnit.ITEMS, from_uniform=False)
+
+    def split(self, world: Log, *, logger: LoggingPolicy, seed: int) -> tuple[Log, Log | None]:
+        """What is left for the logger, and what is held out: None where nothing is.
+
+        >>> import polars as pl
+        >>> from truerank.data.read import read
+        >>> from truerank.exposure.logging_policies import UniformLogger
+        >>> world = read(pl.DataFrame({"user": [1] * 10, "item": list(range(10)), "label": [1] + [0] * 9}))
+        >>> [len(part) for part in WorldHoldOut().split(world, logger=UniformLogger(), seed=1)]
+        [9, 1]
+        >>> WorldHoldOut.released().split(world, logger=UniformLogger.released(), seed=1)[1] is None
+        True
+        """
+        if logger.name == "uniform" and not self.from_uniform:
+            return world, None
+        if self.unit is HoldOutUnit.CELLS:
+            return split_per_user(world, self.fraction, seed=seed)
+        items = Members.together(world.items.keys())
+        held = np.zeros(len(items), dtype=bool)
+        held[UniformDesign(Share(self.fraction)).draw(items, seed=seed, purpose="hold out items")] = True
+        return world.select(~held[world.item]), world.select(held[world.item])

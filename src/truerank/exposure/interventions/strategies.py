@@ -1,0 +1,211 @@
+"""Strategies of intervened test sets: no intervention, older ways to flatten popularity, SKEW, WTD and WTD_H.
+
+FULL and REG are the baselines of the WTD paper (Carraro and Bridge 2020, section 5.3): no intervention, and one that
+does not look. Two ways flatten popularity (Bellogín, Castells and Cantador 2017): both take as many rows from rare as
+from popular items, uniformly within what is alike. Where rare items have too few rows the test set is smaller than
+requested: "quite small", says the WTD paper, if the popularity curve is steep. SKEW draws rows of popular items less
+often (Liang, Charlin and Blei 2016), WTD towards the posteriors of randomly shown data (sections 4.2 and 4.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Self
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.core.values import Count, NotNegative
+from truerank.exposure.counts import Floor, Margins, Zero, counts_in, ratio_of
+from truerank.exposure.interventions.design import DrawingRule, Strategy
+from truerank.sampling.pools import Share
+
+FLOOR = Floor()
+
+
+@dataclass(frozen=True, slots=True)
+class FullIntervention(Strategy):
+    """FULL: every row, whatever the fraction."""
+
+    name: ClassVar[str] = "full"
+
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        return DrawingRule(len(log))
+
+
+@dataclass(frozen=True, slots=True)
+class RegularIntervention(Strategy):
+    """REG: a uniform sample of the rows, which keeps the bias they have."""
+
+    name: ClassVar[str] = "reg"
+
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        return DrawingRule(Share(fraction).of(len(log)))
+
+
+@dataclass(frozen=True, slots=True)
+class PopularityStratifiedIntervention(Strategy):
+    """The same number of rows from each of `strata` groups of items alike in popularity.
+
+    The items of the log are put in order of their rows in the training log and cut into strata of equal numbers of
+    items; size / strata rows are drawn from each, uniformly, all rows of a stratum that has fewer. Popularity is
+    levelled between strata, not within them. The WTD paper says only that test items are "sampled from a
+    popularity-based partition of the data": ten strata and equal numbers are our reading.
+    """
+
+    strata: Count = 10
+    name: ClassVar[str] = "popularity-stratified"
+    margins: ClassVar[tuple[str, ...]] = ("item",)
+
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        stratum = self.strata_of(log, train=train)
+        there = log.by_item > 0
+        n_strata = len(np.unique(stratum[there]))  # fewer than asked for where there are fewer items
+        return DrawingRule(Share(fraction).of(len(log)) // max(n_strata, 1), pool=stratum)
+
+    def strata_of(self, log: Margins, *, train: Margins) -> Ints:
+        """The stratum of each item of the log, 0 for the least popular; equally popular items in the order of ids."""
+        popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
+        there = np.flatnonzero(log.by_item)
+        stratum = np.zeros(len(log.items), dtype=np.int64)
+        order = there[np.argsort(popularity[there], kind="stable")]
+        stratum[order] = np.arange(len(order)) * self.strata // max(len(order), 1)
+        return stratum
+
+
+@dataclass(frozen=True, slots=True)
+class EqualPerItemIntervention(Strategy):
+    """The same number of rows for each item, uniformly among its rows; items with fewer rows are left out.
+
+    The number is size / items of the log, rounded down, or `per_item`: what each item would have to give for a test
+    set of the size asked for.
+
+    >>> import polars as pl, truerank as tr
+    >>> from truerank.exposure.counts import Margins
+    >>> log = Margins.of(tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]})))
+    >>> [EqualPerItemIntervention().number(log, fraction=part) for part in (0.5, 0.9)]  # of 3 items
+    [1, 2]
+    """
+
+    per_item: Count | None = None
+    name: ClassVar[str] = "equal-per-item"
+
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        number = self.number(log, fraction=fraction)
+        return DrawingRule(number, pool=np.where(log.by_item >= number, np.arange(len(log.items)), -1))
+
+    def number(self, log: Margins, *, fraction: float) -> int:
+        """How many rows each item gives."""
+        size, n_items = Share(fraction).of(len(log)), int(np.count_nonzero(log.by_item))
+        number = size // max(n_items, 1) if self.per_item is None else self.per_item
+        if number == 0:
+            raise InputError(
+                f"{log.source}: {size:,} rows are fewer than one for each of {n_items:,} items; "
+                "expected a larger fraction, or another strategy."
+            )
+        return number
+
+
+class Unseen(StrEnum):
+    """The weight of an item without a row in the training log.
+
+    ONCE    1, as if it had been seen once (default; the paper is silent)
+    RANDOM  a uniform number in (0, 1), drawn by seed and item (the paper's code)
+    """
+
+    ONCE = "once"
+    RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class SkewIntervention(Strategy):
+    """P_S(u, i) ∝ 1 / pop(i)^`item_power`, pop(i) the rows of item i in the training log.
+
+    >>> import polars as pl, truerank as tr
+    >>> train = tr.read(pl.DataFrame({"user": [1, 2, 3, 1], "item": [7, 7, 7, 8]}))
+    >>> log = tr.read(pl.DataFrame({"user": [4, 4, 4], "item": [7, 8, 9]}))
+    >>> SkewIntervention().weights(log, train=train, seed=0).round(3).tolist()
+    [0.333, 1.0, 1.0]
+    """
+
+    item_power: NotNegative = 1.0
+    unseen: Unseen = Unseen.ONCE
+    name: ClassVar[str] = "skew"
+    margins: ClassVar[tuple[str, ...]] = ("item",)
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls(unseen=Unseen.RANDOM)
+
+    def weights(self, log: Log, *, train: Log, seed: int) -> Floats:
+        """The weight of each row."""
+        return self.of_items(Margins.of(log), train=Margins.of(train), seed=seed)[log.item]
+
+    def of_items(self, log: Margins, *, train: Margins, seed: int) -> Floats:
+        popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
+        if self.unseen is Unseen.ONCE:
+            other = np.ones(len(popularity))
+        else:
+            key = log.items.keys()
+            other = np.maximum(cell_uniforms(seed, "skew unseen", np.zeros_like(key), key), 2.0**-54)
+        return np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, other)
+
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        of_item = self.of_items(log, train=train, seed=seed)
+        return DrawingRule(Share(fraction).of(len(log)), of_item=of_item)
+
+
+@dataclass(frozen=True, slots=True)
+class WTDIntervention(Strategy):
+    """P_S(u, i) ∝ w_u^`user_power` w_i^`item_power`, w = P_mar / P_mnar of the user and of the item (eqs. 13 and 14).
+
+    P_mnar is the share of rows in the training log, P_mar the share in a randomly shown slice; `zero` says what a share
+    of 0 becomes. The paper squares the item's weight, on the grounds of preliminary experiments; its code does not.
+
+    >>> import polars as pl, truerank as tr
+    >>> train = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
+    >>> shown = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 8, 8]}))
+    >>> WTDIntervention().weights(train, train=train, random=shown).round(3).tolist()  # w of items: 2/3 and 2
+    [0.444, 0.444, 0.444, 4.0]
+    """
+
+    user_power: NotNegative = 1.0
+    item_power: NotNegative = 2.0
+    zero: Zero = FLOOR
+    name: ClassVar[str] = "wtd"
+    margins: ClassVar[tuple[str, ...]] = ("user", "item")
+    needs_random: ClassVar[bool] = True
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls(item_power=1.0)
+
+    def weights(self, log: Log, *, train: Log, random: Log | None = None) -> Floats:
+        """The weight of each row."""
+        slice_counts = None if random is None else Margins.of(random)
+        found = self.rule(Margins.of(log), train=Margins.of(train), random=slice_counts, fraction=1.0, seed=0)
+        return found.weights(log)
+
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        there = random if self.needs_random else None
+        user, item = (ratio_of(log, margin, train=train, random=there, zero=self.zero) for margin in self.margins)
+        n = Share(fraction).of(len(log))
+        return DrawingRule(n, of_user=user**self.user_power, of_item=item**self.item_power)
+
+
+@dataclass(frozen=True, slots=True)
+class WTDHIntervention(WTDIntervention):
+    """WTD with the posteriors that random data is expected to have: 1 / users and 1 / items. Needs no random data.
+
+    >>> import polars as pl, truerank as tr
+    >>> train = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
+    >>> WTDHIntervention(item_power=1).weights(train, train=train).round(3).tolist()  # 1/2 over 3/4 and 1/4
+    [0.667, 0.667, 0.667, 2.0]
+    """
+
+    name: ClassVar[str] = "wtd_h"
+    needs_random: ClassVar[bool] = False

@@ -1,0 +1,201 @@
+"""Logging policies: how much more often one item is shown than another. `exposure.expose` makes a log with one.
+
+A new one is one new class here; the catalogue and the law tests find it by themselves.
+
+>>> str(LOGGERS.named("popularity").released()), str(LOGGERS.named("popularity").published())
+('popularity', 'popularity(zipf=false,with_train=false)')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from truerank.core.arrays import Floats
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.language import Kind
+from truerank.core.log import Log
+from truerank.core.values import Value
+from truerank.data.split import first_by, short_first
+from truerank.exposure.counts import rows_of_items, zipf
+
+STEEPEST = 700.0  # exp(-700) is the last that is safely above 0
+
+
+class LoggingPolicy(Value):
+    """A frozen value: which items are shown more often. Variants are named: the paper's text, and its code."""
+
+    __slots__ = ()
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls()
+
+    @property
+    def needs_train(self) -> bool:
+        """Whether the weights also depend on the training data."""
+        return False
+
+    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
+        """q_i of each item of the world, not normalised."""
+        raise NotImplementedError
+
+    def _given(self, train: Log | None) -> Log:
+        if train is None:
+            raise InputError(
+                f"the {self.name} logger counts rows of training data and world together; give train=, or "
+                "with_train=False, which looks at the world alone."
+            )
+        return train
+
+
+LOGGERS: Kind[LoggingPolicy] = Kind("logger", __name__, LoggingPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class DurationLogger(LoggingPolicy):
+    """q_i = exp(-k / scale) for the k-th shortest video: the biased training data of the URE paper (its λ is `scale`).
+
+    Durations are the column video_duration of the world (the median over a video's rows), or `duration`, one for each
+    item of the world in the order of its ids. Equally long videos come in the order of ids.
+
+    >>> from truerank.data.read import read
+    >>> import polars as pl
+    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
+    >>> DurationLogger(scale=1, duration=(60, 7)).weights(world).round(4).tolist()
+    [0.1353, 0.3679]
+    """
+
+    scale: float = 1000.0
+    duration: tuple[float, ...] | None = None
+
+    name: ClassVar[str] = "duration"
+
+    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
+        if len(world.items) > STEEPEST * self.scale:
+            raise InputError(
+                f"a duration logger with scale {self.scale:g} for {len(world.items):,} items: the longest would never "
+                f"be shown. Give a scale of at least {len(world.items) / STEEPEST:.3g}."
+            )
+        if self.duration is None and "video_duration" not in world.rewards:
+            raise InputError(
+                f"{world.source}: no column video_duration (it is in the original KuaiRec files); give durations: "
+                "DurationLogger(duration=...), one for each item."
+            )
+        if self.duration is None:
+            return np.exp(short_first(world, scale=self.scale))
+        duration = np.asarray(self.duration, dtype=np.float64)
+        if duration.shape != (len(world.items),) or not np.isfinite(duration).all():
+            raise InputError(
+                f"{duration.size:,} durations for {len(world.items):,} items; expected a finite number for each."
+            )
+        return np.exp(first_by(duration, scale=self.scale))
+
+
+@dataclass(frozen=True, slots=True)
+class PopularityLogger(LoggingPolicy):
+    """q_i = (rank_i + 1)^-1/2 by the number of rows in training data and world together; the best has rank 1.
+
+    Ranks are over all items of both, equal numbers share the smallest. This is what the code of the sampler paper does,
+    and the default, because its text, q_i ∝ rows in the world (`zipf=False`), is degenerate: in a fully observed world
+    every item has as many rows as there are users.
+
+    >>> from truerank.data.read import read
+    >>> import polars as pl
+    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
+    >>> train = read(pl.DataFrame({"user": [1, 2], "item": [2, 2], "label": [0, 1]}))
+    >>> PopularityLogger().weights(world, train=train).round(4).tolist()
+    [0.5774, 0.7071]
+    >>> PopularityLogger.published().weights(world).tolist()
+    [1.0, 1.0]
+    """
+
+    zipf: bool = True
+    with_train: bool = True
+
+    name: ClassVar[str] = "popularity"
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls(zipf=False, with_train=False)
+
+    @property
+    def needs_train(self) -> bool:
+        return self.with_train
+
+    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
+        logs = (world, self._given(train)) if self.with_train else (world,)
+        items = Ids.union({f"{role}, items": log.items for role, log in zip(("world", "train"), logs, strict=False)})
+        count = np.sum([rows_of_items(log, items) for log in logs], axis=0)
+        weight = zipf(count, shift=1) if self.zipf else count.astype(np.float64)
+        return np.asarray(weight[items.locate(world.items)])
+
+
+@dataclass(frozen=True, slots=True)
+class PositivityLogger(LoggingPolicy):
+    """q_i = the number of positives of the item in the world; `with_train` adds those in the training data.
+
+    The text of the sampler paper counts in the world alone, its code in both. An item without positives has weight 0:
+    it is shown only where a user's other items do not suffice.
+
+    >>> from truerank.data.read import read
+    >>> import polars as pl
+    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
+    >>> train = read(pl.DataFrame({"user": [1, 2], "item": [1, 2], "label": [1, 1]}))
+    >>> PositivityLogger().weights(world).tolist(), PositivityLogger.released().weights(world, train=train).tolist()
+    ([0.0, 1.0], [1.0, 2.0])
+    """
+
+    with_train: bool = False
+
+    name: ClassVar[str] = "positivity"
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls(with_train=True)
+
+    @property
+    def needs_train(self) -> bool:
+        return self.with_train
+
+    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
+        logs = (world, self._given(train)) if self.with_train else (world,)
+        counts = [rows_of_items(log, world.items, positive=True) for log in logs]
+        return np.asarray(np.sum(counts, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class UniformLogger(LoggingPolicy):
+    """q_i = 1: exposure at random.
+
+    With `item_seed`, q_i is drawn once for each item from U(0, 1), the same for all users. That is what the code of the
+    sampler paper does under this name: a logger that favours random items, not a uniform one.
+
+    >>> from truerank.data.read import read
+    >>> import polars as pl
+    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
+    >>> UniformLogger().weights(world).tolist()
+    [1.0, 1.0]
+    """
+
+    item_seed: int | None = None
+
+    name: ClassVar[str] = "uniform"
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls(item_seed=42)
+
+    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
+        if self.item_seed is None:
+            return np.ones(len(world.items))
+        item = world.items.keys()
+        return cell_uniforms(self.item_seed, "uniform logger", np.zeros_like(item), item)
