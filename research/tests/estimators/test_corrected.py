@@ -16,12 +16,12 @@ from truerank.core.results import INSUFFICIENT, Results
 from truerank.metrics.recall import Recall
 from truerank.uncertainty.spreads import Spread, allowing
 from truerank_research.estimators.corrected import Corrected
-from truerank_research.estimators.curve_messages import about_curve, doubts
+from truerank_research.estimators.curved_recall import about_curve, doubts
 from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import fit_curve, plausible
 from truerank_research.validation.truth.contenders import ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.means import ranks_of
+from truerank_research.validation.truth.mean_recall import ranks_of
 from truerank_research.validation.truth.worlds import TruthWorld
 
 N_USERS, N_ITEMS = 300, 200

@@ -17,8 +17,7 @@ from truerank_research.papers.reliability.figures import (
     StudyFigures,
     WorldScale,
 )
-from truerank_research.papers.reliability.printed import published
-from truerank_research.papers.reliability.questions import verdict_of
+from truerank_research.papers.reliability.questions import published, verdict_of
 from truerank_research.papers.reliability.sampler_claims import BY_CONSTRUCTION, CLAIMS, REVISED
 from truerank_research.papers.reliability.sampler_tests import MOSTLY, excelling
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from realdata import folder_of
-from truerank_research.validation.offpolicy.sample import directions, sample_of
+from truerank_research.validation.offpolicy.study import directions, sample_of
 
 pytestmark = pytest.mark.realdata
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from truerank_research.runner import Source, committed
-from truerank_research.validation.advice.fresh import (
+from truerank_research.validation.advice import (
     MADE,
     SPARSITIES,
     AdvisedWorld,

@@ -12,7 +12,7 @@ from truerank.studies.feed import Broken, FeedSettings, make_feed
 from truerank.studies.feed_truth import TRUE_SESSIONS, truth_of
 from truerank_research.runner import Run, committed
 from truerank_research.validation.offpolicy.logs import ManyLogs, estimates_of, many_logs
-from truerank_research.validation.offpolicy.sample import directions, made_sample
+from truerank_research.validation.offpolicy.study import directions, made_sample
 
 SMALL = FeedSettings(kinds=20, items=80, pool=10, candidates=7, length=6, sessions=800)
 N = 40

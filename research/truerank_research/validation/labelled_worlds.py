@@ -9,16 +9,24 @@ import numpy as np
 import polars as pl
 
 import truerank as tr
-from truerank_research.validation.environments import SEED, Array, Environment, Parameters, Truth, model_names
-from truerank_research.validation.populations import (
+from truerank_research.validation.environments import (
+    SEED,
+    Array,
+    Environment,
+    Parameters,
     Population,
     Tastes,
+    Truth,
+    discounts,
     draw_scores,
     draw_tastes,
     exchanged_models,
+    expected_discounts,
     make_population,
+    model_names,
+    true_values,
+    user_values,
 )
-from truerank_research.validation.true_values import discounts, expected_discounts, true_values, user_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

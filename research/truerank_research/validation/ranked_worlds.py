@@ -9,8 +9,18 @@ import numpy as np
 import polars as pl
 
 import truerank as tr
-from truerank_research.validation.environments import SEED, Array, Environment, Parameters, model_names, named_values
-from truerank_research.validation.populations import draw_scores, draw_tastes, exchanged_models, make_population
+from truerank_research.validation.environments import (
+    SEED,
+    Array,
+    Environment,
+    Parameters,
+    draw_scores,
+    draw_tastes,
+    exchanged_models,
+    make_population,
+    model_names,
+    named_values,
+)
 
 
 def view_probabilities(family: str, steepness: float, length: int) -> Array:

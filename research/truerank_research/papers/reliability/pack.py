@@ -25,8 +25,7 @@ from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.advising import WORLD, StudiedWorld
 from truerank.studies.reliability.folder import KIND, LOGS, NOTE, RESULTS
 from truerank.studies.reliability.studied import NEEDED, QUESTIONS
-from truerank_research.papers.reliability.data import SEED, settings_of
-from truerank_research.papers.reliability.fitting import fitted, scores_of
+from truerank_research.papers.reliability.data import SEED, fitted, scores_of, settings_of
 from truerank_research.runner import Run, Source
 
 DIGITS = 3

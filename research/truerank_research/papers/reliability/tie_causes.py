@@ -11,11 +11,9 @@ import polars as pl
 
 from truerank.studies.reliability import Preset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows
-from truerank_research.papers.reliability.data import StudiedModel, StudiedSetting, settings_of
+from truerank_research.papers.reliability.data import StudiedModel, StudiedSetting, fit_scores, settings_of, study_logs
 from truerank_research.papers.reliability.figures import RESOLUTION, LogPlace, ResultReading, StudyFigures
-from truerank_research.papers.reliability.fitting import fit_scores, study_logs
-from truerank_research.papers.reliability.printed import published
-from truerank_research.papers.reliability.questions import DIFFERENCES, SIMULATED
+from truerank_research.papers.reliability.questions import DIFFERENCES, SIMULATED, published
 from truerank_research.papers.reliability.tuning import FULL, QUICK, search_settings
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study

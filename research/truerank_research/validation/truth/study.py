@@ -9,10 +9,9 @@ import polars as pl
 
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
-from truerank_research.validation.truth.drawing import draw_worlds
 from truerank_research.validation.truth.known import FIRST
 from truerank_research.validation.truth.summary import ratios, summary
-from truerank_research.validation.truth.worlds import worlds
+from truerank_research.validation.truth.worlds import draw_worlds, worlds
 
 NOISE = 2  # Monte-Carlo errors that a ratio may lie beyond a bar
 GOOD, STRATA = "assisted by a good judge", "post-stratified"
