@@ -25,7 +25,7 @@ from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, Preset, study
 from truerank.studies.reliability.grid import LOGGERS, SAMPLERS, SIZES, SPARSITIES
 from truerank.studies.world import WorldSettings, make_world
-from truerank_research.papers.reliability.figures import ResultReading, StudyFigures, WorldScale
+from truerank_research.papers.reliability.figures import StudyFigures, WorldScale
 from truerank_research.runner import Run, Setting, Source
 
 SEED = 20261117  # of how Jester is cut: chosen before any figure was seen
@@ -269,8 +269,8 @@ class StudyRun:
     def title(self) -> str:
         return f"{self.setting.title}, {self.preset.value}"
 
-    def figures(self, reading: ResultReading = ResultReading.USERS) -> StudyFigures:
-        return StudyFigures.read(self.results, scale=self.setting.scale, reading=reading)
+    def figures(self, *, rounded: bool = False) -> StudyFigures:
+        return StudyFigures.read(self.results, scale=self.setting.scale, rounded=rounded)
 
 
 def studied(run: Run) -> list[StudyRun]:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 from truerank.studies.reliability import Preset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows
 from truerank_research.papers.reliability.data import StudyRun, studied
 from truerank_research.papers.reliability.figures import (
+    EVERY,
     FIDELITY,
     POWER,
     RESOLUTION,
     ROBUSTNESS,
     LogPlace,
-    ResultReading,
     SamplerClaim,
     StudyFigure,
     StudyFigures,
 )
-from truerank_research.papers.reliability.sampler_claims import CLAIMS, REVISED
-from truerank_research.papers.reliability.sampler_tests import ALWAYS, EVERY, EXACTLY
+from truerank_research.papers.reliability.sampler_claims import ALWAYS, CLAIMS, EXACTLY, REVISED
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -78,35 +76,22 @@ Pos 95 | .668 | .480 | .561 | .651 | .589 | .604 | .580 | .678""",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedFigure:
-    """A value that was read off a figure."""
+def published(question: str) -> dict[tuple[str, float, str], float]:
+    """All values of a figure that could be read, by logger, sparsity and sampler.
 
-    question: str
-    logger: str
-    sparsity: float
-    sampler: str
-    value: float
-    text: str
-
-
-def published() -> Iterator[PublishedFigure]:
-    """All values that could be read.
-
-    >>> first = next(published())
-    >>> first.logger, first.sparsity, first.sampler, first.value
-    ('uniform', 0.0, 'Full', 0.045)
+    >>> published(RESOLUTION)["uniform", 0.0, "Full"]
+    0.045
     """
-    for question, table in TABLES.items():
-        head, *rows = table.strip().splitlines()
-        samplers = [each.strip() for each in head.split("|")[1:]]
-        for row in rows:
-            where, *texts = (each.strip() for each in row.split("|"))
-            logger, sparsity = where.split()
-            for sampler, text in zip(samplers, texts, strict=True):
-                if text:
-                    value = float(text.removeprefix("~"))
-                    yield PublishedFigure(question, LOGGERS[logger], int(sparsity) / 100, sampler, value, text)
+    head, *rows = TABLES[question].strip().splitlines()
+    samplers = [name.strip() for name in head.split("|")[1:]]
+    values = {}
+    for row in rows:
+        where, *texts = (text.strip() for text in row.split("|"))
+        logger, sparsity = where.split()
+        for sampler, text in zip(samplers, texts, strict=True):
+            if text:
+                values[LOGGERS[logger], int(sparsity) / 100, sampler] = float(text.removeprefix("~"))
+    return values
 
 
 SPECIFIED, WIDER = (
@@ -158,13 +143,12 @@ def measure_question(question: str, claims: Sequence[SamplerClaim]) -> Callable[
 
 def _figures(run: StudyRun, question: str) -> StudyFigures:
     """Ties are rounded in the paper's code; τ is already that of rounded values there."""
-    rounded = question == RESOLUTION and run.preset is Preset.RELEASED
-    return run.figures(ResultReading.ROUNDED if rounded else ResultReading.USERS)
+    return run.figures(rounded=question == RESOLUTION and run.preset is Preset.RELEASED)
 
 
 def _table_cells(run: StudyRun, question: str) -> Iterator[Cell]:
     figures = _figures(run, question)
-    printed = _published(question) if run.setting.name == "kuairec" and run.preset is Preset.RELEASED else {}
+    printed = published(question) if run.setting.name == "kuairec" and run.preset is Preset.RELEASED else {}
     sparsities = figures.sparsities if printed else tuple(value for value in figures.sparsities if value in FEWER)
     table = f"{run.title}: {TITLES[question]}, n = {run.setting.scale.large:,}"
     for logger in figures.loggers:
@@ -182,13 +166,9 @@ def _figure(figures: StudyFigures, question: str, logger: str, sparsity: float, 
     return LogPlace(figures, logger, sparsity, sampler).at(question)
 
 
-def _published(question: str) -> Mapping[tuple[str, float, str], float]:
-    return {(read.logger, read.sparsity, read.sampler): read.value for read in published() if read.question == question}
-
-
 def _near_cells(runs: Sequence[StudyRun], question: str) -> Iterator[Cell]:
     """How many of the numbers that can be read are reached, within both tolerances."""
-    printed = _published(question)
+    printed = published(question)
     for run in (run for run in runs if run.setting.name == "kuairec"):
         figures, row = _figures(run, question), run.preset.value
         away = [_figure(figures, question, *where).value - value for where, value in printed.items()]
