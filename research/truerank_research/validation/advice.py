@@ -31,9 +31,8 @@ from truerank.studies.reliability.scenarios import MetricTables, Scenarios
 from truerank.studies.reliability.studied import likenesses
 from truerank.studies.world import WorldSettings, make_world
 from truerank_research.results import Measured
-from truerank_research.runner import Run, Source, Study
-from truerank_research.validation import kuairec
-from truerank_research.validation.kuairec import DATASET
+from truerank_research.runner import Run, Setting, Study
+from truerank_research.validation.kuairec import DATASET, block
 
 STUDY_SEED, WORLD_SEED = 7, 1
 METRIC = NDCG(100)
@@ -53,13 +52,10 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class AdvisedWorld:
-    """A world whose users are halved: one half is studied, fresh logs are drawn of both."""
+class AdvisedWorld(Setting):
+    """A world whose users are halved: one half is studied, fresh logs are drawn of the other."""
 
-    of: str
-    source: Source
-    full: bool
-    seed: int
+    of: str = MADE
 
     @property
     def grid(self) -> Grid:
@@ -97,8 +93,7 @@ def halved(world: AdvisedWorld) -> HalvedUsers:
         made = make_world(None if world.full else SMALL, seed=WORLD_SEED)
         labels, train = made.truth, made.train
     else:
-        observed, train = kuairec.observed(world.source, full=world.full, seed=world.seed)
-        labels = observed.labels
+        labels, train = block(world.source, full=world.full, seed=world.seed)
     scores = {title: models.named(title.split(" ")[0])(**chosen).fit(train, seed=0) for title, chosen in MODELS.items()}
     return HalvedUsers(labels, train, scores, world.seed)
 
@@ -127,12 +122,12 @@ def studied_of(table: pl.DataFrame) -> Studied:
 # ----------------------------------------------------------------------------------------------------------- fresh logs
 
 
-class HalfOfUsers:
-    """One half of the users, ready for logs to be drawn from."""
+class OtherHalf:
+    """The users who were not studied, ready for logs to be drawn from."""
 
-    def __init__(self, world: AdvisedWorld, which: int) -> None:
+    def __init__(self, world: AdvisedWorld) -> None:
         users = halved(world)
-        self.world = LabelledWorld.of(users.half(which))
+        self.world = LabelledWorld.of(users.half(1))
         self.grid = world.grid
         self.models = Models.of(users.scores, self.world, seed=STUDY_SEED)
         self.able = np.flatnonzero(self.models.scored & (self.world.positive.count > 0))
@@ -168,28 +163,26 @@ class HalfOfUsers:
         return sums[..., first] - sums[..., second]
 
 
-@cache
-def half_of(world: AdvisedWorld, which: int) -> HalfOfUsers:
-    return HalfOfUsers(world, which)
+other_half = cache(OtherHalf)
 
 
-def true_order(world: AdvisedWorld, which: int) -> pl.DataFrame:
-    """The true mean difference of each pair of a half: Full at sparsity 0, all users, some hold-outs."""
-    half = half_of(world, which)
+def true_order(world: AdvisedWorld) -> pl.DataFrame:
+    """The true mean difference of each pair of models: Full at sparsity 0, all users, some hold-outs."""
+    half = other_half(world)
     total = sum(half.draw(0, half.able, seed=world.seed + at)[1][0, 0] for at in range(3))
     return pl.DataFrame({"difference": half.differences(np.asarray(total)).astype(np.float64)})
 
 
-def fresh_logs(world: AdvisedWorld, which: int, logger: str, users: int, draws: int) -> pl.DataFrame:
-    """Fresh logs of one logger, half and number of users (0: as many as there are).
+def fresh_logs(world: AdvisedWorld, logger: str, users: int, draws: int) -> pl.DataFrame:
+    """Fresh logs of one logger and number of users (0: as many as there are).
 
     A row for each draw and sparsity: what the log looks like, and signs of all pairs, [candidates x pairs].
     """
-    half = half_of(world, which)
+    half = other_half(world)
     at = [str(name) for name in half.grid.loggers].index(logger)
     rows = []
     for draw in range(draws):
-        rng = generator(world.seed, f"{world.of}-{which}-{logger}-{users} {draw}")
+        rng = generator(world.seed, f"{world.of}-1-{logger}-{users} {draw}")
         units = np.sort(rng.choice(half.able, users or len(half.able)))
         looks, sums = half.draw(at, units, seed=int(rng.integers(2**62)))
         signs = np.sign(half.differences(sums))
@@ -207,16 +200,15 @@ def looks_and_signs(table: pl.DataFrame, *, candidates: int) -> tuple[list[Look]
     return looks, np.array(table["signs"].to_list(), dtype=np.float64).reshape(len(looks), candidates, -1)
 
 
-DRAWS = {50: 40, 200: 20, 0: 6}  # of each number of users; 0: as many as there are, of the other half alone
+DRAWS = {50: 40, 200: 20, 0: 6}  # of each number of users; 0: as many as there are
 QUICK_DRAWS = {20: 2, 0: 2}
 OUTSIDE = 0.95  # sparsities from which the study has none
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedAdvice:
-    """Fresh logs of one half, logger, number of users and sparsity, and what came of following the advice."""
+    """Fresh logs of one logger, number of users and sparsity, and what came of following the advice."""
 
-    half: int
     logger: str
     users: int
     sparsity: float
@@ -237,7 +229,7 @@ class FollowedAdvice:
 
 
 def follow(
-    world: AdvisedWorld, half: int, logger: str, fresh: pl.DataFrame, studied: Studied, truth: Floats
+    world: AdvisedWorld, logger: str, fresh: pl.DataFrame, studied: Studied, truth: Floats
 ) -> Iterator[FollowedAdvice]:
     """What fresh logs say, at each sparsity, in every way that a study knows."""
     labels = world.grid.candidates
@@ -258,7 +250,7 @@ def follow(
         )
         mean = tau.mean(axis=0)
         yield FollowedAdvice(
-            half, logger, size, sparsity, taken,
+            logger, size, sparsity, taken,
             np.array([expected[each] for each in labels]), mean,
             float(np.mean([chosen[t][0].tau for t in taken])), followed, first,
             float(mean[at["Full", None]]), float(mean[at["Exposed", None]]), float(mean.max()),
@@ -275,26 +267,25 @@ def _decided(studied: Studied, undecided: Sequence[tuple[str, str]]) -> Ints:
 
 
 def recognised(world: str, rows: Sequence[FollowedAdvice], loggers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """How often each logger was taken for which, over all fresh logs of the other half."""
+    """How often each logger was taken for which, over all fresh logs."""
     for logger in loggers:
-        taken = [each for row in rows if row.logger == logger and row.half == 1 for each in row.taken]
+        taken = [each for row in rows if row.logger == logger for each in row.taken]
         for each in loggers:
             yield {"world": world, "logger": logger, "taken for": each, "logs": taken.count(each)}
 
 
 def regrets(world: str, rows: Sequence[FollowedAdvice]) -> Iterator[dict[str, Any]]:
-    """Realised τ of what was advised, beside what could have been done; logs of other users."""
-    other = [row for row in rows if row.half == 1]
+    """Realised τ of what was advised, beside what could have been done."""
     for sparsity in SPARSITIES:
-        for n in sorted({row.users for row in other}):
-            mean = _means(row for row in other if row.sparsity == sparsity and row.users == n)
+        for n in sorted({row.users for row in rows}):
+            mean = _means(row for row in rows if row.sparsity == sparsity and row.users == n)
             yield {"world": world, "sparsity": sparsity, "users": n, **mean, "regret": mean["best"] - mean["advised"]}
 
 
 def in_short(world: str, rows: Sequence[FollowedAdvice]) -> Iterator[dict[str, Any]]:
     """Users who were not in the study: how far expected τ is off, within the study's sparsities and beyond."""
     for beyond in (False, True):
-        these = [row for row in rows if row.half == 1 and row.beyond == beyond]
+        these = [row for row in rows if row.beyond == beyond]
         apart = np.concatenate([row.expected - row.realised for row in these])
         mean = _means(these)
         shown = {name: mean[name] for name in ("advised", "stated", "full", "best")}
@@ -311,9 +302,8 @@ def _means(rows: Iterator[FollowedAdvice] | Sequence[FollowedAdvice]) -> dict[st
 
 
 def measure(run: Run) -> Measured:
-    """Advice from a reliability study of one half of the users, followed on fresh logs of both halves."""
-    source, full, seed = run.source, run.full, run.seed
-    worlds = [AdvisedWorld(name, source, full, seed) for name in WORLDS]
+    """Advice from a reliability study of one half of the users, followed on fresh logs of the other."""
+    worlds = [AdvisedWorld(run.source, run.full, run.seed, name) for name in WORLDS]
     grid = worlds[0].grid
     files = run.pieces(study_half, [(world,) for world in worlds], about="studying one half of the users")
     judged = {world.of: _judged(world, studied_of(table), run) for world, table in zip(worlds, files, strict=True)}
@@ -329,20 +319,14 @@ def measure(run: Run) -> Measured:
 
 
 def _judged(world: AdvisedWorld, studied: Studied, run: Run) -> list[FollowedAdvice]:
-    draws: Mapping[int, int] = DRAWS if world.full else QUICK_DRAWS
-    truth = run.pieces(true_order, [(world, half) for half in (0, 1)], about="ranking")
-    arguments = [
-        (world, half, str(logger), n, times)
-        for half in (0, 1)
-        for logger in world.grid.loggers
-        for n, times in draws.items()
-        if n or half
-    ]
-    fresh = run.pieces(fresh_logs, arguments, about=f"drawing fresh logs ({world.of})")
+    draws = DRAWS if world.full else QUICK_DRAWS
+    (truth,) = run.pieces(true_order, [(world,)], about="ranking")
+    cases = [(world, str(logger), n, times) for logger in world.grid.loggers for n, times in draws.items()]
+    fresh = run.pieces(fresh_logs, cases, about=f"drawing fresh logs ({world.of})")
     return [
         row
-        for (_, half, logger, *_), table in zip(arguments, fresh, strict=True)
-        for row in follow(world, half, logger, table, studied, truth[half]["difference"].to_numpy())
+        for (_, logger, *_), table in zip(cases, fresh, strict=True)
+        for row in follow(world, logger, table, studied, truth["difference"].to_numpy())
     ]
 
 
