@@ -23,7 +23,7 @@ from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.truth.contenders import Contender, ShownRows, published
 from truerank_research.validation.truth.known import KnownWorld
-from truerank_research.validation.truth.summary import errors, summary
+from truerank_research.validation.truth.summary import KEY, errors, summary
 from truerank_research.validation.truth.worlds import Reported, TruthWorld, draw_worlds, named, pairs_of, worlds
 
 ESTIMATORS: tuple[Estimator, ...] = (Published(), Corrected(), WeightedUsers(), Shrunk())
@@ -85,7 +85,7 @@ def measure(run: Run) -> Measured:
     chosen, draws = (worlds(run), 500) if run.full else (worlds(run)[:1], 4)
     parts = []
     for world, drawn in draw_worlds(run, [MeanRecallWorld(world) for world in chosen], draws=draws):
-        row = summary(drawn).join(errors(drawn), on=["what", "metric", "estimator"])
+        row = summary(drawn).join(errors(drawn), on=KEY)
         parts.append(
             row.select(pl.lit(world.drawn.source).alias("world"), pl.lit(world.drawn.judged).alias("judged"), pl.all())
         )
@@ -93,34 +93,14 @@ def measure(run: Run) -> Measured:
 
 
 def mean_recall_tables(found: pl.DataFrame) -> Measured:
-    """Every cell (world, model, K, number judged), the bars and what misses them, and counts."""
-    means = mean_cells(found)
-    own, apart = (means.filter((pl.col("estimator") == CORRECTED) & each) for each in _kinds())
-    flat = own.filter(pl.col("published_bias").abs() <= NEAR)["error_published"]
-    error = apart["error_published"]
-    reached, missed = bars(means)
-    return Measured(
-        {"cells": _cells(means), "bars": reached, "missed": missed},
-        {
-            "draws": own["draws"].min(),
-            "least where right": flat.min(), "most where right": flat.max(), "median where right": flat.median(),
-            "differences": len(apart), "median of differences": error.median(), "most of differences": error.max(),
-            "worse differences": len(apart.filter(pl.col("error_published") > 1 + NOISE * pl.col("noise_error"))),
-            "right signs": apart["right_sign"].mean(),
-        },
-    )  # fmt: skip
-
-
-def mean_cells(found: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the mean recall over users, with the cut-off as a number and the bias as a share of the truth."""
-    return found.with_columns(
+    """Every cell (world, model, K, number judged), the bars and what misses them."""
+    means = found.with_columns(
         k=pl.col("metric").str.split("@").list.get(1).cast(pl.Int64),
         bias=(pl.col("mean") - pl.col("truth")) / pl.col("truth").abs(),
     )
-
-
-def _kinds() -> tuple[pl.Expr, pl.Expr]:
-    return ~pl.col("difference"), pl.col("difference")
+    reached, missed = bars(means)
+    own = means.filter((pl.col("estimator") == CORRECTED) & ~pl.col("difference"))
+    return Measured({"cells": _cells(means), "bars": reached, "missed": missed}, {"draws": own["draws"].min()})
 
 
 def bars(means: pl.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

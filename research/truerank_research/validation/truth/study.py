@@ -10,7 +10,7 @@ import polars as pl
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.truth.known import FIRST
-from truerank_research.validation.truth.summary import ratios, summary
+from truerank_research.validation.truth.summary import KEY, ratios, summary
 from truerank_research.validation.truth.worlds import draw_worlds, worlds
 
 NOISE = 2  # Monte-Carlo errors that a ratio may lie beyond a bar
@@ -23,12 +23,11 @@ DIGITS = 3  # of what is drawn
 
 
 def measure(run: Run) -> Measured:
-    key = ["what", "metric", "estimator"]
     chosen, draws = (worlds(run), 2000) if run.full else (worlds(run)[:2], 8)
     parts = []
     for world, drawn in draw_worlds(run, chosen, draws=draws):
-        wide = ratios(drawn).pivot("reference", index=key, values=["ratio", "noise"])
-        row = summary(drawn).join(wide, on=key, how="left")
+        wide = ratios(drawn).pivot("reference", index=KEY, values=["ratio", "noise"])
+        row = summary(drawn).join(wide, on=KEY, how="left")
         parts.append(row.select(pl.lit(world.source).alias("world"), pl.lit(world.judged).alias("judged"), pl.all()))
     return truth_tables(with_cutoffs(pl.concat(parts, how="diagonal")))
 

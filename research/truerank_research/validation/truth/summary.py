@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import polars as pl
+from polars.dataframe.group_by import GroupBy
 
 PUBLISHED = "published"
 REFERENCES = {"Precision": ("horvitz-thompson", "hajek"), "Recall": ("pooled", PUBLISHED)}
+KEY = ("what", "metric", "estimator")
 HELD = (pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))
 
 
@@ -20,7 +22,7 @@ def summary(drawn: pl.DataFrame) -> pl.DataFrame:
     has = pl.col("low").is_not_null() & pl.col("low").is_not_nan()
     return (
         drawn.filter(value.is_not_nan())
-        .group_by("what", "metric", "estimator", maintain_order=True)
+        .group_by(KEY, maintain_order=True)
         .agg(
             draws=pl.len(),
             truth=truth.first(),
@@ -43,58 +45,48 @@ def summary(drawn: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def ratios(drawn: pl.DataFrame) -> pl.DataFrame:
-    """Of each row of `summary` the variance over that of the references of its metric, with its Monte-Carlo error.
+RATIO = pl.col("square").mean() / pl.col("base").mean()
 
-    The error knows that both were made from the same draws: it is that of the slope of one squared deviation on the
-    other, by the deviations e_i² / s² - f_i² / t² of the draws.
+
+def _noise(ratio: pl.Expr) -> pl.Expr:
+    """The Monte-Carlo error of a ratio of two estimators in the same draws.
+
+    It is that of the slope of one square on the other, by the deviations e_i² / s² - f_i² / t² of the draws.
     """
-    found = []
-    for metric, references in REFERENCES.items():
-        own = drawn.filter(pl.col("metric").str.starts_with(metric), pl.col("value").is_not_nan())
-        squares = own.with_columns(
-            square=(pl.col("value") - pl.col("value").mean().over("what", "metric", "estimator")) ** 2
-        ).with_columns(share=pl.col("square") / pl.col("square").mean().over("what", "metric", "estimator"))
-        for reference in references:
-            base = squares.filter(pl.col("estimator") == reference).select(
-                "run", "what", "metric", base="square", base_share="share"
-            )
-            found.append(
-                squares.join(base, on=["run", "what", "metric"])
-                .group_by("what", "metric", "estimator", maintain_order=True)
-                .agg(
-                    reference=pl.lit(reference).first(),
-                    ratio=pl.col("square").mean() / pl.col("base").mean(),
-                    noise=pl.col("square").mean()
-                    / pl.col("base").mean()
-                    * (pl.col("share") - pl.col("base_share")).std()
-                    / pl.len().sqrt(),
-                )
-            )
-    return pl.concat(found)
+    return ratio * (pl.col("share") - pl.col("base_share")).std() / pl.len().sqrt()
+
+
+def _beside(drawn: pl.DataFrame, centre: pl.Expr, reference: str) -> GroupBy:
+    """Squares about a centre beside those of a reference in the same draws, by row of `summary`."""
+    squares = drawn.filter(pl.col("value").is_not_nan()).with_columns(square=(pl.col("value") - centre) ** 2)
+    squares = squares.with_columns(share=pl.col("square") / pl.col("square").mean().over(KEY))
+    base = squares.filter(pl.col("estimator") == reference).select(
+        "run", *KEY[:2], base="square", base_share="share", base_value="value"
+    )
+    return squares.join(base, on=["run", *KEY[:2]]).group_by(KEY, maintain_order=True)
+
+
+def ratios(drawn: pl.DataFrame) -> pl.DataFrame:
+    """Of each row of `summary` the variance over that of the references of its metric, with its Monte-Carlo error."""
+    mean = pl.col("value").mean().over(KEY)
+    return pl.concat(
+        _beside(drawn.filter(pl.col("metric").str.starts_with(metric)), mean, reference).agg(
+            reference=pl.lit(reference).first(), ratio=RATIO, noise=_noise(RATIO)
+        )
+        for metric, references in REFERENCES.items()
+        for reference in references
+    )
 
 
 def errors(drawn: pl.DataFrame) -> pl.DataFrame:
     """Of each estimator of mean recall the root mean squared error over that of the published mean in the same draws.
 
-    With its Monte-Carlo error, by the deviations e_i² / mean e² - f_i² / mean f² of the draws, and the bias of the
-    published mean as a share of the truth.
+    With its Monte-Carlo error, and the bias of the published mean as a share of the truth.
     """
-    key = ["what", "metric", "estimator"]
-    squares = drawn.filter(pl.col("value").is_not_nan()).with_columns(square=(pl.col("value") - pl.col("truth")) ** 2)
-    squares = squares.with_columns(share=pl.col("square") / pl.col("square").mean().over(key))
-    usual = squares.filter(pl.col("estimator") == PUBLISHED).select(
-        "run", "what", "metric", usual="square", usual_share="share", usual_value="value"
+    error, truth = RATIO.sqrt(), pl.col("truth").first()
+    found = _beside(drawn, pl.col("truth"), PUBLISHED).agg(
+        error_published=error,
+        noise_error=_noise(error / 2),
+        published_bias=(pl.col("base_value").mean() - truth) / truth.abs(),
     )
-    error = (pl.col("square").mean() / pl.col("usual").mean()).sqrt()
-    truth = pl.col("truth").first()
-    return (
-        squares.filter(pl.col("estimator") != PUBLISHED)
-        .join(usual, on=["run", "what", "metric"])
-        .group_by(key, maintain_order=True)
-        .agg(
-            error_published=error,
-            noise_error=error / 2 * (pl.col("share") - pl.col("usual_share")).std() / pl.len().sqrt(),
-            published_bias=(pl.col("usual_value").mean() - truth) / truth.abs(),
-        )
-    )
+    return found.filter(pl.col("estimator") != PUBLISHED)

@@ -19,9 +19,9 @@ from truerank.uncertainty.spreads import Spread
 from truerank_research.runner import Run
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
 from truerank_research.validation.truth.known import FIRST, KnownWorld, SyntheticSettings, jester, kuairec, synthetic
+from truerank_research.validation.truth.summary import KEY
 
 BLOCK = 50  # draws of a piece
-KEY = ("what", "metric", "estimator")
 SCHEMA: dict[str, Any] = {"run": pl.Int64} | dict.fromkeys(KEY, pl.String) | {
     "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "warned": pl.Boolean,
 }  # fmt: skip
