@@ -108,10 +108,10 @@ def _interim_analyses(
                 break
         pair = watched.pairs[0]
         comparison = SimpleNamespace(
-            model="m0", baseline="m1", metric=pair.metric, estimator=pair.estimator, difference=math.nan,
-            low=math.nan, high=math.nan, verdict=verdict, reasons=(),
+            model="m0", baseline="m1", metric=pair.metric, estimator=pair.estimator,
+            low=math.nan, high=math.nan, verdict=verdict,
         )  # fmt: skip
-        return SimpleNamespace(estimates=[], comparisons=[comparison], messages=watched.messages)
+        return SimpleNamespace(estimates=[], comparisons=[comparison])
 
     return Environment(name, key, p, truth, evaluate)
 
@@ -269,7 +269,6 @@ def default_switch(name: str, key: tuple[int, ...]) -> Environment:
         return SimpleNamespace(
             estimates=[estimate for part in parts for estimate in part.estimates],
             comparisons=[pair for part in parts for pair in part.comparisons],
-            messages=[message for part in parts for message in part.messages],
         )
 
     return Environment(name, key, p, whole.truth, evaluate)
@@ -280,7 +279,6 @@ def _with_estimator(results: Any, name: str) -> Any:
     return SimpleNamespace(
         estimates=[replace(estimate, estimator=name) for estimate in results.estimates],
         comparisons=[replace(pair, estimator=name) for pair in results.comparisons],
-        messages=results.messages,
     )
 
 
