@@ -217,7 +217,6 @@ class FollowedAdvice:
     realised: Floats
     stated: float  # expected τ of what was recommended in each draw
     followed: float  # its realised τ
-    first: float  # realised τ of the best expected, whatever it costs
     full: float
     exposed: float
     best: float  # in hindsight
@@ -243,16 +242,13 @@ def follow(
         decided = _decided(studied, own.undecided)
         tau = (signs[:, :, decided] * np.sign(truth[decided])).mean(axis=2)  # [draws x candidates]
         expected = {(each.sampler, each.size): each.tau for each in own.choices}
-        chosen = {name: (each.recommended, each.best) for name, each in advice.items()}
-        followed, first = (
-            float(np.mean([tau[d, at[chosen[t][k].sampler, chosen[t][k].size]] for d, t in enumerate(taken)]))
-            for k in (0, 1)
-        )
+        chosen = [advice[name].recommended for name in taken]
+        followed = float(np.mean([tau[draw, at[way.sampler, way.size]] for draw, way in enumerate(chosen)]))
         mean = tau.mean(axis=0)
         yield FollowedAdvice(
             logger, size, sparsity, taken,
             np.array([expected[each] for each in labels]), mean,
-            float(np.mean([chosen[t][0].tau for t in taken])), followed, first,
+            float(np.mean([way.tau for way in chosen])), followed,
             float(mean[at["Full", None]]), float(mean[at["Exposed", None]]), float(mean.max()),
         )  # fmt: skip
 
@@ -294,7 +290,7 @@ def in_short(world: str, rows: Sequence[FollowedAdvice]) -> Iterator[dict[str, A
 
 def _means(rows: Iterator[FollowedAdvice] | Sequence[FollowedAdvice]) -> dict[str, float]:
     these = list(rows)
-    named = {"advised": "followed", **{each: each for each in ("stated", "first", "best", "full", "exposed")}}
+    named = {"advised": "followed", **{each: each for each in ("stated", "best", "full", "exposed")}}
     return {name: float(np.mean([getattr(row, field) for row in these])) for name, field in named.items()}
 
 

@@ -24,8 +24,8 @@ from truerank_research.validation.labelled_worlds import (
     labelled_pairs,
     make_labelled_world,
     model_scores,
+    ranked_environment,
 )
-from truerank_research.validation.ranked_worlds import ranked_environment
 
 N_LOOKS = 8
 K = 10

@@ -9,8 +9,15 @@ from itertools import pairwise
 import numpy as np
 
 from truerank_research.claims import Cell, Cells, Claim, Finding, below, cell_rows, numbers, share, steps
-from truerank_research.papers.ure.data import Block, split_of
-from truerank_research.papers.ure.recall import AgreementCurve, RecallGrid, SampledRecall, curve, cutoffs_up_to
+from truerank_research.papers.ure.data import (
+    AgreementCurve,
+    Block,
+    RecallGrid,
+    SampledRecall,
+    curve,
+    cutoffs_up_to,
+    split_of,
+)
 from truerank_research.papers.ure.training import (
     N_RANDOM,
     autodebias_positions,

@@ -12,8 +12,17 @@ from truerank.estimators import terms_of
 from truerank.estimators.post_stratified import PostStratified
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Claim, Finding, below, cell_rows, numbers, share, span
-from truerank_research.papers.ure.data import SCALE, Block, Split, split_of
-from truerank_research.papers.ure.recall import AgreementCurve, RecallGrid, SampledRecall, curve, cutoffs_up_to
+from truerank_research.papers.ure.data import (
+    SCALE,
+    AgreementCurve,
+    Block,
+    RecallGrid,
+    SampledRecall,
+    Split,
+    curve,
+    cutoffs_up_to,
+    split_of,
+)
 from truerank_research.papers.ure.training import (
     N_RANDOM,
     autodebias_positions,

@@ -22,7 +22,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.studies.world import WorldSettings, make_world
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
-from truerank_research.papers.ure.recall import inclusion_chance, weighted_mean
+from truerank_research.papers.ure.data import inclusion_chance, weighted_mean
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 

@@ -23,8 +23,17 @@ from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.truth.contenders import Contender, ShownRows, published
 from truerank_research.validation.truth.known import KnownWorld
-from truerank_research.validation.truth.summary import KEY, errors, summary
-from truerank_research.validation.truth.worlds import Reported, TruthWorld, draw_worlds, named, pairs_of, worlds
+from truerank_research.validation.truth.worlds import (
+    KEY,
+    Reported,
+    TruthWorld,
+    draw_worlds,
+    errors,
+    named,
+    pairs_of,
+    summary,
+    worlds,
+)
 
 ESTIMATORS: tuple[Estimator, ...] = (Published(), Corrected(), WeightedUsers(), Shrunk())
 MEAN_OF_USERS = Contender("published", "Recall", published, of_users=True)

@@ -10,8 +10,7 @@ import polars as pl
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.truth.known import FIRST
-from truerank_research.validation.truth.summary import KEY, ratios, summary
-from truerank_research.validation.truth.worlds import draw_worlds, worlds
+from truerank_research.validation.truth.worlds import KEY, draw_worlds, ratios, summary, worlds
 
 NOISE = 2  # Monte-Carlo errors that a ratio may lie beyond a bar
 GOOD, STRATA = "assisted by a good judge", "post-stratified"
@@ -56,9 +55,7 @@ def truth_tables(found: pl.DataFrame) -> Measured:
         },
         {
             "worlds": found["world"].unique(maintain_order=True).to_list(),
-            "fewest draws": draws.min(),
             "most draws": draws.max(),
-            "noise": found["noise"].filter(found["noise"] > 0).median(),
         },
     )
 
