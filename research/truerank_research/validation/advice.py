@@ -310,7 +310,7 @@ def measure(run: Run) -> Measured:
             "recognised": [row for name, rows in judged.items() for row in recognised(name, rows, loggers)],
             "regrets": [row for name, rows in judged.items() for row in regrets(name, rows)],
         },
-        {"models": len(MODELS), "ways": grid.n_candidates, "repetitions": grid.repetitions},
+        {"models": len(MODELS), "ways": grid.n_candidates},
     )
 
 

@@ -1,5 +1,12 @@
 """Type I error, coverage and power of verdicts, in random simulated environments and in named corner cases.
 
+Every setting of a random environment is drawn from a wide range by a fixed seed. An environment is a law of units: a
+finite population of users (or users with sessions) with weights. Each draw takes new users from it, independently and
+with replacement, so the true values are exact sums over the population. Models have exactly equal true values where
+every user has copies with the models exchanged ("rotated": all models, "partly": the first two), or where the weights
+of users are tilted until the first two are equal ("tilted": their difference is then skewed; where no mild tilt does
+it, all models differ). Models beyond those differ.
+
 Definitions
 - *Equal* models have the same true value; a verdict `better` or `worse` about them is a type I error. It is counted per
   family (the comparisons of one metric and estimator in one draw): does the family have any such verdict?
@@ -304,7 +311,6 @@ def calibration_tables(environments: pl.DataFrame, corners: pl.DataFrame, n_draw
         {
             "groups": [group_row(name, part) for name, part in groups],
             "environments": environments.to_dicts(),
-            "corners": corners.to_dicts(),
         },
         {"draws": n_draws, "environments": len(environments), "worst": N_WORST},
     )

@@ -145,7 +145,7 @@ def measure(run: Run) -> Measured:
     rows = [row for at, backbone in enumerate(BACKBONES) for row in _rows(backbone, tables[at * n : (at + 1) * n])]
     return Measured(
         {"errors": rows},
-        {"worlds": n, "users": settings.users, "items": settings.items, "slice": SLICE, "batch": training.batch},
+        {"worlds": n, "users": settings.users, "items": settings.items},
     )
 
 

@@ -1,4 +1,4 @@
-"""Environments of labelled pairs: complete labels of a population, and how a draw samples and evaluates them."""
+"""Environments of labelled pairs and of ranked impressions: how a draw samples a population and evaluates it."""
 
 from __future__ import annotations
 

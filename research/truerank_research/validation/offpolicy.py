@@ -226,8 +226,7 @@ def measure(run: Run) -> Measured:
             "chosen clip": list(_chosen(asked, seed, run)),
         },
         {
-            "logs": asked.logs, "switched logs": asked.switched, "chosen logs": asked.chosen,
-            "chosen sessions": asked.chosen_sessions, "length": asked.feed.length, "sessions": asked.feed.sessions,
+            "logs": asked.logs, "switched logs": asked.switched, "length": asked.feed.length, "sessions": asked.feed.sessions,
         },
     )  # fmt: skip
 

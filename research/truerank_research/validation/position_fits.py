@@ -229,10 +229,7 @@ def measure(run: Run) -> Measured:
     found = dict(zip([fits for fits, _ in asked], fits_of(asked, seed=run.seed, run=run), strict=True))
     return Measured(
         {name: [row for fits in parts for row in recoveries(fits, found[fits])] for name, (parts, _) in planted.items()},
-        {
-            "runs": runs, "click runs": few, "longest feed": LONG, "sessions": clicks[0].sessions,
-            "items": CLICK_ITEMS, "ranks": CLICK_RANKS, "replicates": clicks[0].replicates,
-        },
+        {"runs": runs},
     )  # fmt: skip
 
 

@@ -256,12 +256,12 @@ def measure(run: Run) -> Measured:
     arguments = [(setting, first, min(first + AT_ONCE, draws)) for setting in settings for first in starts]
     drawn = pl.concat(run.pieces(draw_exposures, arguments, about="drawing exposures"))
     rows = summary(drawn.join(truth, on=["what", "metric"], maintain_order="left"))
-    users, items = settings[0].models().shape
+    items = settings[0].models().shape[1]
     return Measured(
         {"questions": rows, "kinds": [_kind(rows, kind, bar) for kind, bar in BARS.items()]},
         {
-            "draws": draws, "every": EVERY, "users": users, "items": items, "per user": PER_USER,
-            "cutoffs": cutoffs, "known": KNOWN,
+            "draws": draws, "every": EVERY, "items": items, "per user": PER_USER,
+            "known": KNOWN,
         },
     )  # fmt: skip
 
@@ -289,7 +289,6 @@ def summary(drawn: pl.DataFrame) -> list[dict[str, Any]]:
         / pl.when(pl.col("estimator") == "hajek").then(pl.col("hajek")).otherwise(pl.col("uniform")).first(),
         bias=(pl.col("value").mean() - pl.col("truth").first()) / (pl.col("value").std() / pl.len().sqrt()),
         covered=held.filter(pl.col("low").is_not_nan()).mean(),
-        wrong=((pl.col("value") * pl.col("truth").sign()) < 0).mean(),
     )
     return [{**row, "kind": kind_of(row["what"])} for row in found.to_dicts()]
 

@@ -24,6 +24,7 @@ RESOLUTION, FIDELITY, ROBUSTNESS, POWER = "resolution", "fidelity", "robustness"
 FIXED = ("Full", "Exposed", "Random@e")
 SIZED = ("Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
 EVERY = (*FIXED, *SIZED)
+ALWAYS = 0.8  # the share of cells that a sentence asks for, plain or "consistently"
 HIDDEN = (0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)  # something is hidden
 QUESTIONS = (RESOLUTION, FIDELITY, ROBUSTNESS, POWER)
 
@@ -158,11 +159,11 @@ class SamplerClaim:
     sentence: str
     rule: str
     measure: str
-    needed: float
     test: ClaimTest
     samplers: tuple[str, ...]
     sparsities: tuple[float, ...] | None = None
     loggers: tuple[str, ...] | None = None
+    needed: float = ALWAYS
 
     def support(self, figures: StudyFigures) -> tuple[int, int, float]:
         """How many cells support the claim, of how many, and the median of what is measured."""
@@ -178,22 +179,23 @@ class SamplerClaim:
         return supporting, len(tested), float(np.median(defined)) if defined else float("nan")
 
 
-def beats(question: str, *rivals: str, size: Callable[[WorldScale], int] = lambda scale: scale.large) -> ClaimTest:
+def beats(question: str, *rivals: str) -> ClaimTest:
     """Clearly above every rival; the figure is the smallest lead."""
-    return _against(question, rivals, size, is_above=True)
 
-
-def trails(question: str, *rivals: str, size: Callable[[WorldScale], int] = lambda scale: scale.large) -> ClaimTest:
-    """Clearly below every rival; the figure is the smallest distance, negative."""
-    return _against(question, rivals, size, is_above=False)
-
-
-def _against(question: str, rivals: tuple[str, ...], size: Callable[[WorldScale], int], *, is_above: bool) -> ClaimTest:
     def test(place: LogPlace) -> tuple[float, bool]:
-        figure, others = _own_and(place, question, rivals, size(place.figures.scale))
-        if is_above:
-            return figure.value - _largest(others), all(above(figure, rival) for rival in others)
-        return figure.value - _least(others), all(above(rival, figure) for rival in others)
+        own, others = _own_and(place, question, rivals, place.figures.scale.large)
+        return own.value - _largest(others), all(above(own, rival) for rival in others)
+
+    return test
+
+
+def trails(question: str, *rivals: str, moderate: bool = False) -> ClaimTest:
+    """Clearly below every rival, at the large or the moderate size; the figure is the smallest distance, negative."""
+
+    def test(place: LogPlace) -> tuple[float, bool]:
+        scale = place.figures.scale
+        own, others = _own_and(place, question, rivals, scale.moderate if moderate else scale.large)
+        return own.value - min(rival.value for rival in others), all(above(rival, own) for rival in others)
 
     return test
 
@@ -271,10 +273,6 @@ def _own_and(place: LogPlace, question: str, rivals: Sequence[str], size: int) -
 
 def _largest(figures: Sequence[StudyFigure]) -> float:
     return float(np.max([each.value for each in figures]))
-
-
-def _least(figures: Sequence[StudyFigure]) -> float:
-    return float(np.min([each.value for each in figures]))
 
 
 def open_questions(sampler: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from truerank.studies.reliability import Preset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows
 from truerank_research.papers.reliability.data import StudyRun, studied
 from truerank_research.papers.reliability.figures import (
+    ALWAYS,
     EVERY,
     FIDELITY,
     POWER,
@@ -19,7 +20,7 @@ from truerank_research.papers.reliability.figures import (
     StudyFigure,
     StudyFigures,
 )
-from truerank_research.papers.reliability.sampler_claims import ALWAYS, CLAIMS, EXACTLY, REVISED
+from truerank_research.papers.reliability.sampler_claims import CLAIMS, EXACTLY, REVISED
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -94,10 +95,8 @@ def published(question: str) -> dict[tuple[str, float, str], float]:
     return values
 
 
-SPECIFIED, WIDER = (
-    0.02,
-    0.05,
-)  # how far from a number that was read off a figure ours may be: specified, and a wider one
+# how far from a number that was read off a figure ours may be: specified, and a wider one
+SPECIFIED, WIDER = 0.02, 0.05
 FEWER = (0.0, 0.1, 0.5, 0.9, 0.95)  # sparsities of tables without published numbers
 SUPPORT, NEAR = "Cells that support each claim", "Numbers read off the figure, and ours (KuaiRec)"
 TITLES = {

@@ -19,21 +19,18 @@ from truerank_research.papers.ure.data import (
     split_of,
 )
 from truerank_research.papers.ure.training import (
-    N_RANDOM,
     autodebias_positions,
     random_models_difference,
-    size_settings,
+    random_models_settings,
 )
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
 JUDGED, WITHIN = (20, 40, 80, 160, 320), (1, 3, 5, 10, 20)
 USUAL_N, USUAL_K = 80, 5
-BY_N, BY_K, KENDALL = (
-    "Figure 3a: Pearson's r, K̄ = 5",
-    "Figure 3b: Pearson's r, N̄ = {}",
-    "Figure 3c: Kendall's τ, K̄ = 5",
-)
+BY_N = "Figure 3a: Pearson's r, K̄ = 5"
+BY_K = "Figure 3b: Pearson's r, N̄ = {}"
+KENDALL = "Figure 3c: Kendall's τ, K̄ = 5"
 PEAKS = "Figure 3: where agreement is highest"
 FOUR = "Figure 1: order of four models, best first"
 LARGE_K, SMALL_K, STRONG, WEAK = 100, 10, 0.9, 0.6  # what the text says of Figure 3
@@ -55,12 +52,7 @@ def measure(run: Run) -> Measured:
                 [*_curve_cells(grid, recall, split.n_candidates, usual), *_four_cells(grid, recall, usual)]
             )
         },
-        {
-            "models": n_models,
-            "diverged": (N_RANDOM if run.full else 4) - n_models,
-            "draws of D_rand": grid.draws,
-            **size_settings(split),
-        },
+        random_models_settings(run, n_models, grid.draws, split),
         [*block.differences, *random_models_difference(n_models, grid.draws)],
     )
 

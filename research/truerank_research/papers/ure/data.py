@@ -1,4 +1,4 @@
-"""The data of the experiments: a block with every label, as a biased log, a random slice and the rest; and Coat.
+"""Recall, and the data of the experiments: a block with every label as biased log, random slice and rest; and Coat.
 
 D_full is the rest, D_rand a uniform sample of it for each user, N-bar items each.
 """
@@ -95,13 +95,13 @@ class RecallGrid:
         return SampledRecall(truth, ure, old)
 
 
-def cutoffs_up_to(n: int, *, per_doubling: int = 2) -> tuple[int, ...]:
+def cutoffs_up_to(n: int) -> tuple[int, ...]:
     """Cutoffs from 1 to n in equal ratios, each whole number once.
 
     >>> cutoffs_up_to(8)
     (1, 2, 3, 4, 6, 8)
     """
-    number = int(np.ceil(np.log2(n) * per_doubling)) + 1
+    number = int(np.ceil(np.log2(n) * 2)) + 1
     return tuple(int(k) for k in np.unique(np.round(np.geomspace(1, n, number))))
 
 

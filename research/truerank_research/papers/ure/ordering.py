@@ -24,10 +24,9 @@ from truerank_research.papers.ure.data import (
     split_of,
 )
 from truerank_research.papers.ure.training import (
-    N_RANDOM,
     autodebias_positions,
     random_models_difference,
-    size_settings,
+    random_models_settings,
 )
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
@@ -39,10 +38,8 @@ HIGH, APART, SIGNIFICANT = 0.9, 0.2, 0.01
 SCHEMES = ("URE@K", "Recall@1̄", "Recall@5̄")
 FIGURE = "Figure 5a: {} with Recall@K, {}"
 CRITERION = "URE@30 against Recall@5̄: Kendall's τ with Recall@30"
-OWN, OWN_PEAKS = (
-    "Figure 5b: Kendall's τ of URE@K' with Recall@K",
-    "Figure 5b: the K at which URE@K' agrees most with Recall@K",
-)
+OWN = "Figure 5b: Kendall's τ of URE@K' with Recall@K"
+OWN_PEAKS = "Figure 5b: the K at which URE@K' agrees most with Recall@K"
 
 
 def measure(run: Run) -> Measured:
@@ -66,10 +63,7 @@ def measure(run: Run) -> Measured:
             cells += found.criterion_cells(other, parts, ranked, seed=run.seed)
     return Measured(
         {"cells": cell_rows(cells)},
-        {
-            "models": len(positions), "diverged": (N_RANDOM if run.full else 4) - len(positions),
-            "draws of D_rand": grid.draws, **size_settings(split),
-        },
+        random_models_settings(run, len(positions), grid.draws, split),
         [
             *block.differences,
             *random_models_difference(len(positions), grid.draws),

@@ -163,5 +163,10 @@ def random_models_difference(n_models: int, n_draws: int) -> tuple[str, str]:
     )
 
 
+def random_models_settings(run: Run, n_models: int, n_draws: int, split: Split) -> dict[str, Any]:
+    diverged = (N_RANDOM if run.full else 4) - n_models
+    return {"models": n_models, "diverged": diverged, "draws of D_rand": n_draws, **size_settings(split)}
+
+
 def size_settings(split: Split) -> dict[str, Any]:
     return {"users": len(split.count), "candidates per user": round(split.n_candidates, 1)}
