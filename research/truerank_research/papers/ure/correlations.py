@@ -18,11 +18,7 @@ from truerank_research.papers.ure.data import (
     cutoffs_up_to,
     split_of,
 )
-from truerank_research.papers.ure.training import (
-    autodebias_positions,
-    random_models_difference,
-    random_models_settings,
-)
+from truerank_research.papers.ure.training import autodebias_positions, describe_random_models
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -45,15 +41,15 @@ def measure(run: Run) -> Measured:
     usual = judged.index(USUAL_N) if USUAL_N in judged else len(judged) - 2
     grid = RecallGrid(cutoffs_up_to(int(split.count.min()))[:-1], judged, WITHIN, 20 if run.full else 2)
     recall = grid.measure(split, positions, seed=run.seed)
-    n_models = len(positions)
+    settings, differences = describe_random_models(run, len(positions), grid.draws, split)
     return Measured(
         {
             "cells": cell_rows(
                 [*_curve_cells(grid, recall, split.n_candidates, usual), *_four_cells(grid, recall, usual)]
             )
         },
-        random_models_settings(run, n_models, grid.draws, split),
-        [*block.differences, *random_models_difference(n_models, grid.draws)],
+        settings,
+        [*block.differences, *differences],
     )
 
 

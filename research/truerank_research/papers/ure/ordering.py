@@ -23,11 +23,7 @@ from truerank_research.papers.ure.data import (
     cutoffs_up_to,
     split_of,
 )
-from truerank_research.papers.ure.training import (
-    autodebias_positions,
-    random_models_difference,
-    random_models_settings,
-)
+from truerank_research.papers.ure.training import autodebias_positions, describe_random_models
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -61,12 +57,13 @@ def measure(run: Run) -> Measured:
             ranked, parts = autodebias_positions(run, other), split_of(other)
             found = Agreements(at_chosen, at_chosen.measure(parts, ranked, seed=run.seed))
             cells += found.criterion_cells(other, parts, ranked, seed=run.seed)
+    settings, differences = describe_random_models(run, len(positions), grid.draws, split)
     return Measured(
         {"cells": cell_rows(cells)},
-        random_models_settings(run, len(positions), grid.draws, split),
+        settings,
         [
             *block.differences,
-            *random_models_difference(len(positions), grid.draws),
+            *differences,
             "The short version says correlation, the long one Kendall: both coefficients were computed.",
             "The paper has no post-stratified recall, which varies less and estimates pooled recall; its order of "
             "models was compared with their mean over users. Noise is the standard deviation of an estimate over "
