@@ -12,18 +12,40 @@ READY := $(VENV)/.ready
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-research test-all test-newest test-rectools check bench-setup bench format clean pictures report-pictures docs release-check
+# PART=2/6 runs the second of six parts of a tier, by file
+PYTEST := $(BIN)/python -m pytest -n auto -q $(if $(PART),--part $(PART))
 
-# the library alone is all the demo needs; tests also need peers and models of other libraries
+.PHONY: scale demo test test-engines test-browser test-faults test-realdata test-lightfm test-slow test-research test-all \
+  test-newest test-rectools check bench-setup bench format clean pictures report-pictures docs release-check
+
+# the library alone is all the demo needs
 $(VENV)/.library: pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --editable .
 	touch $@
 
+# what the fast tests and the checks need: wheels alone; pip knows dependency groups from 25.1 on
 $(READY): $(VENV)/.library
-	$(PIP) --editable '.[dev]'
-	touch $(READY)
+	$(PIP) 'pip>=25.1'
+	$(PIP) --editable '.[pandas,models,report]' --group test --group check
+	touch $@
+
+$(VENV)/.engines: $(READY)
+	$(PIP) --editable '.[dask,spark]' --group engines
+	touch $@
+
+$(VENV)/.docs: $(READY)
+	$(PIP) --group docs
+	touch $@
+
+$(VENV)/.browser: $(VENV)/.docs
+	$(PIP) --group browser
+	touch $@
+
+$(VENV)/.lightfm: $(READY)
+	$(PIP) --editable '.[lightfm]'
+	touch $@
 
 $(VENV)/.research: $(READY) research/pyproject.toml
 	$(PIP) --editable research
@@ -32,11 +54,29 @@ $(VENV)/.research: $(READY) research/pyproject.toml
 demo: $(VENV)/.library  ## a small world with known truth: one question, one picture
 	$(BIN)/truerank demo --force
 
-test: $(READY)  ## the fast tests
-	$(BIN)/python -m pytest -n auto -q
+test: $(READY)  ## the fast tests; they end with the names of the tiers that were not run
+	$(PYTEST)
+
+test-engines: $(VENV)/.engines  ## Dask, Spark (which needs Java) and object stores: the same numbers, and what gets lost on the way
+	$(PYTEST) -m "engines and not slow" tests/engines
+
+test-browser: $(VENV)/.browser  ## reports and the site in chromium
+	$(PYTEST) -m "browser and not slow" tests/browser
+
+test-faults: $(READY)  ## processes that are killed, starved or started in odd surroundings; files that are damaged
+	$(PYTEST) -m "faults and not slow" tests/faults tests/data tests/studies
+
+test-realdata: $(READY)  ## public data sets, in the folder that TRUERANK_DATA names
+	$(PYTEST) -m "realdata and not slow" tests
+
+test-lightfm: $(VENV)/.lightfm  ## LightFM, which is built from source on Python 3.11
+	$(PYTEST) -m "lightfm and not slow" tests/models tests/cli src/truerank/models
+
+test-slow: $(VENV)/.engines $(VENV)/.browser $(VENV)/.lightfm  ## whole products of cases, and what takes minutes
+	$(PYTEST) -m slow
 
 test-research: $(VENV)/.research  ## every reproduction and validation study in its quick size, and the pages of their results
-	$(BIN)/python -m pytest -n auto -q research
+	$(PYTEST) research
 
 $(RECTOOLS)/.ready: pyproject.toml constraints-rectools.txt
 	$(PYTHON) -m venv $(RECTOOLS)
@@ -49,8 +89,8 @@ test-rectools: $(RECTOOLS)/.ready  ## RecTools itself, and a fast part of the te
 	  tests/ranks tests/data/test_formats.py tests/data/test_recognised.py tests/golden/test_golden.py \
 	  src/truerank/core src/truerank/data src/truerank/ranks src/truerank/metrics src/truerank/estimators src/truerank/evaluation
 
-test-all: $(READY) test-rectools test-research  ## every test, and the fast ones on newer Pythons where they are found
-	$(BIN)/python -m pytest -n auto -q -m ""
+test-all: test-rectools test-research $(VENV)/.engines $(VENV)/.browser $(VENV)/.lightfm  ## every test, and the fast ones on newer Pythons where they are found
+	$(PYTEST) -m ""
 	@for version in $(NEWER); do $(MAKE) --no-print-directory test-$$version || exit 1; done
 
 test-newest: test-$(firstword $(foreach version,$(NEWER),$(if $(call found,$(version)),$(version))) $(NEWER))  ## the fast tests on the newest Python found
@@ -67,10 +107,10 @@ check: $(READY)  ## style and types
 pictures: $(READY)  ## the pictures of the README, of guides and of the tutorials, into docs/figures
 	$(BIN)/python -m docs.making first planning beyond_accuracy verdicts watch tutorials
 
-report-pictures: $(READY)  ## one report of each kind in Debian's chromium, into docs/figures/report; the reports in build/reports
+report-pictures: $(VENV)/.browser  ## one report of each kind in Debian's chromium, into docs/figures/report; the reports in build/reports
 	$(BIN)/python -m docs.making report
 
-docs: $(READY)  ## the documentation as a site that opens from files, into build/site
+docs: $(VENV)/.docs  ## the documentation as a site that opens from files, into build/site
 	@# with --quiet warnings are not counted, and --strict says nothing
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
@@ -81,7 +121,7 @@ bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	    --requirement benchmarks/requirements/$$peer.txt; } || exit 1; \
 	done
 
-scale: $(READY)  ## time and memory by size and engine, into benchmarks/scale.json; at most 5 GB of disk
+scale: $(VENV)/.engines  ## time and memory by size and engine, into benchmarks/scale.json; at most 5 GB of disk
 	$(BIN)/python -m benchmarks scale --json --keep
 	$(BIN)/python -m docs.making scale
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -57,12 +60,39 @@ def test_an_sdist_holds_what_the_tests_need() -> None:
     assert all((ROOT / name).exists() for name in listed)
 
 
+def test_all_has_every_extra_that_installs_from_wheels() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    listed = set(re.findall(r"truerank\[(.*)\]", " ".join(extras["all"]))[0].split(","))
+    assert listed == set(extras) - {"all", "lightfm"}
+    assert any(line.startswith("lightfm-next") and "python_version" in line for line in extras["all"])
+
+
+def test_workflows_and_ci_call_targets_that_make_has() -> None:
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(), flags=re.M))
+    workflows = {path.name: path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+    called = set(re.findall(r"run: make ([a-z-]+) ", " ".join(workflows.values())))
+    for tier in re.findall(r"tier: \[(.*)\]", workflows["checks.yml"])[0].split(", "):
+        called.add(f"test-{tier}")
+    called |= set(re.findall(r"target: \[(.*)\]", workflows["weekly.yml"])[0].split(", "))
+    called |= set(re.findall(r"^ *step ([a-z-]+)", (ROOT / ".ci" / "run").read_text(), flags=re.M))
+    assert {"check", "test", "test-engines", "test-browser", "test-research", "release-check"} <= called
+    assert called - {"test-"} <= targets
+
+
+@pytest.mark.slow
+def test_a_release_is_built_checked_installed_and_tried(tmp_path: Path) -> None:
+    """All of `make release-check`; needs an index of packages."""
+    subprocess.run([sys.executable, release_check.__file__, "--out", str(tmp_path)], check=True)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".whl", ".gz"}
+
+
 def test_nothing_in_the_package_opens_a_connection() -> None:
     """No telemetry, as docs/stability.md and SECURITY.md say: no module that could is imported."""
     words = (
         "import socket",
         "import urllib",
-        "from urllib",
+        "from urllib import",
+        "from urllib.request",
         "import http",
         "from http",
         "import requests",

@@ -64,7 +64,7 @@ def shown(place: Path) -> dict[str, bytes]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
         for name, (report, width, height, scheme, section) in PICTURES.items():
-            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             page.goto((place / f"{report}.html").as_uri())
             page.wait_for_selector("html[data-ready=yes]", timeout=120_000)
             if section is not None:

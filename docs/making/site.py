@@ -22,7 +22,7 @@ PROJECT = "project"  # pages of files outside docs
 REFERENCE = "reference"
 # what counts how much in search, by place: guides come before what lists everything, was measured or has changed. A heading counts
 # a thousand times a word, and in the reference every name is one: with this weight they are still on the first screen
-WEIGHTS = {REFERENCE: 0.005, "validation": 0.05, PROJECT: 0.05}
+WEIGHTS = {REFERENCE: 0.005, "validation": 0.01, PROJECT: 0.01}
 LEADING = ("README.md", "tr.md", "changelog.md")  # first in their folders
 WIDTH = 96  # letters of a line of help
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")

@@ -2,6 +2,9 @@ from truerank import estimators as estimators
 from truerank import exposure as exposure
 from truerank import metrics as metrics
 from truerank import models as models
+from truerank.core.errors import InputError as InputError
+from truerank.core.errors import RefusedError as RefusedError
+from truerank.core.errors import TruerankError as TruerankError
 from truerank.core.log import Log as Log
 from truerank.core.results import Results as Results
 from truerank.data import datasets as datasets

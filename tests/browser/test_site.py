@@ -19,7 +19,7 @@ LOADED = re.compile(r"<(?:link|script|img|iframe)\b[^>]*?\b(?:src|href)=[\"']?(?
 
 def build(*arguments: str) -> subprocess.CompletedProcess[str]:
     if find_spec("mkdocs") is None or find_spec("material") is None:
-        reason = "no mkdocs: pip install '.[docs]'"
+        reason = "no mkdocs: pip install --group docs"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)

@@ -692,7 +692,8 @@ CASES = [*TABLES, *FILES, *SCORES, *MATCHING, *OPTIONS, *FORMATS]
 @pytest.mark.parametrize("call", [FULL, RANDOM, BOTH, f"{TOP} --n-items 5 --metric Recall@2"])
 def test_the_files_are_fine_before_they_are_broken(run: Run, call: str) -> None:
     outcome = run(*call.split())
-    assert (outcome.code, outcome.out[:6]) == (0, "Recall")
+    assert outcome.code == 0
+    assert "Recall" in outcome.out
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -117,7 +117,9 @@ def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> Non
     assert "inclusion probabilities" not in outcome.err
     plain = run(*shlex.split(f"evaluate all.parquet {COLUMNS} --positive >3 --unlisted negative --scores a=a.npz"))
     assert plain.code == 0, plain.err
-    assert "all.parquet: the inclusion probabilities are not used, all 15 rows count as the test set" in plain.err
+    assert "all.parquet: the inclusion probabilities are not used, all 15 rows count as the test set" in " ".join(
+        plain.out.split()
+    )
 
 
 BAD = {

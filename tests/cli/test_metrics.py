@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +67,21 @@ def test_auc_among_judged_items_says_what_it_is(run: Any) -> None:
     (estimate,) = json.loads(outcome.out)["estimates"]
     assert estimate["estimand"].startswith("mean AUC over users weighted by their chance to have both")
     assert not any("not AUC over the catalogue" in text for text in estimate["warnings"])
+
+
+def test_like_decides_how_labels_were_collected(run: Callable[..., Any]) -> None:
+    call = (
+        "evaluate",
+        "labels.csv",
+        "--scores",
+        "a=a.npz",
+        "--like",
+        "ranx",
+        "--metric",
+        "Recall@2",
+        "--format",
+        "json",
+    )
+    alone, both = (run(*call, *more) for more in ((), ("--exposure", "holdout")))
+    assert alone.code == both.code == 0, alone.err
+    assert json.loads(alone.out)["estimates"] == json.loads(both.out)["estimates"]

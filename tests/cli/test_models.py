@@ -62,6 +62,7 @@ def test_settings_seed_and_populations(run: Run, folder: Path) -> None:
         assert (a["scores"] != b["scores"]).all()
 
 
+@pytest.mark.lightfm
 def test_features_and_a_random_slice(run: Run, folder: Path) -> None:
     (folder / "features.csv").write_text("thing,kind\n10,a\n20,a\n30,b\n99,b\n")
     words = ("train", "lightfm", "labels.csv", "--item-features", "features.csv", "--out", "result/s.npz")

@@ -11,7 +11,8 @@ import click
 import pytest
 from calling import every_command
 
-from truerank import estimators
+import truerank.cli
+from truerank import estimators, metrics
 from truerank.cli import names
 from truerank.core.options import Drawn
 from truerank.core.ranking import Ties
@@ -108,7 +109,8 @@ def test_help_pages_load_nothing_heavy() -> None:
 
 def test_listed_names_are_those_of_the_catalogues() -> None:
     judged = names.names("estimators", about=True)
-    assert sorted(judged) == sorted(estimators.catalogue())
+    ours = {name for name, cls in estimators.catalogue().items() if cls.__module__.startswith("truerank.")}
+    assert sorted(judged) == sorted(ours)  # packages beside it may bring more
     assert sorted(names.names("estimators/ranked", about=True)) == sorted(ranked.catalogue())
     assert sorted(names.names("exposure/interventions")) == sorted(interventions.catalogue())
 
@@ -131,3 +133,38 @@ def test_shown_defaults_are_those_of_the_values() -> None:
         assert {name: getattr(settings, name) for name in shown} == shown
     for name in ("SPARSITIES", "SIZES", "SAMPLERS", "CUTOFFS"):
         assert names.constant("studies/reliability/grid", name) == getattr(grid, name)
+
+
+def test_help_lists_at_most_sixteen_options_and_help_all_every_one() -> None:
+    for path, command in COMMANDS.items():
+        context = click.Context(command, info_name=" ".join(path))
+        short = command.get_help(context)
+        options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+        listed = [each for each in options if any(f"  {flag} " in f"{short} " or f", {flag} " in short or
+                                                  f"  {flag}\n" in short for flag in each.opts)]  # fmt: skip
+        assert len(listed) <= 16, path
+        context.meta["truerank.help_all"] = True
+        every = command.get_help(context)
+        assert all(each.opts[-1] in every for each in options)
+
+
+@pytest.mark.parametrize(
+    ("text", "metric"),
+    [
+        ("hr@10", "HitRate@10"), ("hit@10", "HitRate@10"), ("Success@10", "HitRate@10"), ("P@10", "Precision@10"),
+        ("ndcg_cut_10", "nDCG@10"), ("P_5", "Precision@5"), ("recall_20", "Recall@20"), ("map@10", "AP@10"),
+        ("mrr", "RR"),
+    ],
+)  # fmt: skip
+def test_names_of_other_tools_are_taken(text: str, metric: str) -> None:
+    assert str(metrics.parse(text)) == metric
+
+
+def test_a_mistyped_command_is_answered_with_what_may_be_meant(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["truerank", "evalute", "labels.csv"])
+    with pytest.raises(SystemExit) as stop:
+        truerank.cli.main()
+    assert stop.value.code == 2
+    assert "Did you mean evaluate?" in capfd.readouterr().err

@@ -48,7 +48,7 @@ def asked(run: Run, labels: str, *rules: str) -> tuple[int, str]:
         ("all.csv", ["new > live: Recall@5, full"], 0, "new > live: Recall@5, full: shown"),
         ("all.csv", ["new > live"], 0, "shown (Recall@5 full (better), Precision@5 full (better))"),
         ("all.csv", ["live > new: Recall@5"], 5, "live > new: Recall@5: not shown (Recall@5 full (worse))"),
-        ("few.csv", ["new > live: Recall@5"], 4, "users tell the two apart, and a verdict needs at least 6"),
+        ("few.csv", ["new > live: Recall@5"], 4, "users, and a verdict needs at least 6"),
         ("all.csv", ["new > live", "live > new"], 5, "live > new: not shown"),
         ("all.csv", ["new > old"], 2, "no model 'old'"),
         ("all.csv", ["new > live: Recall@50"], 2, "no such comparison"),
@@ -79,7 +79,7 @@ def test_the_page_reads_the_reasons(run: Run, world: Path) -> None:
     said = subprocess.run([sys.executable, "reasons.py", "verdicts.json"], capture_output=True, check=True, text=True)
     lines = said.stdout.splitlines()
     assert lines[0] == "new against live, Recall@5 full: insufficient"
-    assert lines[1].startswith("  few-informative: 4 users tell the two apart")
+    assert lines[1].startswith("  few-informative: the two differ for 4 users")
     assert tr.Results.read("verdicts.json").require("new > live: Recall@5")[0] == 4
 
 

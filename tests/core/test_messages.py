@@ -7,50 +7,41 @@ import math
 import pytest
 
 from truerank.core.errors import InputError
-from truerank.core.messages import Message, Severity, caution, note, warning
-from truerank.core.wording import worded
+from truerank.core.messages import Message, Severity
+from truerank.core.wording import option, worded
 
 
 @pytest.mark.parametrize(
     ("text", "for_cli", "for_python"),
     [
         ("plain text stays as it is.", "plain text stays as it is.", "plain text stays as it is."),
-        ("give {option:exclude}.", "give --exclude.", "give exclude=."),
-        ("{option:n_items} or {option:items}", "--n-items or --items", "n_items= or items="),
-        ("use {option:overlap drop}", "use --overlap drop", 'use overlap="drop"'),
-        ("use {option:rate 0.5}", "use --rate 0.5", "use rate=0.5"),
-        ("use {option:clip -1}", "use --clip -1", "use clip=-1"),
-        ("{option:bootstrap 1000|interval=Bootstrap(1000)}", "--bootstrap 1000", "interval=Bootstrap(1000)"),
-        ("{option:exposure biased|exposure=BiasedExposure()}", "--exposure biased", "exposure=BiasedExposure()"),
-        # what is no placeholder is text: braces, other words, line breaks, percent signs
-        ("{x} {option:} {Option:a} {option:A} 5% {{}} \\1", *["{x} {option:} {Option:a} {option:A} 5% {{}} \\1"] * 2),
-        ("a\nb {option:seed}", "a\nb --seed", "a\nb seed="),
+        (f"give {option('exclude')}.", "give --exclude.", "give exclude=."),
+        (f"{option('n_items')} or {option('items')}", "--n-items or --items", "n_items= or items="),
+        (f"use {option('overlap drop')}", "use --overlap drop", 'use overlap="drop"'),
+        (f"use {option('rate 0.5')}", "use --rate 0.5", "use rate=0.5"),
+        (f"use {option('clip -1')}", "use --clip -1", "use clip=-1"),
+        (f"{option('bootstrap 1000', 'interval=Bootstrap(1000)')}", "--bootstrap 1000", "interval=Bootstrap(1000)"),
+        (f"{option('exposure biased', 'exposure=BiasedExposure()')}", "--exposure biased", "exposure=BiasedExposure()"),
+        # all else is text: braces, line breaks, percent signs
+        ("{x} {option:items} 5% {{}} \\1", *["{x} {option:items} 5% {{}} \\1"] * 2),
+        (f"a\nb {option('seed')}", "a\nb --seed", "a\nb seed="),
     ],
 )
 def test_options_are_spelled_for_the_reader(text: str, for_cli: str, for_python: str) -> None:
     assert (worded(text, for_cli=True), worded(text, for_cli=False)) == (for_cli, for_python)
-    message = note("code", text)
+    message = Message("code", Severity.NOTE, text)
     assert (message.said(for_cli=True), message.said(for_cli=False)) == (for_cli, for_python)
     assert str(message) == for_python
-
-
-def test_the_short_forms_say_how_much_a_message_matters() -> None:
-    numbers, about = {"users": 3}, ("als", "Recall@5")
-    made = [make("few-users", "only 3 users", numbers=numbers, about=about) for make in (note, caution, warning)]
-    assert [message.severity for message in made] == [Severity.NOTE, Severity.CAUTION, Severity.WARNING]
-    assert made[0] == Message("few-users", Severity.NOTE, "only 3 users", numbers={"users": 3}, about=about)
-    assert len(set(made)) == 3
-    assert made[0] != note("few-users", "only 3 users", numbers={"users": 4}, about=about)
 
 
 @pytest.mark.parametrize("code", ["", "Few", "few_users", "-few", "few-", "few--users", "few users", "3-users"])
 def test_codes_are_in_kebab_case(code: str) -> None:
     with pytest.raises(InputError, match="expected small letters with hyphens"):
-        note(code, "text")
+        Message(code, Severity.NOTE, "text")
 
 
 def test_numbers_are_plain_and_no_longer_those_of_the_caller() -> None:
     given: dict[str, float | int | str | None] = {"a": math.nan, "b": math.inf, "c": 1, "d": "text"}
-    message = note("code", "text", numbers=given)
+    message = Message("code", Severity.NOTE, "text", numbers=given)
     given["a"] = 2
     assert message.numbers == {"a": None, "b": "inf", "c": 1, "d": "text"}

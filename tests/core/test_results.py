@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 
 from truerank.core.errors import InputError
-from truerank.core.messages import note
+from truerank.core.messages import Message, Severity
 from truerank.core.provenance import Input, Provenance, plain, python_call, shell_call, versions
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.core.units import COLUMNS, KeptUnits, UnitTerms
 from truerank.uncertainty.verdicts import verdict_of
 
+SAID = Message("few-users", Severity.NOTE, "only 3 users")
 ESTIMATE = Estimate(
     model="a", metric="Recall@5", k=5, estimator="pooled", settings={"rate": 0.5}, estimand="recall", value=0.5,
     stderr=math.nan, low=math.nan, high=math.inf, level=0.95, interval="population", units=3, undefined=1, clusters=2,
-    ess=None, reward="label", clip=None, assumptions=("uniform",), warnings=(note("few-users", "only 3 users"),),
+    ess=None, reward="label", clip=None, assumptions=("uniform",), warnings=(SAID,),
 )  # fmt: skip
 COMPARISON = Comparison(
     model="a", baseline="b", metric="Recall@5", estimator="pooled", difference=0.5, stderr=0.1, low=0.3, high=0.7,
@@ -34,7 +35,7 @@ OTHERS: dict[str, Any] = {
     "model": "x", "baseline": "x", "metric": "x", "k": 6, "estimator": "x", "settings": {}, "estimand": "x",
     "value": 0.25, "stderr": 1.0, "low": 1.0, "high": 1.0, "level": 0.5, "interval": "x", "units": 9, "undefined": 9,
     "clusters": 9, "ess": 2.0, "reward": "x", "clip": 2.0, "assumptions": (), "warnings": (), "difference": -1.0,
-    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": (note("x", "x"),), "segment": "x", "directed": False,
+    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": (SAID,), "segment": "x", "directed": False,
     "evidence": Evidence(informative=9), "family": 9, "interval_level": 0.5,
 }  # fmt: skip
 
@@ -93,8 +94,8 @@ def units(*values: float) -> KeptUnits:
 
 
 def test_results_are_equal_if_all_they_hold_is() -> None:
-    results = Results((ESTIMATE,), (COMPARISON,), (note("a", "text"),), Provenance(), units(1.0, math.nan))
-    assert results == Results((again(ESTIMATE),), (again(COMPARISON),), (note("a", "text"),), Provenance(),
+    results = Results((ESTIMATE,), (COMPARISON,), (SAID,), Provenance(), units(1.0, math.nan))
+    assert results == Results((again(ESTIMATE),), (again(COMPARISON),), (SAID,), Provenance(),
                               units(1.0, math.nan))  # fmt: skip
     for other in (
         replace(results, estimates=()),
@@ -137,14 +138,14 @@ def test_what_is_not_held_is_refused_with_what_to_do() -> None:
 
 def test_one_screen_says_what_results_hold() -> None:
     shown = repr(Results((ESTIMATE,), (COMPARISON,))).splitlines()
-    assert shown[0] == "Results(1 estimates of 'a', 1 comparisons, 0 messages)"
-    assert shown[1] == "  Recall@5, pooled: a 0.5000"
-    assert shown[-1] == "print(results) also shows estimands, assumptions and 1 warning."
-    assert repr(Results((), ())) == "Results(0 estimates of no model, 0 comparisons, 0 messages)"
-    many = [replace(ESTIMATE, model=f"{at}\n" * 50, metric=f"Recall@{at % 40}") for at in range(400)]
+    assert shown[0].startswith("Against b: a ")
+    assert any(line.startswith("Recall@5 ") for line in shown)
+    assert shown[-1].endswith("print(results.details())")
+    assert repr(Results((), ())).startswith("No estimate.")
+    many = [replace(ESTIMATE, model=f"m{at}", metric=f"Recall@{at % 40}") for at in range(400)]
     lines = repr(Results(tuple(many), ())).splitlines()
-    assert len(lines) <= 24
-    assert all(len(line) <= 120 for line in lines)
+    assert len(lines) <= 60
+    assert all(len(line) <= 80 for line in lines)
 
 
 # ---------------------------------------------------------------------------------------------------------- provenance

@@ -230,6 +230,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("name", ["reader", "relation"])
 def test_a_stream_larger_than_memory_is_never_held_whole(name: str) -> None:
     """680 MB of rows: what the process has at most, as the system counts it, is a small part of them."""

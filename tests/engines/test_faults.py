@@ -98,8 +98,9 @@ def test_a_worker_without_memory_is_told_in_one_sentence(engine: Any) -> None:
 def test_what_is_wrong_with_data_is_raised_as_it_is_here(engine: Any) -> None:
     def work(number: int) -> int:
         from truerank.core.errors import InputError
+        from truerank.core.wording import columns_option
 
-        raise InputError(f"labels: row {number} is wrong; use {{option:columns user=NAME}}.")
+        raise InputError(f"labels: row {number} is wrong; use {columns_option('user')}.")
 
     with as_engine(engine).open() as workers, pytest.raises(InputError, match="row 7 is wrong") as raised:
         list(map_chunks(workers, work, Values([7])))

@@ -178,8 +178,8 @@ def test_exposures_are_needed_in_every_row() -> None:
 def test_sessions_that_the_log_lacks_are_counted() -> None:
     more = pl.concat([TABLE, pl.DataFrame({"session": [8, 8, 9], "item": [1, 2, 1], "rank": [1, 2, 1]})])
     results = of(LOG, {"new": more})
-    assert any("ranks 2 sessions that the log does not have" in note and "sessions=" in note for note in results.notes)
-    assert not any("does not have" in note for note in of(LOG, {"new": TABLE}).notes)
+    assert any("2 sessions that it ranks are not in the log" in note and "sessions=" in note for note in results.notes)
+    assert not any("are not in the log" in note for note in of(LOG, {"new": TABLE}).notes)
 
 
 @pytest.mark.parametrize("item", [1, 9], ids=["logged", "never logged"])

@@ -26,6 +26,6 @@ def test_users_without_a_row_are_counted_and_said(users: list[int], said: bool) 
     results = tr.evaluate({"m": LISTS}, labels, exposure="full(unlisted=negative)", metrics=["HitRate@1"])
     message = [each for each in results.messages if each.code == "users-without-rows"]
     assert bool(message) is said
-    assert not message or message[0].numbers == {"users": 2}
+    assert not message or message[0].numbers["users"] == 2
     assert results.provenance.population is not None
     assert results.provenance.population.startswith(f"{len(users)} users")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from ways import EXCLUDE, ITEMS, METRICS, MODELS, N_USERS, SEED, USERS, WAYS, Way, read, rows_of
+from ways import EXCLUDE, ITEMS, METRICS, MODELS, N_USERS, SEED, USERS, WAYS, Way, parametrized, read, rows_of
 
 import truerank as tr
 from truerank.core.errors import InputError
@@ -25,7 +25,7 @@ from truerank.metrics.recall import Recall
 NO_QUOTIENT = {"assisted", "judge-alone", "post-stratified", "post-normalised", "shrunk"}
 KEY = ["model", "metric", "estimator", "reward", "clip"]
 LINEAR = [number for number, way in enumerate(WAYS) if way.interval is None]
-every_way = pytest.mark.parametrize("number", LINEAR, ids=[str(WAYS[number]) for number in LINEAR])
+every_way = parametrized(LINEAR)
 HALVES = {user: "left" if at < N_USERS // 2 else "right" for at, user in enumerate(sorted(USERS))}
 
 
@@ -160,7 +160,7 @@ def learns_nothing(way: Way) -> bool:
 ALONE = [number for number, way in enumerate(WAYS) if learns_nothing(way)]
 
 
-@pytest.mark.parametrize("number", ALONE, ids=[str(WAYS[number]) for number in ALONE])
+@parametrized(ALONE)
 def test_a_group_is_what_it_would_be_alone(number: int) -> None:
     way = WAYS[number]
     groups = whole(number).by(HALVES)
@@ -172,7 +172,7 @@ def test_a_group_is_what_it_would_be_alone(number: int) -> None:
         units = results.units()
         assert set(units["unit"]) == set(users)
         assert str(results.messages[0]) == (
-            f"group {name}: {len(users)} of {N_USERS} users; what follows is said of all of them."
+            f"group {name}: {len(users)} of {N_USERS} users; the messages below are about all of them."
         )
         assert results.provenance.details["group"] == name
 
@@ -180,7 +180,7 @@ def test_a_group_is_what_it_would_be_alone(number: int) -> None:
 FITTED = [number for number in LINEAR if WAYS[number].fitted and WAYS[number].estimator.about.weighs]
 
 
-@pytest.mark.parametrize("number", FITTED, ids=[str(WAYS[number]) for number in FITTED])
+@parametrized(FITTED)
 def test_a_group_of_what_was_fitted_to_all_has_a_value_and_no_interval(number: int) -> None:
     results = whole(number)
     for name, part in results.by(HALVES).items():

@@ -420,6 +420,6 @@ def test_judged_rows_that_are_excluded_are_dropped_and_counted() -> None:
         metrics=[Precision(1)],
         estimators=["horvitz-thompson"],
     )
-    assert "1 judged rows are excluded items" in found.notes[0]
+    assert any("1 labelled rows are excluded items" in note for note in found.notes)
     # N = 3 candidates, N-bar = 2 judged, item 1 is first among the candidates: (3 / 2) · 1
     assert found.estimates[0].value == 1.5

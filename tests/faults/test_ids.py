@@ -19,7 +19,7 @@ from scipy import sparse
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.data.cells import plain_cell
+from truerank.core.escaping import csv_cell
 from truerank.ranks.scores.precision import single_keeps_bits
 
 RECALL = ("--metric", "Recall@1", "--unlisted", "negative", "--format", "json", "--quiet")
@@ -362,8 +362,8 @@ def test_cells_of_results_are_not_run_by_spreadsheets(here: Path) -> None:
         for cell in row.values():
             assert not cell.startswith(("=", "+", "@", "\t", "\r")), cell
             assert not cell.startswith("-") or is_number(cell), cell
-    found = [plain_cell(row["model"]) for row in rows if row["kind"] == "estimate"]
-    assert found == NAMES
+    found = [row["model"] for row in rows if row["kind"] == "estimate"]
+    assert found == [csv_cell(name) for name in NAMES]
     assert any(float(row["value"]) == 0 for row in rows)
     given = [each for name in NAMES if "=" not in name for each in ("--scores", f"{name}=m.npy")]
     outcome = call("evaluate", "labels.csv", *given, "--metric", "Recall@1", "--format", "csv", "--quiet")

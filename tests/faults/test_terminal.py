@@ -13,7 +13,7 @@ from processes import NEVER, TRUERANK, environment
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.core.printable import LONGEST_SENTENCE, printable, sentence
+from truerank.core.escaping import LONGEST_SENTENCE, printable, sentence
 
 EVIL = "\x1b]0;owned\x07\x1b[31mred\x9b\u202e\x7f"
 OBEYED = (b"\x1b]", b"\x1b[31mred", b"\x07", "\x9b".encode(), "\u202e".encode(), b"\x7f")

@@ -16,11 +16,12 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from terms import split
-from ways import EXCLUDE, MODELS, N_USERS, SEED, USERS, WAYS, Way, prepared, rows_of
+from ways import EXCLUDE, MODELS, N_USERS, SEED, USERS, WAYS, Way, parametrized, prepared, rows_of
 
 import truerank as tr
 from truerank import estimators
@@ -117,7 +118,7 @@ def same_row(found: Estimate | Comparison, wanted: Estimate | Comparison, *, val
     assert found.clusters == wanted.clusters
 
 
-every_way = pytest.mark.parametrize("number", range(len(WAYS)), ids=[str(way) for way in WAYS])
+every_way = parametrized(range(len(WAYS)))
 PARTITIONS: dict[str, Ints] = {
     "one": np.zeros(N_USERS, dtype=np.int64),
     "seven": np.arange(N_USERS) % 7,
@@ -155,7 +156,7 @@ def test_chunks_of_users_change_no_bit(number: int, parts: str) -> None:
 
 
 @every_way
-@settings(max_examples=4, deadline=None, derandomize=True)
+@examples(4)
 @given(
     part=arrays(np.int64, N_USERS, elements=st.integers(0, 4)),
     order=st.permutations(range(N_USERS)),
@@ -175,7 +176,7 @@ def test_any_partition_in_any_order_of_shuffled_rows(number: int, part: Ints, or
 ON_DISK = [number for number, way in enumerate(WAYS) if way.interval is None]
 
 
-@pytest.mark.parametrize("number", ON_DISK, ids=[str(WAYS[number]) for number in ON_DISK])
+@parametrized(ON_DISK)
 def test_users_split_over_files_that_are_read_in_chunks(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 from cases import instances, labelled
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from terms import terms_of
@@ -43,10 +44,6 @@ GRADED = [
 ]
 graded = pytest.mark.parametrize("metric", GRADED, ids=str)
 TOLERANCE = 1e-12
-
-
-def law(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 class World(NamedTuple):
@@ -120,7 +117,7 @@ def by_hand(metric: Any, scores: Floats, grades: Floats) -> float:
 
 
 @graded
-@law(25)
+@examples(25)
 @given(world=worlds())
 def test_value_is_the_definition_in_every_order(metric: Metric, world: World) -> None:
     rows = orders(world.scores)
@@ -129,7 +126,7 @@ def test_value_is_the_definition_in_every_order(metric: Metric, world: World) ->
 
 
 @graded
-@law(40)
+@examples(40)
 @given(world=worlds(), labelled=st.booleans())
 def test_expected_value_is_the_mean_over_all_tie_orders(metric: Metric, world: World, labelled: bool) -> None:
     each = values(metric, orders(world.scores), world.grades)
@@ -138,7 +135,7 @@ def test_expected_value_is_the_mean_over_all_tie_orders(metric: Metric, world: W
 
 
 @graded
-@law(25)
+@examples(25)
 @given(world=worlds(), labelled=st.booleans())
 def test_optimistic_and_pessimistic_are_the_extremes(metric: Metric, world: World, labelled: bool) -> None:
     # among tied items of one label the higher grade comes first, or last
@@ -149,7 +146,7 @@ def test_optimistic_and_pessimistic_are_the_extremes(metric: Metric, world: Worl
 
 
 @graded
-@law(15)
+@examples(15)
 @given(world=worlds())
 def test_strict_is_never_more_than_pessimistic(metric: Metric, world: World) -> None:
     strict, worst = (
@@ -158,7 +155,7 @@ def test_strict_is_never_more_than_pessimistic(metric: Metric, world: World) -> 
     assert math.isnan(worst) or strict <= worst + TOLERANCE
 
 
-@law(25)
+@examples(25)
 @given(world=worlds())
 def test_binary_extremes_do_not_depend_on_grades(world: World) -> None:
     # ordering tied items by grade within a label leaves metrics of labels as they were

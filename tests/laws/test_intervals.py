@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
@@ -12,7 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 from cases import instances
-from hypothesis import assume, given, settings
+from drawn import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -61,10 +63,6 @@ SUMS: list[Metric] = [
 ]
 
 every_interval = pytest.mark.parametrize("interval", INTERVALS, ids=lambda each: type(each).__name__)
-
-
-def law(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 def same_spread(found: Spread, wanted: Spread, *, tolerance: float) -> None:
@@ -117,7 +115,7 @@ def by_hand(effect: Floats, part: Floats, value: float, *, level: float, informa
     return Spread(value, stderr, value - stderr * ends[0], value - stderr * ends[1], min(1.0, p))
 
 
-@law(60)
+@examples(60)
 @given(values=whole_numbers, undefined=st.integers(0, 3), level=st.sampled_from([0.5, 0.8, 0.95, 0.99]))
 def test_mean_has_the_textbook_error_and_the_interval_of_small_samples(
     values: Floats, undefined: int, level: float
@@ -152,7 +150,7 @@ def test_published_checks_of_the_interval() -> None:
     assert (found.low, found.high, found.p) == pytest.approx((-0.2704, 5.4472, 0.1413), abs=1e-4)
 
 
-@law(60)
+@examples(60)
 @given(values=whole_numbers, data=st.data(), level=st.sampled_from([0.8, 0.95]))
 def test_difference_of_means_is_paired(values: Floats, data: st.DataObject, level: float) -> None:
     other = data.draw(arrays(np.float64, len(values), elements=st.integers(-20, 20).map(float)))
@@ -167,7 +165,7 @@ def test_difference_of_means_is_paired(values: Floats, data: st.DataObject, leve
     same_spread(found, wanted, tolerance=1e-8)
 
 
-@law(60)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(2, 30), st.integers(0, 5))
 def test_ratios_of_unequal_clusters(seed: int, n: int, silent: int) -> None:
     """Clusters without a denominator do not count; the parts of the others do."""
@@ -404,7 +402,7 @@ def test_bootstrap_of_a_product_is_close_to_linearisation() -> None:
 def test_bootstrap_is_fixed_by_its_seed() -> None:
     terms = ratios(40, seed=11)
     first, again, other = (around(Bootstrap(replicates=300, seed=seed), terms, level=0.95) for seed in (1, 1, 2))
-    assert first == again
+    np.testing.assert_equal(dataclasses.asdict(first), dataclasses.asdict(again))  # a correction may be nan
     assert first.low != other.low
 
 
@@ -734,7 +732,7 @@ def rejected_step_by_step(p: Floats, alpha: float) -> set[int]:
 probabilities = arrays(np.float64, st.integers(1, 8), elements=st.integers(0, 64).map(lambda x: x / 64))
 
 
-@law(100)
+@examples(100)
 @given(p=probabilities, data=st.data())
 def test_holm(p: Floats, data: st.DataObject) -> None:
     adjusted = holm(p)

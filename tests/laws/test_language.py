@@ -12,7 +12,8 @@ from itertools import product
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank
@@ -184,7 +185,7 @@ FORMS = st.lists(WORDS | st.text(max_size=3), max_size=12).map("".join) | st.tex
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.what)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text=FORMS)
 def test_any_text_is_read_or_refused(kind: Kind[Any], text: str) -> None:
     for read in (kind.parse, kind.parse_all, kind.named):
@@ -196,7 +197,7 @@ def test_any_text_is_read_or_refused(kind: Kind[Any], text: str) -> None:
             law(kind, found)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text=FORMS.filter(lambda text: "." not in text))
 def test_any_text_is_a_position_or_refused(text: str) -> None:
     try:
@@ -206,7 +207,7 @@ def test_any_text_is_a_position_or_refused(text: str) -> None:
     assert parse_position(str(found)) == found
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(min_size=1))
 def test_texts_of_any_signs_parse_back(name: str) -> None:
     law(propensities.PROPENSITIES, GivenPropensity(name))

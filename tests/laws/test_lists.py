@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 import pytest
 from cases import instances, of_lists
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -278,7 +279,7 @@ def without_each(form: CountForm, rows: list[list[int]], cluster: Sequence[int])
 
 
 @pytest.mark.parametrize("at", range(len(FORMS)))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(listing=listings(), data=st.data())
 def test_values_without_each_user_are_what_is_left(at: int, listing: tuple[list[list[int]], int], data: Any) -> None:
     rows, hidden = listing
@@ -302,7 +303,7 @@ def test_values_without_each_user_are_what_is_left(at: int, listing: tuple[list[
     assert reduced.value() == joined.value() == terms.value()
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@examples(50)
 @given(listing=listings(), data=st.data())
 def test_rows_join_restrict_and_come_in_any_order(listing: tuple[list[list[int]], int], data: Any) -> None:
     rows, hidden = listing

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 from cases import instances, labelled, of_lists
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from terms import all_terms_of, terms_of
@@ -42,10 +43,6 @@ BOUNDED = sorted(set(METRICS) - {"DCG"})  # a sum of gains; all others are share
 CUT = sorted(name for name, each in METRICS.items() if any(metric.cutoff is not None for metric in each))
 
 every_metric = pytest.mark.parametrize("name", sorted(METRICS))
-
-
-def law(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 # ------------------------------------------------------------------------------------------------------------- worlds
@@ -195,7 +192,7 @@ def test_cut_off_is_the_deepest_rank_that_counts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOUNDED)
-@law(25)
+@examples(25)
 @given(world=worlds(), ties=st.sampled_from(list(Ties)))
 def test_value_is_a_share(name: str, world: World, ties: Ties) -> None:
     for metric, found in values_of(name, world, ties=ties).items():
@@ -203,7 +200,7 @@ def test_value_is_a_share(name: str, world: World, ties: Ties) -> None:
         assert ((known >= -TOLERANCE) & (known <= 1 + TOLERANCE)).all(), str(metric)
 
 
-@law(25)
+@examples(25)
 @given(world=worlds(), ties=st.sampled_from(list(set(Ties) - {Ties.STRICT})))
 def test_gain_is_at_most_ideal(world: World, ties: Ties) -> None:
     relevant = world.labels.sum(axis=1)
@@ -218,7 +215,7 @@ def test_gain_is_at_most_ideal(world: World, ties: Ties) -> None:
 
 
 @every_metric
-@law(20)
+@examples(20)
 @given(world=worlds())
 def test_undefined_is_where_the_metric_says(name: str, world: World) -> None:
     empty = world.labels.sum(axis=1) == 0
@@ -254,7 +251,7 @@ def test_perfect_and_empty_lists(name: str) -> None:
 
 
 @every_metric
-@law(25)
+@examples(25)
 @given(world=worlds(users=1, distinct=True), data=st.data())
 def test_moving_a_relevant_item_up_never_lowers_the_value(name: str, world: World, data: st.DataObject) -> None:
     item = data.draw(st.integers(0, world.scores.shape[1] - 1))
@@ -268,7 +265,7 @@ def test_moving_a_relevant_item_up_never_lowers_the_value(name: str, world: Worl
 
 
 @every_metric
-@law(25)
+@examples(25)
 @given(world=worlds(users=1), data=st.data())
 def test_raising_a_relevant_item_never_lowers_the_expected_value(name: str, world: World, data: st.DataObject) -> None:
     # from, to and through ties, and from never recommended
@@ -285,7 +282,7 @@ def test_raising_a_relevant_item_never_lowers_the_expected_value(name: str, worl
 
 
 @every_metric
-@law(25)
+@examples(25)
 @given(world=worlds(users=1))
 def test_expected_value_is_the_mean_over_all_tie_orders(name: str, world: World) -> None:
     each = in_every_order(name, world)
@@ -305,7 +302,7 @@ def test_expected_value_where_all_candidates_are_tied(name: str, relevant: int) 
 
 
 @every_metric
-@law(20)
+@examples(20)
 @given(world=worlds(users=1))
 def test_optimistic_and_pessimistic_are_the_extremes_over_tie_orders(name: str, world: World) -> None:
     each = in_every_order(name, world)
@@ -327,7 +324,7 @@ def test_extremes_with_items_that_are_never_recommended(name: str) -> None:
 
 
 @every_metric
-@law(10)
+@examples(10)
 @given(world=worlds(users=1))
 def test_extremes_need_no_rows_of_negatives(name: str, world: World) -> None:
     # known negatives may be left unlisted: where tied relevant items land must not change
@@ -343,7 +340,7 @@ def test_extremes_need_no_rows_of_negatives(name: str, world: World) -> None:
             np.testing.assert_equal(found, wanted[metric][0], err_msg=f"{metric}, {ties}")
 
 
-@law(50)
+@examples(50)
 @given(world=worlds())
 def test_strict_is_the_rule_of_the_published_estimate(world: World) -> None:
     # an item counts if it scores strictly more than the (K+1)-th candidate; without one, all that are recommended do
@@ -361,7 +358,7 @@ def test_strict_is_the_rule_of_the_published_estimate(world: World) -> None:
                 assert value == 1
 
 
-@law(20)
+@examples(20)
 @given(world=worlds())
 def test_strict_rank_is_the_number_that_score_at_least_as_high(world: World) -> None:
     _, ranks = ranked(world, ties=Ties.STRICT)
@@ -371,7 +368,7 @@ def test_strict_rank_is_the_number_that_score_at_least_as_high(world: World) -> 
 
 
 @pytest.mark.parametrize("name", sorted(n for n, each in METRICS.items() if isinstance(each[0], Additive)))
-@law(20)
+@examples(20)
 @given(world=worlds(never=False))
 def test_strict_is_never_more_than_pessimistic(name: str, world: World) -> None:
     # for metrics with a worth that falls with rank: strict gives each of several tied items the last rank
@@ -382,7 +379,7 @@ def test_strict_is_never_more_than_pessimistic(name: str, world: World) -> None:
 
 
 @every_metric
-@law(20)
+@examples(20)
 @given(world=worlds(users=1), seed=st.integers(0, 2**31))
 def test_random_is_one_of_the_orders_and_fixed_by_the_seed(name: str, world: World, seed: int) -> None:
     each = in_every_order(name, world)
@@ -433,7 +430,7 @@ TRANSFORMS = {
 
 
 @every_metric
-@law(25)
+@examples(25)
 @given(
     transform=st.sampled_from(sorted(TRANSFORMS)),
     world=worlds(),
@@ -445,7 +442,7 @@ def test_increasing_transforms_change_nothing(name: str, transform: str, world: 
 
 
 @pytest.mark.parametrize("name", CUT)
-@law(20)
+@examples(20)
 @given(world=worlds(), level=st.sampled_from([-1.0, -math.inf]), ties=st.sampled_from([Ties.EXPECTED, Ties.STRICT]))
 def test_an_irrelevant_item_below_everything_changes_nothing(name: str, world: World, level: float, ties: Ties) -> None:
     n_users = len(world.scores)
@@ -459,7 +456,7 @@ def test_an_irrelevant_item_below_everything_changes_nothing(name: str, world: W
 
 
 @every_metric
-@law(20)
+@examples(20)
 @given(world=worlds(users=4), data=st.data(), ties=st.sampled_from([Ties.EXPECTED, Ties.STRICT]))
 def test_renaming_users_and_items_changes_nothing(name: str, world: World, data: st.DataObject, ties: Ties) -> None:
     rows: Ints = np.array(data.draw(st.permutations(range(world.scores.shape[0]))))
@@ -473,7 +470,7 @@ def test_renaming_users_and_items_changes_nothing(name: str, world: World, data:
 
 
 @every_metric
-@law(10)
+@examples(10)
 @given(
     world=worlds(users=4), data=st.data(), ties=st.sampled_from(list(set(Ties) - {Ties.OPTIMISTIC, Ties.PESSIMISTIC}))
 )

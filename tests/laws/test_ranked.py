@@ -11,7 +11,7 @@ import pytest
 from ranked import numerator, read, terms_of, views_of
 
 import truerank as tr
-from truerank.core.estimator import Asked
+from truerank.core.estimator import Asked, Beyond
 from truerank.core.terms import Smooth
 from truerank.estimators import ranked
 from truerank.estimators.ranked.base import RankedEstimator
@@ -255,8 +255,7 @@ def test_the_chosen_clip_is_reported_with_the_whole_curve() -> None:
     tested = [each for each in results.comparisons if not math.isnan(each.p_adjusted)]
     assert [each.clip for each in tested] == [chosen["new - log"]["clip"]]
     assert tested[0].p_adjusted == tested[0].p  # one test, however long the curve
-    assert str(results).count("chosen: ") == 3
-    assert "one comparison for each metric and estimator at chosen clips" in str(results)
+    assert results.details().count("chosen: ") == 3
     assert results.clips().filter("chosen")["model"].to_list() == ["log", "new"]
     assert sum("chosen for" in note for note in results.notes) == 3
     of_new = [each for each in results.estimates if each.model == "new"]
@@ -309,18 +308,18 @@ def test_tail_index_of_known_distributions() -> None:
 
 def test_each_warning_has_its_threshold() -> None:
     fine = WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.2, 0.0, 0.0, 0.0, 0.01)
-    assert fine.warnings(INF) == ()
+    assert not list(fine.check(INF, kind="rows", beyond=Beyond.MISSING))
     cases = {
-        "are worth": WeightDiagnostics(10_000, 50.0, 3.0, 0.001, 0.2, 0.0, 0.0),
-        "one row carries": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.2, 0.2, 0.0, 0.0),
-        "tail index": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.8, 0.0, 0.0),
-        "takes 20% of the weight": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.2, 0.1, 0.2),
-        "never shown by the log": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.2, 0.0, 0.0, 0.3, 0.01),
-        "more than can be": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.2, 0.0, 0.0, -0.3, 0.01),
+        "few-effective-rows": WeightDiagnostics(10_000, 50.0, 3.0, 0.001, 0.2, 0.0, 0.0),
+        "heavy-row": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.2, 0.2, 0.0, 0.0),
+        "heavy-tail": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.8, 0.0, 0.0),
+        "much-clipped": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.2, 0.1, 0.2),
+        "unsupported": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.2, 0.0, 0.0, 0.3, 0.01),
+        "too-much-weight": WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.2, 0.0, 0.0, -0.3, 0.01),
     }
-    for words, each in cases.items():
-        (warning,) = each.warnings(INF)
-        assert words in str(warning)
+    for code, diagnostics in cases.items():
+        (warning,) = diagnostics.check(INF, kind="rows", beyond=Beyond.MISSING)
+        assert warning.code == code
 
 
 def test_support_from_candidates_and_from_weights() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from cases import labelled
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import metrics
@@ -68,7 +69,7 @@ def worlds(draw: st.DrawFn) -> tuple[Log, Ranks]:
 
 
 @given(worlds())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_one_walk_gives_every_value(case: tuple[Log, Ranks]) -> None:
     log, ranks = case
     asked = every_metric()

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pytest
 from cases import instances, labelled
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from terms import all_terms_of
@@ -102,10 +103,6 @@ def named(way: Way) -> str:
 
 
 every_way = pytest.mark.parametrize("way", WAYS, ids=named)
-
-
-def law(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 # ------------------------------------------------------------------------------------------------------------- worlds
@@ -357,7 +354,7 @@ def part_of(whole: Terms, alone: Terms) -> Terms:
 
 
 @every_way
-@law(20)
+@examples(20)
 @given(world=worlds(), data=st.data())
 def test_weights(way: Way, world: World, data: st.DataObject) -> None:
     everyone = ranked(for_way(world, way), way.about.pool)
@@ -367,14 +364,16 @@ def test_weights(way: Way, world: World, data: st.DataObject) -> None:
     for at, whole in enumerate(terms_of(way, everyone, chosen)):
         parts = [part_of(whole, terms[at]) for terms in of_each_unit]
         check_value(whole)
-        check_scaling(whole, weights)
+        # what asks for enough rows, or for a slope that enough of them support, counts copies as rows
+        if not (isinstance(way.estimator, Assisted) and (way.estimator.fewest or way.estimator.doubt)):
+            check_scaling(whole, weights)
         check_repetition(whole, parts, weights)
         for left_out in range(world.n_users):
             check_repetition(whole, parts, (np.arange(world.n_users) != left_out).astype(np.int64))
 
 
 @every_way
-@law(20)
+@examples(20)
 @given(world=worlds())
 def test_influence(way: Way, world: World) -> None:
     for terms in terms_of(way, ranked(for_way(world, way), way.about.pool), usable(way.estimator)):
@@ -382,7 +381,7 @@ def test_influence(way: Way, world: World) -> None:
 
 
 @every_way
-@law(15)
+@examples(15)
 @given(world=worlds(), data=st.data())
 def test_parts_ranked_apart_merge_to_the_whole(way: Way, world: World, data: st.DataObject) -> None:
     # as workers would do it: each ranks its own users and nothing else
@@ -398,7 +397,7 @@ def test_parts_ranked_apart_merge_to_the_whole(way: Way, world: World, data: st.
 
 
 @every_way
-@law(15)
+@examples(15)
 @given(world=worlds())
 def test_terms_are_finite_and_silent_where_undefined(way: Way, world: World) -> None:
     chosen = usable(way.estimator)
@@ -412,7 +411,7 @@ def test_terms_are_finite_and_silent_where_undefined(way: Way, world: World) -> 
 
 
 @every_way
-@law(10)
+@examples(10)
 @given(world=worlds())
 def test_rows_for_a_design_interval_change_no_value(way: Way, world: World) -> None:
     # and they add up to the terms they belong to
@@ -463,7 +462,7 @@ FULLY_JUDGED = [way for way in WAYS if way.rate in (None, 1.0) and way.about.nam
 
 
 @pytest.mark.parametrize("way", FULLY_JUDGED, ids=named)
-@law(30)
+@examples(30)
 @given(world=worlds(never=False), data=st.data())
 def test_every_candidate_judged_gives_the_full_value(way: Way, world: World, data: st.DataObject) -> None:
     # pooled gives ΣM / ΣN⁺; published, horvitz-thompson, hajek and traditional the mean over users.
@@ -478,7 +477,7 @@ KNOWN_NEGATIVES = [
 
 
 @pytest.mark.parametrize("way", KNOWN_NEGATIVES, ids=named)
-@law(20)
+@examples(20)
 @given(world=worlds(never=False), data=st.data())
 def test_unlisted_negatives_give_the_full_value(way: Way, world: World, data: st.DataObject) -> None:
     ties = data.draw(st.sampled_from(sorted(way.about.ties)))
@@ -486,7 +485,7 @@ def test_unlisted_negatives_give_the_full_value(way: Way, world: World, data: st
 
 
 @pytest.mark.parametrize("way", FULLY_JUDGED, ids=named)
-@law(20)
+@examples(20)
 @given(world=worlds())
 def test_never_recommended_items_are_misses_in_every_estimator(way: Way, world: World) -> None:
     world.scores[0, 0] = 1.0  # a ratio of worths is undefined only where no list has any
@@ -494,7 +493,7 @@ def test_never_recommended_items_are_misses_in_every_estimator(way: Way, world: 
     check_fully_judged(way, fully_judged(world), usable(way.estimator), ties=Ties.EXPECTED, unlisted=False)
 
 
-@law(40)
+@examples(40)
 @given(world=worlds(never=False))
 def test_full_recall_is_counted_from_the_lists(world: World) -> None:
     # the reference itself, against sorting by hand, on scores without ties

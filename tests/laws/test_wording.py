@@ -13,31 +13,60 @@ import click
 import pytest
 
 import truerank as tr
+from tests.laws.test_messages import sample
 from truerank.cli.commands import cli
 from truerank.cli.outcome import told
 from truerank.core.errors import InputError
-from truerank.core.wording import columns_option, worded
+from truerank.core.messages import message
+from truerank.core.wording import columns_option, either, option, positive_option, worded
 
 PACKAGE = Path(tr.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-OPTION = re.compile(r"\{option:([a-z_]+)")
 PRINTS_COMMANDS = re.compile(r"studies/demo/")  # what readers of the demo type into a terminal
 WORDS = "core/wording.py"
 
 
+MARKS: dict[str, Any] = {
+    "option": option,
+    "either": either,
+    "columns_option": columns_option,
+    "positive_option": positive_option,
+}
+
+
 def sentences(tree: ast.AST) -> Iterator[str]:
-    """Texts that code can say: all but docstrings; what is filled in stands as filled."""
+    """Texts that code can say: all but docstrings; what is filled in stands as filled, options as they are marked."""
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr):  # a docstring, or a text that is said to nobody
             inside |= {id(node.value)} if isinstance(node.value, ast.Constant) else set()
+        elif isinstance(node, ast.Call) and _is_mark(node):
+            inside |= {id(part) for part in ast.walk(node)}
+            yield _text(node)
         elif isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "filled" for part in node.values)
+            yield _text(node)
     yield from (
         node.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside
     )
+
+
+def _is_mark(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MARKS
+
+
+def _text(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_text, node.values))
+    if isinstance(node, ast.FormattedValue):
+        return _text(node.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MARKS:
+        named = {word.arg: _text(word.value) for word in node.keywords if word.arg}
+        return str(MARKS[node.func.id](*map(_text, node.args), **named))
+    return "filled"
 
 
 def said_by_the_library() -> list[tuple[str, str]]:
@@ -50,7 +79,11 @@ def said_by_the_library() -> list[tuple[str, str]]:
     ]
 
 
-SAID = said_by_the_library()
+def table_of_messages() -> list[tuple[str, str]]:
+    return [(f"core/sentences.py, {key}", sample(key).marked) for key in message.sentences]
+
+
+SAID = [*said_by_the_library(), *table_of_messages()]
 
 
 def flags(group: Any = cli) -> set[str]:
@@ -90,48 +123,38 @@ def test_every_option_that_is_named_is_one_of_some_command() -> None:
 
 def test_every_argument_that_is_named_is_one_of_some_function() -> None:
     known = arguments()
-    wrong = []
-    for where, text in SAID:
-        if "{option:" not in text:
-            continue
-        for token in re.findall(r"\{option:(?:[^{}]|\{[^{}]*\})*\}", text):
-            words = worded(token, for_cli=False)
-            name = re.search(r"([a-z_]+)=", words)
-            if "=" in words and "filled" not in words and (name is None or name[1] not in known):
-                wrong.append((where, words))
-    assert not wrong
-
-
-def test_what_is_written_for_either_reader_is_understood() -> None:
-    """A mistake in a placeholder would show it to the reader."""
-    for where, text in SAID:
-        if not re.search(r"\{(option|cli):", text):
-            continue
-        assert not re.search(r"\{(option|cli):", worded(text, for_cli=True) + worded(text, for_cli=False)), where
+    calls = [node for path in sorted(PACKAGE.rglob("*.py")) for node in ast.walk(ast.parse(path.read_text()))]
+    marked = {_text(node) for node in calls if isinstance(node, ast.Call) and _is_mark(node)}
+    words = {worded(text, for_cli=False) for text in marked if " --" in f" {worded(text, for_cli=True)}"}
+    named = {words: re.search(r"([a-z_]+)=", words) for words in words if "=" in words and "filled" not in words}
+    assert len(named) > 40
+    assert not [
+        words for words, name in named.items() if name is None or name[1] not in known | {"study"}
+    ]  # of tr.studies.advise
 
 
 def test_the_walk_finds_what_it_looks_for() -> None:
     tree = ast.parse(
-        '"""--doc"""\ndef f(n):\n    "--doc"\n    raise E(f"{n}: say --items " "or --n-items")\nx = "--y"\n'
+        '"""--doc"""\ndef f(n):\n    "--doc"\n    raise E(f"{n}: say --items " f"or {option(\'n_items\')}")\n'
     )
-    assert sorted(sentences(tree)) == ["--y", "filled: say --items or --n-items"]
+    assert "filled: say --items or --n-items" in [worded(text, for_cli=True) for text in sentences(tree)]
     assert {"--items", "--columns", "--like"} <= flags()
     assert {"items", "columns", "like", "exclude", "interval"} <= arguments()
 
 
 def test_an_error_is_told_in_the_words_of_the_reader() -> None:
-    error = InputError("no catalogue; give {option:items FILE} or {option:n_items N}.")
+    error = InputError(f"no catalogue; give {option('items FILE')} or {option('n_items N')}.")
     assert str(error) == "no catalogue; give items= or n_items=."
     assert told(error)[0] == "no catalogue; give --items FILE or --n-items N."
     again = InputError(error)  # raised again, as where a folder is named as the user knows it
     assert told(again)[0] == told(error)[0]
 
 
-@pytest.mark.parametrize("name", ["a{b", "x|y", "}"])
-def test_names_of_columns_that_would_break_the_words_are_left_out(name: str) -> None:
-    text = columns_option("user", name)
-    assert worded(text, for_cli=True) == "--columns user=NAME"
-    assert worded(text, for_cli=False) == 'truerank.read(..., columns={"user": "NAME"})'
+@pytest.mark.parametrize("name", ["{option:force}", "{cli:a|b}", "{0}", "%s", "a{b", "x|y", "\\1"])
+def test_names_are_never_templates(name: str) -> None:
+    assert worded(f"{name}: {columns_option('user', name)}", for_cli=True) == f"{name}: --columns user={name}"
+    error = InputError(f"{name}: wrong")
+    assert str(error) == told(error)[0] == f"{name}: wrong"
 
 
 def test_a_frame_without_columns_is_refused_in_words_of_python() -> None:

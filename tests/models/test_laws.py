@@ -28,7 +28,7 @@ from truerank.studies.world import WorldSettings, make_world
 
 NAMES = [name for name, each in models.catalogue().items() if each.needs != "torch"]
 LEARNING = [name for name in NAMES if models.named(name).labels is not Labels.NOTHING]
-PERSONAL = ["user-knn", "item-knn", "sar", "ease", "kunn", "als", "ials", "bpr", "lightfm"]
+PERSONAL = ["user-knn", "item-knn", "sar", "ease", "kunn", "als", "ials", "bpr"]
 WORLD = make_world(WorldSettings(users=60, items=40, shown=12, judged=5), seed=3)
 
 
@@ -211,6 +211,7 @@ def test_ease_refuses_a_regularisation_that_is_lost_in_rounding(copies: int) -> 
     assert found == pytest.approx(np.ones((30, copies)), abs=1e-5)
 
 
+@pytest.mark.lightfm
 def test_a_diverging_fit_is_said_in_our_words() -> None:
     with pytest.raises(InputError, match=r"diverged in epoch 1 with user_alpha=1e\+300"):
         models.make("lightfm", {"user_alpha": "1e300"}).fit(WORLD.train, seed=0)
@@ -307,19 +308,21 @@ def test_similar_users_are_never_all_held(monkeypatch: pytest.MonkeyPatch) -> No
 # ------------------------------------------------------------------------------------------------- who is better
 
 
-def test_personal_models_beat_popularity_and_popularity_beats_chance() -> None:
+@pytest.mark.parametrize("names", [PERSONAL, pytest.param(["lightfm"], marks=pytest.mark.lightfm)], ids=len)
+def test_personal_models_beat_popularity_and_popularity_beats_chance(names: list[str]) -> None:
     """On a world of strong taste, in true Recall@50, paired over users, every model with its default settings."""
     world = make_world(WorldSettings(users=600, items=400, taste=8.0, shown=60), seed=1)
-    fitted = {name: fit(name, world.train) for name in ("popularity", "random", *PERSONAL)}
+    fitted = {name: fit(name, world.train) for name in ("popularity", "random", *names)}
     results = tr.evaluate(
         fitted, world.truth, exclude=world.train, metrics=[Recall(50)], baseline="popularity", level=0.999
     )
     found = {each.model: each for each in results.comparisons}
-    for name in PERSONAL:
+    for name in names:
         assert found[name].low > 0.1, name
     assert found["random"].high < -0.1
 
 
+@pytest.mark.lightfm
 def test_a_new_user_whom_the_feature_table_lacks_gets_the_item_biases() -> None:
     """Users 3 and 4 have no rows; 3 has no features either, 4 has."""
     log = tr.read(pl.DataFrame({"user": [0, 0, 1, 2], "item": [0, 1, 1, 2]}), users=np.arange(5), items=np.arange(3))
@@ -330,6 +333,7 @@ def test_a_new_user_whom_the_feature_table_lacks_gets_the_item_biases() -> None:
     assert found.user[4, :-1].any()
 
 
+@pytest.mark.lightfm
 def test_features_help_where_rows_are_missing() -> None:
     """Items that nobody has seen can only be told apart by their features."""
     rng = np.random.default_rng(5)

@@ -201,6 +201,7 @@ def test_als_is_implicits() -> None:
     np.testing.assert_allclose(found, model.user_factors @ model.item_factors.T, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_als_goes_to_a_minimum_of_its_objective() -> None:
     """At the end each user's factors solve (YᵀCY + λI) x = YᵀC p with c = 1 + α."""
     scores = ALS(factors=6, iterations=400, regularisation=0.3, alpha=4.0).fit(log(), seed=5)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -71,7 +72,7 @@ def cases(draw: st.DrawFn) -> tuple[Scores, Log, list[Candidates]]:
 
 
 @given(cases())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 def test_fast_equals_plain(case: tuple[Scores, Log, list[Candidates]]) -> None:
     scores, log, pools = case
     same(rank(scores, log, pools=pools, fast=False), rank(scores, log, pools=pools, fast=True))
@@ -96,7 +97,7 @@ def tables(draw: st.DrawFn) -> tuple[pl.DataFrame, Log, list[Candidates]]:
 
 
 @given(tables())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 def test_lists_looked_up_equal_rows_sorted(case: tuple[pl.DataFrame, Log, list[Candidates]]) -> None:
     frame, log, pools = case
     if len(frame) == 0:
@@ -106,7 +107,7 @@ def test_lists_looked_up_equal_rows_sorted(case: tuple[pl.DataFrame, Log, list[C
 
 
 @given(tables())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 def test_lists_ordered_fast_equal_lists_ordered_plainly(case: tuple[pl.DataFrame, Log, list[Candidates]]) -> None:
     frame = case[0]
     user, item = (frame[name].to_numpy() for name in ("user", "item"))
@@ -125,7 +126,7 @@ def agree(user: Array, item: Array, score: Array, start: Array) -> None:
 
 
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(0, 3))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 def test_rows_of_units_begin_where_counts_say(units: list[int], without: int) -> None:
     unit, n = np.sort(np.array(units, dtype=np.int64)), 10 + without
     counted = np.concatenate([[0], np.cumsum(np.bincount(unit, minlength=n))])
@@ -141,7 +142,7 @@ def test_long_lists_are_ordered() -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 1999, 2000, 5000]), st.sampled_from([0, 20, 300]))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 def test_exact_sums(seed: int, n: int, spread: int) -> None:
     """The vectorised sum is the correctly rounded one, whatever the order and the spread of magnitudes."""
     rng = np.random.default_rng(seed)
@@ -236,6 +237,7 @@ def test_counts_beyond_32_bits() -> None:
     assert reaching[0] == 2**15
 
 
+@pytest.mark.slow
 def test_more_than_2_to_the_31_cells() -> None:
     """Factors and lists over more cells than 32 bits can number; users from all over agree with the plain kernel."""
     n_users, n_items = 44_000, 50_000

@@ -14,15 +14,15 @@ import pytest
 from reported import judged, large, ranked
 
 from truerank.core.errors import InputError
-from truerank.core.results import BETTER, HIGHER, INSUFFICIENT, LOWER, NOT_SHOWN, WORSE, Comparison, Results
-from truerank.report.headlines import headlines
+from truerank.core.results import BETTER, HIGHER, INSUFFICIENT, LOWER, NOT_SHOWN, WORSE, Results
 from truerank.report.page.of_results import results_page
 from truerank.report.plots.differences import differences
 from truerank.report.plots.intervals import intervals
 from truerank.report.plots.over_k import over_k
 from truerank.report.plots.panels import INK, VERDICTS, PlotPanel, composed
 from truerank.report.plots.units import units
-from truerank.report.questions import shown_questions
+from truerank.report.questions import questions_of
+from truerank.report.verdicts import ranked_models, verdict
 
 PICTURES = ("intervals", "differences", "over_k", "units", "balance", "evidence")
 OFF_POLICY = ("intervals", "differences", "units", "evidence", "clips", "weights", "positions")
@@ -77,7 +77,7 @@ def test_groups_of_units_and_what_cannot_be_drawn() -> None:
 
 def test_intervals_and_differences_hold_the_numbers_of_the_results() -> None:
     results = judged()
-    for panel, question in zip(intervals(results), shown_questions(results), strict=True):
+    for panel, question in zip(intervals(results), questions_of(results), strict=True):
         assert [(row["model"], row["value"], row["low"], row["high"]) for row in rows_of(panel)] == [
             (each.model, each.value, each.low, each.high) for each in question.estimates
         ]
@@ -226,46 +226,30 @@ def two(verdict: str, difference: float) -> Results:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "difference", "sentence"),
+    ("kind", "difference", "sentence"),
     [
-        (BETTER, 0.25, "als is better than pop at Recall@5: +0.2500, 95 % interval 0.2400 to 0.2600."),
-        (WORSE, -0.25, "pop is better than als at Recall@5: +0.2500, 95 % interval 0.2400 to 0.2600."),
-        (LOWER, -0.25, "pop is higher than als at Recall@5: +0.2500, 95 % interval 0.2400 to 0.2600."),
-        (
-            NOT_SHOWN,
-            0.25,
-            "It is not shown that als is better than pop at Recall@5: +0.2500, 95 % interval 0.2400 to 0.2600.",
-        ),
+        (BETTER, 0.25, "als beats pop on Recall@5."),
+        (WORSE, -0.25, "pop beats als on Recall@5."),
+        (LOWER, -0.25, "pop is higher than als on Recall@5."),
+        (NOT_SHOWN, 0.25, "No significant difference between als and pop on Recall@5."),
+        (INSUFFICIENT, 0.25, "Insufficient evidence to compare als and pop on Recall@5."),
     ],
 )
-def test_the_answer_of_two_models_is_one_sentence(verdict: str, difference: float, sentence: str) -> None:
-    (found,) = headlines(two(verdict, difference))
-    assert found.sentence == sentence
+def test_the_answer_of_two_models_is_one_sentence(kind: str, difference: float, sentence: str) -> None:
+    assert verdict(questions_of(two(kind, difference)), ["als", "pop"]) == sentence
 
 
-def test_why_nothing_can_be_said_is_said() -> None:
-    (found,) = headlines(two(INSUFFICIENT, 0.25))
-    assert found.verdict == INSUFFICIENT
-    assert found.sentence.startswith(f"Nothing can be said of als against pop at Recall@5: {judged().notes[0]}")
-
-
-def test_one_model_has_nothing_to_be_compared_with() -> None:
-    results = judged(("als", "pop"))
-    alone = replace(results, estimates=results.estimates[:1], comparisons=())
-    assert headlines(alone)[0].sentence.endswith("There is nothing to compare it with.")
-
-
-def test_the_leader_of_many_is_told_with_whom_it_beats() -> None:
+def test_the_first_of_many_is_named_with_whom_it_beats() -> None:
     results = judged()
-    by_verdict: dict[str, list[Comparison]] = {}
-    (question,) = [each for each in shown_questions(results) if each.metric == "Recall@10"]
+    (question,) = [each for each in questions_of(results) if each.metric == "Recall@10"]
     assert question.leader is not None
-    for each in question.differences:
-        if question.leader.model in (each.model, each.baseline):
-            own = each if each.model == question.leader.model else each.turned()
-            by_verdict.setdefault(own.verdict, []).append(own)
-    (found,) = [each for each in headlines(results) if each.question == "Recall@10, post-stratified"]
-    assert all(each.baseline in found.sentence for every in by_verdict.values() for each in every)
+    models = ranked_models([question])
+    sentence = verdict([question], models)
+    assert models[0] == question.leader.model
+    assert sentence.startswith(question.leader.model)
+    pairs = [question.difference(question.leader.model, name) for name in models[1:]]
+    beaten = [pair.baseline for pair in pairs if pair is not None and pair.verdict == BETTER]
+    assert len(beaten) == len(pairs) or all(name in sentence for name in beaten)
 
 
 def test_who_has_no_value_of_their_own_is_said_where_the_others_are_counted() -> None:

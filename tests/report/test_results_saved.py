@@ -19,10 +19,11 @@ import pytest
 import truerank as tr
 from truerank import metrics
 from truerank.core.errors import InputError
-from truerank.core.messages import caution, note
+from truerank.core.messages import Message, Severity
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import KeptUnits, UnitFile, UnitTerms
+from truerank.core.wording import option
 from truerank.data.folders import seal
 from truerank.estimators.doubly_robust import DoublyRobust
 from truerank.estimators.intervened import Intervened, IntervenedPooled
@@ -89,8 +90,12 @@ VALIDATOR = jsonschema.Draft202012Validator(document.schema())
 
 def odd() -> Results:
     """Whatever can stand in results: undefined and infinite numbers, odd names, messages in several orders."""
-    few = caution("few-users", "only {option:n_items 3} of 3 <b>&</b>", numbers={"n": 3, "share": math.nan})
-    cut = caution("clipped", "cut at inf", numbers={"clip": math.inf, "rows": "7"}, about=("ü\n", "Recall@5"))
+    few = Message(
+        "few-users", Severity.CAUTION, f"only {option('n_items 3')} of 3 <b>&</b>", numbers={"n": 3, "share": math.nan}
+    )
+    cut = Message(
+        "clipped", Severity.CAUTION, "cut at inf", numbers={"clip": math.inf, "rows": "7"}, about=("ü\n", "Recall@5")
+    )
     first = Estimate(
         model='ü\n"<b>,\t', metric="Recall@5", k=5, estimator="snips", settings={"rate": None, "folds": (1, 2)},
         estimand="x", value=math.nan, stderr=math.inf, low=-math.inf, high=5e-324, level=0.95, interval="population",
@@ -98,7 +103,9 @@ def odd() -> Results:
         warnings=(few, cut, few),
     )  # fmt: skip
     second = replace(first, model="", value=0.1 + 0.2, k=None, clip=1e-9, ess=math.inf, warnings=(cut, few), low=-0.0)
-    third = replace(second, clip=8, warnings=(caution("few-users", few.text, numbers={"n": 4}),), value=1)
+    third = replace(
+        second, clip=8, warnings=(Message("few-users", Severity.CAUTION, few.text, numbers={"n": 4}),), value=1
+    )
     compared = Comparison(
         model=first.model, baseline="", metric="Recall@5", estimator="snips", difference=-0.5, stderr=0.1, low=-0.7,
         high=-0.3, level=0.95, p=1e-300, units=2, clusters=1, reward="日本", clip=None, reasons=(few, cut),
@@ -115,7 +122,11 @@ def odd() -> Results:
             replace(compared, clip=8.0, p=math.nan),
             replace(compared, p_adjusted=1e-200, verdict="worse", family=3),
         ),
-        (note("dropped", "{option:exclude} dropped 2\nrows"), few, note("plain", "{x}")),
+        (
+            Message("dropped", Severity.NOTE, f"{option('exclude')} dropped 2\nrows"),
+            few,
+            Message("plain", Severity.NOTE, "{x}"),
+        ),
         Provenance(
             call="truerank evaluate 'ü\n'",
             inputs=(
@@ -167,8 +178,6 @@ def test_the_schema_misses_nothing(part: str) -> None:
     entry = json.loads(odd().json())[part]
     entry = entry if isinstance(entry, dict) else entry[0]
     for key in entry:
-        if key == "template":  # only of sentences that name options
-            continue
         content = json.loads(odd().json())
         entry = content[part] if part == "provenance" else content[part][0]
         del entry[key]
@@ -193,7 +202,9 @@ def test_clips_and_rewards_are_told_apart_everywhere() -> None:
 def test_text_shows_every_comparison_once() -> None:
     """Also where one estimator is asked for twice, with another between: snips, ips(3), snips(2)."""
     results = CALLS["biased"]()
-    assert sum(line.startswith("b - a ") for line in str(results).splitlines()) == len(results.comparisons)
+    assert sum(line.startswith(("b - a ", "a - b ")) for line in results.details().splitlines()) == len(
+        results.comparisons
+    )
 
 
 def test_units_sum_to_the_estimates() -> None:
@@ -345,16 +356,16 @@ def test_notebooks_show_escaped_values_differences_and_messages() -> None:
     shown = odd()._repr_html_()
     assert "<b>" not in shown
     assert "&lt;b&gt;" in shown
-    assert shown.count("<table>") == 2
+    assert shown.count("<table>") == 3  # the answer, and of the details estimates and differences
     assert "exclude= dropped 2\\nrows" in shown
     assert "only n_items=3 of 3 &lt;b&gt;&amp;&lt;/b&gt;" in shown
     plain = CALLS["one model"]()._repr_html_()
-    assert plain.count("<table>") == 1
+    assert plain.count("<table>") == 2
 
 
 def test_text_names_options_as_the_reader_gives_them() -> None:
-    assert "only n_items=3 of 3" in str(odd())
-    assert "only --n-items 3 of 3" in text.render(odd(), for_cli=True)
+    assert "only n_items=3 of 3" in odd().details()
+    assert "only --n-items 3 of 3" in text.render(odd(), for_cli=True, verbose=True)
 
 
 def test_pandas_frames_have_the_same_rows() -> None:
@@ -379,5 +390,5 @@ def test_results_without_anything_have_tables() -> None:
     assert nothing.table().columns == list(frames.ESTIMATES)
     assert nothing.comparisons_table().columns == list(frames.COMPARISONS)
     assert len(nothing.clips()) == 0
-    assert str(nothing) == ""
+    assert str(nothing).startswith("No estimate.")
     assert document.decode(nothing.json(), where="here") == nothing

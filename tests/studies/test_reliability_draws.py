@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank.studies.reliability.fast_draws import put_first
 
 
 @given(st.integers(1, 400), st.floats(0, 1.1), st.sampled_from([1, 4, 10_000]), st.integers(0, 2**32))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 def test_the_smallest_stand_in_front(size: int, share: float, different: int, seed: int) -> None:
     """Also where many keys, or all, are the same: then items decide. No member is lost or parted from its key."""
     rng = np.random.default_rng(seed)

@@ -167,6 +167,7 @@ def test_a_folder_is_for_one_process_and_for_a_study(tmp_path: Path) -> None:
         run(tmp_path / "b")
 
 
+@pytest.mark.faults
 def test_the_command_is_interrupted_with_code_3_and_goes_on(tmp_path: Path) -> None:
     world = small_world()
     write(world, tmp_path / "world.parquet")

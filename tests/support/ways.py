@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from cases import instances
 
 import truerank as tr
@@ -205,6 +207,28 @@ def all_ways() -> Iterator[Way]:
 
 
 WAYS = list(all_ways())
+
+
+def parametrized(numbers: Sequence[int]) -> pytest.MarkDecorator:
+    """A test of these ways; those that differ only in how their parts are put together from others are slow."""
+    seen: set[tuple[str, ...]] = set()
+    slow = set()
+    for number in random.Random("ways").sample(numbers, len(numbers)):
+        estimator, exposed, interval = (
+            repr(WAYS[number].estimator),
+            WAYS[number].exposure.exposed,
+            WAYS[number].interval,
+        )
+        kind = str(WAYS[number]).removesuffix(str(interval or ""))
+        parts = {(estimator, exposed), (kind.split(str(exposed))[-1], exposed), (type(interval).__name__, exposed)}
+        if parts <= seen:
+            slow.add(number)
+        seen |= parts
+    cases = [
+        pytest.param(number, id=str(WAYS[number]), marks=[pytest.mark.slow] if number in slow else [])
+        for number in numbers
+    ]
+    return pytest.mark.parametrize("number", cases)
 
 
 # ----------------------------------------------------------------------------------------------------------- measuring

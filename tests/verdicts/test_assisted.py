@@ -228,7 +228,7 @@ def test_queries_that_only_the_judge_labelled_count() -> None:
         top = np.argsort(-scores, axis=1)[:, :10]
         assert alone[model].value == pytest.approx(np.take_along_axis(judge, top, axis=1).mean())
     (said,) = [each for each in results.messages if each.code == "judge-only-users"]
-    assert said.numbers == {"users": 100 - n_labelled}
+    assert said.numbers["users"] == 100 - n_labelled
     by_hajek = world.evaluate(judge, labels, exposure="designed", metrics=["Precision@10"], estimators=["hajek"])
     assert {each.units for each in estimates(by_hajek, "hajek").values()} == {n_labelled}
 

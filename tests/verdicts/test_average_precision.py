@@ -59,7 +59,7 @@ def test_few_pairs_of_labelled_hits_are_a_caution(n_users: int, doubted: bool) -
     first, second = results.estimates
     said = [each for each in first.warnings if each.code == "few-hit-pairs"]
     assert bool(said) == doubted
-    assert all(each.numbers == {"users": n_users} and each.severity == "caution" for each in said)
+    assert all(each.numbers["users"] == n_users and each.severity == "caution" for each in said)
     assert not [each for each in second.warnings if each.code == "few-hit-pairs"]
     assert not math.isnan(first.low)
 

@@ -54,7 +54,7 @@ def test_random_rows_are_said_to_look_so(world: Shown) -> None:
     shown = uniform(np.random.default_rng(4), world.label.shape, 30)
     results = tr.evaluate(world.models, world.judged(shown), exposure="random", metrics=["Recall@10"])
     assert said(results).severity is Severity.NOTE
-    assert "look like uniform draws" in str(said(results))
+    assert "look like a uniform sample" in str(said(results))
     assert {each.verdict for each in results.comparisons} <= {BETTER, WORSE, "not shown"}
 
 

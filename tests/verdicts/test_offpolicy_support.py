@@ -118,7 +118,7 @@ def test_bounds_can_be_checked_by_hand() -> None:
     found = tr.off_policy(log, {"new": table}, position="exp:0.5", estimators=["ips", "doubly-robust"]).estimates
     ips, robust = found
     assert ips.value == 0.5
-    assert "between 0.5 and 1, chance apart, whatever is earned there" in said_of(ips, "unseen-bounds")
+    assert "between 0.5 and 1, sampling error apart, whatever is earned there" in said_of(ips, "unseen-bounds")
     assert ips.evidence.unsupported == 0.5
     # what a model predicts there may be anything between 0 and .5: the value may be as much too high as too low
     bounds = next(each.numbers for each in robust.warnings if each.code == "unseen-bounds")

@@ -1,4 +1,4 @@
-"""Sessions without users are taken as independent, which is said; a user column is known by its usual names."""
+"""Sessions without users are assumed to be independent, which is said; a user column is known by its usual names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_sessions_without_users_are_said_to_be_taken_as_independent() -> None:
     assert codes(found).count("independent-units") == 1
     (message,) = (each for each in found.messages if each.code == "independent-units")
     assert message.severity == "caution"
-    assert "sessions are taken as independent" in str(message)
+    assert "sessions are assumed to be independent" in str(message)
     named = evaluated(log, columns={"user": "owner"})
     assert "independent-units" not in codes(named)
     # what it is about: the interval is four times too short
@@ -50,7 +50,7 @@ def test_sessions_without_users_are_said_to_be_taken_as_independent() -> None:
 def test_rows_without_sessions_are_said_to_be_taken_as_independent() -> None:
     rows = pl.DataFrame({"item": [1, 2] * 20, "reward": [1, 0] * 20, "propensity": [0.5] * 40, "new": [0.5] * 40})
     found = tr.off_policy(rows, {"new": tr.exposure.ExposureColumn("new")}, estimators=["ips"])
-    assert any("impressions are taken as independent" in note for note in found.notes)
+    assert any("impressions are assumed to be independent" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from drawn import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -65,7 +66,7 @@ def families(draw: st.DrawFn) -> tuple[np.ndarray, dict[str, Any]]:
     return values, options
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(families())
 def test_significant_exactly_where_the_interval_is_without_zero(family: tuple[np.ndarray, dict[str, Any]]) -> None:
     values, options = family

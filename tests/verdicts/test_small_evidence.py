@@ -14,7 +14,7 @@ import truerank as tr
 from truerank.core.results import INSUFFICIENT, Estimate, Results
 from truerank.core.terms import ratio
 from truerank.uncertainty.spreads import at_a_bound
-from truerank.uncertainty.tails import about_unequal
+from truerank.uncertainty.tails import check_unequal
 
 SUMS = ["horvitz-thompson", "hajek"]
 
@@ -110,13 +110,13 @@ def test_a_value_at_its_upper_bound_is_no_certainty() -> None:
 def test_one_user_with_much_of_the_error_is_said() -> None:
     """50 users of whom one is far off: |L| is 25 / 50 for that one, and 25 / 50 for the 49 others together."""
     terms = ratio(np.array([50.0, *np.zeros(49)]), np.ones(50))
-    (message,) = about_unequal(terms, cluster="user")
+    (message,) = check_unequal(terms, cluster="user")
     assert message.code == "unequal-clusters"
     assert message.numbers["largest"] == pytest.approx(0.5)
-    assert not about_unequal(
-        ratio(np.array([50.0, *np.zeros(48)]), np.ones(49)), cluster="user"
+    assert not list(
+        check_unequal(ratio(np.array([50.0, *np.zeros(48)]), np.ones(49)), cluster="user")
     )  # few users are warned of anyway
-    assert not about_unequal(ratio(np.tile([0.0, 1.0], 50), np.ones(100)), cluster="user")
+    assert not list(check_unequal(ratio(np.tile([0.0, 1.0], 50), np.ones(100)), cluster="user"))
 
 
 def test_sizes_that_go_with_values_are_said_where_users_are_few() -> None:
@@ -126,7 +126,7 @@ def test_sizes_that_go_with_values_are_said_where_users_are_few() -> None:
     def codes(n: int, rises: float) -> list[str]:
         size = np.exp(rng.normal(0.0, 1.0, n))
         share = np.clip(0.3 + rises * (size - size.mean()) / size.std() + rng.normal(0, 0.1, n), 0, 1)
-        return [message.code for message in about_unequal(ratio(size * share, size), cluster="user")]
+        return [message.code for message in check_unequal(ratio(size * share, size), cluster="user")]
 
     assert all("sizes-with-values" in codes(40, rises=0.15) for _ in range(20))
     assert all("sizes-with-values" in codes(40, rises=-0.15) for _ in range(20))

@@ -16,7 +16,7 @@ from truerank.core.results import INSUFFICIENT, Results
 from truerank.metrics.recall import Recall
 from truerank.uncertainty.spreads import Spread, allowing
 from truerank_research.estimators.corrected import Corrected
-from truerank_research.estimators.curved_recall import about_curve, doubts
+from truerank_research.estimators.curve_messages import check_curve, check_fit
 from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import fit_curve, plausible
 from truerank_research.validation.truth.contenders import ShownRows
@@ -173,7 +173,7 @@ def test_a_correction_that_goes_down_is_said(rising: bool) -> None:
     draw = ShownRows(known, np.arange(known.n_users), shown, 5)
     view = RankView(ranks_of(draw, "popularity"))
     terms = Corrected().term(draw.chunk(), view, Asked(Recall(10)), Learned(), keep_rows=False)
-    codes = {message.code for message in doubts(terms)}
+    codes = {message.code for message in check_fit(terms)}
     assert ("recall-rises" in codes) == rising
     assert (terms.correction() < -0.05 * terms.value()) == rising
 
@@ -199,7 +199,7 @@ def test_where_many_like_nothing_what_other_shares_would_give_is_said() -> None:
             view = RankView(ranks_of(draw, model))
             for k in (5, 10):
                 terms = Corrected().term(draw.chunk(), view, Asked(Recall(k)), Learned(), keep_rows=False)
-                said = {message.code: message for message in about_curve(terms)}
+                said = {message.code: message for message in check_curve(terms)}
                 most = said["like-nothing"].numbers["most"]
                 assert isinstance(most, float)
                 assert most >= 0.25  # the true share is among those that can be

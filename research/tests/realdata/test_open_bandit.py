@@ -118,4 +118,4 @@ def test_one_campaign_hangs_on_two_rows() -> None:
     women = [row for row in rows if row["campaign"] == "women" and row["target"] == "random"]
     for row in women:
         assert row["effective rows"] < 3
-        assert any("one row carries" in each for each in row["warnings"])
+        assert any("one row has" in each for each in row["warnings"])

@@ -15,6 +15,7 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
+from truerank.core.wording import option
 from truerank.data.split import restrict
 from truerank.models import Labels, Side
 from truerank.models.matrix import check_rows, positive_rows
@@ -110,7 +111,7 @@ def material(name: str, method: Method, log: Log, *, side: Side, seed: int) -> M
         if method.beside is Beside.SLICE or (method.beside is Beside.PROPENSITY and log.propensity is None):
             raise InputError(
                 f"{name}: {log.source} comes without a random slice; it needs {method.beside}. Give rows that were "
-                "shown at random: {option:random FILE|side=Side(random=...)}."
+                f"shown at random: {option('random FILE', 'side=Side(random=...)')}."
             )
         kept, held = _divided(train, log, share=HELD_OUT, seed=seed, purpose="held out for early stopping")
         _check_kept(name, train.label, kept.label)
@@ -229,7 +230,7 @@ def _check_kept(name: str, label: Floats, kept: Floats) -> None:
             raise InputError(
                 f"{name}: {int((label == y).sum()):,} of {len(label):,} rows to learn from has the label {y:g}, and it "
                 "is held out to decide when to stop; expected 2 rows or more of each class. Give more rows, or rows "
-                "that were shown at random to decide on: {option:random FILE|side=Side(random=...)}."
+                f"that were shown at random to decide on: {option('random FILE', 'side=Side(random=...)')}."
             )
 
 

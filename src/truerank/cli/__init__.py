@@ -46,11 +46,18 @@ def _code_of(error: BaseException, interruption: Interruption) -> int:
         terminal.say("truerank: interrupted.")
         return INTERRUPTED
     panic = type(error).__name__ == "PanicException"  # of polars; others that are no Exception are not for commands
-    if os.environ.get("TRUERANK_DEBUG") or not (panic or isinstance(error, Exception)):
+    if not (panic or isinstance(error, Exception)):
         raise error
     from truerank.cli.outcome import told
 
     sentence, code = told(error)
+    if os.environ.get("TRUERANK_DEBUG"):
+        import traceback
+
+        from truerank.core.escaping import printable
+
+        terminal.tell(printable("".join(traceback.format_exception(error)), lines=True))
+        return code
     terminal.say(f"truerank: {sentence}")
     return code
 

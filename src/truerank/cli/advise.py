@@ -72,9 +72,10 @@ def advise(
 ) -> None:
     """Say what LOG can tell: its columns, whether exposure looks random, which estimators are valid, what to run next.
 
-    LOG is any table of users and items, with labels or ratings, or of impressions at positions. Unless every
-    pair has a label it also says which sampled candidates keep the true order of models best: LOG's sparsity
-    and the bias of its exposure are compared with those of the study's logs. Without --study it is the nearest of two
+    LOG is any table of users and items, with labels or ratings, or of impressions at positions. With --study,
+    --study-logger, --metric, --sparsity or --n-users it also says which sampled candidates keep the true order of
+    models best: LOG's sparsity and the bias of its exposure are compared with those of the study's logs. Without
+    --study it is the nearest of two
     that come with truerank, on KuaiRec (short videos) and Jester (jokes). Positives alone need --study-logger and
     --sparsity for that.
 
@@ -104,27 +105,21 @@ def advise(
         scores=scoring.models(reading, items=items),
     )
     asked = any((study, study_logger, metrics, sparsity is not None, n_users))
-    advice, why_not = None, ""
-    if asked or found.exposed not in ("full", "ranked"):
-        try:
-            advice = _advice(
-                log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
-            )
-        except InputError as error:
-            if asked:
-                raise
-            why_not = str(error)
+    advice = None
+    if asked:
+        advice = _advice(
+            log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
+        )
     commands = next_commands(found, log, reading, scoring)
     if output.chosen_form == "json":
-        candidates = None if advice is None else advice_plain(advice, top=top)
-        output.deliver(as_json({**diagnosis_plain(found, commands), "candidates": candidates}))
+        sampled = None if advice is None else advice_plain(advice, top=top)
+        output.deliver(as_json({**diagnosis_plain(found, commands), "candidates": sampled}))
     elif output.chosen_form == "csv":
-        rows = advice_csv(advice, top=top).encode() if advice is not None and asked else as_csv(diagnosis_rows(found))
+        rows = as_csv(diagnosis_rows(found)) if advice is None else advice_csv(advice, top=top).encode()
         output.deliver(rows)
     else:
-        said = f"\nSampled candidates: {why_not}\n" if why_not else ""
-        said = said if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
-        output.deliver(encoded(diagnosis_text(found, commands) + said))
+        candidates = "" if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
+        output.deliver(encoded(diagnosis_text(found, commands) + candidates))
 
 
 def _advice(

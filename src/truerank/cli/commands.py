@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,6 +65,13 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with _readers_may_leave():
             return super().invoke(ctx)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """A mistyped command is refused with what may have been meant."""
+        close = difflib.get_close_matches(args[0], COMMANDS, n=1) if args[0] not in COMMANDS else []
+        if close:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]}?")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

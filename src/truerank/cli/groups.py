@@ -57,7 +57,7 @@ class InputFile:
 
     def _versions(self) -> tuple[FileVersion, ...]:
         from truerank.data.file_version import versions_of
-        from truerank.data.files import files_of
+        from truerank.data.part_files import files_of
 
         try:
             return versions_of(files_of(self.path))
@@ -96,6 +96,7 @@ class Reading:
         names = (*KEYS, *RANKED_KEYS) if ranked else KEYS
         mapping: dict[str, str] = {}
         own: dict[str, str] = {}
+        named_once: set[str] = set()
         for part in (self.columns or "").split(","):
             key, separator, name = (side.strip() for side in part.partition("="))
             if part.strip() and not (separator and key and name):
@@ -107,6 +108,9 @@ class Reading:
                 raise InputError(
                     f"--columns {self.columns!r}: {kind!r} is not known; expected one of {', '.join(names)}."
                 )
+            if key in named_once:
+                raise InputError(f"--columns {self.columns!r}: {key!r} is named twice; expected one column for it.")
+            named_once |= {key} if key else set()
             if file:
                 main, *options = files_of_command()
                 if file not in (main, *options):

@@ -64,6 +64,16 @@ def choice(flag: str, values: Sequence[str], *, help: str, default: str | None =
 
 # --------------------------------------------------------------------------------------------------------------- groups
 
+ALL = "truerank.help_all"
+MOST_SHOWN = 16  # options that a help page lists
+COMMON = {
+    "--scores", "--target", "--exclude", "--exposure", "--like", "--propensity", "--position", "--columns",
+    "--positive", "--metric", "--reward", "--estimator", "--baseline", "--require", "--report", "--verbose", "--out",
+    "--help", "--help-all", "--difference", "--power", "--log", "--allocate", "--per-user", "--budget",
+}  # fmt: skip
+HEADINGS = {"Showing": "Exposure", "Asking": "Metrics", "Reading": "Input", "Scoring": "Models", "Policies": "Policies",
+            "Inference": "Comparison"}  # fmt: skip
+
 
 class Sections(click.Command):
     """A command whose help lists its options by group; quiet, it keeps notes of the library to itself too."""
@@ -82,17 +92,35 @@ class Sections(click.Command):
         finally:
             logger.setLevel(before)
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        return [*params, _help_all()] if len(params) > MOST_SHOWN else params
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {}
+        """The common options, or with --help-all every one, by group."""
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        if len(options) > MOST_SHOWN and not ctx.meta.get(ALL):
+            options = [each for each in options if each.required or COMMON & {*each.opts}]
+        sections: dict[str, list[tuple[str, str]]] = {}
         for option in options:
             record = option.get_help_record(ctx)
             if record is not None:
                 sections.setdefault(getattr(option, "section", "Options"), []).append(record)
         rest = sections.pop("Options", [])
         for name, records in [*sections.items(), ("Options", rest)]:
-            with formatter.section(name):
+            with formatter.section(HEADINGS.get(name, name)):
                 formatter.write_dl(records)
+
+
+def _help_all() -> click.Option:
+    def show(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+        if value and not ctx.resilient_parsing:
+            ctx.meta[ALL] = True
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    return click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show,
+                        help="Show all options.")  # fmt: skip
 
 
 def grouped(kind: type[Any], *options: SharedOption) -> Callable[[Command], Command]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
-import re
 import sys
 from collections.abc import Sequence
 
@@ -13,19 +11,11 @@ import click
 
 from truerank.cli import terminal
 from truerank.cli.commands import cli
-from truerank.core.errors import InputError, TruerankError
-from truerank.core.printable import printable
+from truerank.core.errors import REMEDIES, InputError, TruerankError, error_number
+from truerank.core.escaping import printable
 from truerank.core.sizes import out_of_memory
 
 WRONG, INTERNAL = 2, 1
-_SYSTEM = re.compile(r"\(os error (\d+)\)")  # how errors of polars end that came from the system
-_REMEDIES = {
-    errno.ENOSPC: "Make room, or choose another place.",
-    errno.EDQUOT: "Make room, or choose another place.",
-    errno.EFBIG: "Raise the limit of file sizes (ulimit -f), or choose another place.",
-    errno.EMFILE: "Raise the limit of open files (ulimit -n).",
-    errno.ENFILE: "Raise the limit of open files (ulimit -n).",
-}
 
 
 def run() -> int:
@@ -69,7 +59,7 @@ def told(error: BaseException) -> tuple[str, int]:
     cause = _system_error(error)
     if cause is not None:
         place = os.fsdecode(cause.filename) if isinstance(cause.filename, str | bytes) else "a file"
-        remedy = _REMEDIES.get(cause.errno or 0, "Check the path, or choose another place.")
+        remedy = REMEDIES.get(cause.errno or 0, "Check the path, or choose another place.")
         return f"{place}: cannot be read or written ({cause.strerror or cause}). {remedy}", WRONG
     sentence = f"internal error, {type(error).__name__}: {error}. Set TRUERANK_DEBUG=1 to see where, and report it."
     return sentence, INTERNAL
@@ -79,5 +69,5 @@ def _system_error(error: BaseException) -> OSError | None:
     """What the system refused, also where polars tells it."""
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):
         return error
-    found = _SYSTEM.search(str(error)) if type(error).__module__.startswith("polars") else None
-    return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
+    number = error_number(error) if type(error).__module__.startswith("polars") else 0
+    return OSError(number, os.strerror(number)) if number else None

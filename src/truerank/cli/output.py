@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 PLAIN_FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv"}
 FORMS = {**PLAIN_FORMS, ".md": "markdown", ".tex": "latex"}
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
+# notes that a table does not replace: what was guessed, or is missing
+NOTED = (
+    "columns",
+    "numbered",
+    "dropped",
+    "like",
+    "no-exclusions",
+    "no-ranking",
+    "propensity-unused",
+    "partly-foreseen",
+    "returned",
+)
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
 
 
@@ -40,6 +52,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
         shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
         shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
         shared("--report", type=PATH, metavar="FILE", help="Write a report: one HTML page that opens offline."),
+        shared("--verbose", is_flag=True, help="All estimates, assumptions and messages below the answer."),
         FORCE.here("Replace the folder of --save, if truerank made all that it holds."),
         shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
     )  # fmt: skip
@@ -56,6 +69,7 @@ class Output:
     save: Path | None = None
     report: Path | None = None
     hash: bool = False
+    verbose: bool = False
     force: bool = False
     quiet: bool = False
 
@@ -112,8 +126,8 @@ class Output:
         if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
-            from truerank.data.files import files_of
             from truerank.data.folders import check_place
+            from truerank.data.part_files import files_of
             from truerank.report.document import FOLDER
 
             parts = [part for path in read for part in files_of(path)]
@@ -177,15 +191,12 @@ class Output:
         required: Sequence[Requirement] = (),
     ) -> None:
         """Say what there is to say, and write results with what they were made of; leave with what was required."""
-        from truerank.core.messages import BELOW
-
-        below = BELOW if self.results_form == "table" else ()  # a table ends with them
-        self.say(message.said(for_cli=True) for message in results.messages if message.code not in below)
+        table = self.results_form == "table"  # which shows warnings itself
+        shown = NOTED if table else None
+        self.say(message.said(for_cli=True) for message in results.messages
+                 if shown is None or (message.code in shown and message.severity == "note"))  # fmt: skip
         made = recorded(results, files, most=None if self.hash else HASHED)
         groups = {} if self.within is None else dict(made.by(_segment(self.within, reading, unit=made.provenance.unit)))
-        for within in groups.values():
-            own = [message for message in within.messages if message not in results.messages]
-            self.say(message.said(for_cli=True) for message in own if message.severity != "note")
         if self.units is not None:
             from truerank.data.files import write_table
 
@@ -198,9 +209,9 @@ class Output:
             write(made, self.report, groups=groups or None)
         self.deliver(self._rendered(made, groups))
         if self.results_form in ("markdown", "latex"):  # they hold no reasons, which are printed also when quiet
-            from truerank.report import answers
+            from truerank.report.details import remarks
 
-            for sentence in answers.warnings(replace(made, estimates=()), for_cli=True):
+            for sentence in remarks(replace(made, estimates=(), messages=()), for_cli=True):
                 terminal.say(sentence)
         outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:
@@ -211,10 +222,12 @@ class Output:
 
     def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
         if self.results_form in ("markdown", "latex"):
+            from truerank.core.escaping import latex_text, markdown_text
             from truerank.report import markup
 
-            write = markup.markdown if self.results_form == "markdown" else markup.latex
-            parts = [write(results), *(f"{name}\n\n{write(within)}" for name, within in groups.items())]
+            forms = {"markdown": (markup.markdown, markdown_text), "latex": (markup.latex, latex_text)}
+            write, escape = forms[self.results_form]
+            parts = [write(results), *(f"{escape(name)}\n\n{write(within)}" for name, within in groups.items())]
             return "\n".join(parts).encode()
         if self.results_form == "json":
             from truerank.report import document
@@ -227,7 +240,10 @@ class Output:
         from truerank.report import text
 
         width = terminal.width() if self.out is None else None
-        return text.render(results, groups=groups, width=width, color=width is not None, for_cli=True).encode()
+        color = width is not None and not os.environ.get("NO_COLOR")
+        return text.render(
+            results, groups=groups, width=width, color=color, for_cli=True, verbose=self.verbose
+        ).encode()  # fmt: skip
 
 
 def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "--out") -> None:
@@ -242,7 +258,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "-
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.data.files import files_of
+    from truerank.data.part_files import files_of
 
     for path in inputs:
         if _real(out) in {_real(part) for part in files_of(path)}:
@@ -276,7 +292,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_count(text: str) -> bool:
-    return text.strip().lstrip("+-").isdigit()
+    return text.strip().lstrip("+-").isdecimal()
 
 
 def _segment(text: str, reading: Reading, *, unit: str) -> Any:

@@ -298,8 +298,8 @@ def _allocate(
     allocating: Allocating, *, scoring: Scoring, reading: Reading, asking: Asking, inference: Inference, output: Output
 ) -> None:
     """Choose what to show, write it to a folder, and say what it saves."""
-    from truerank.data.files import files_of
     from truerank.data.folders import check_place
+    from truerank.data.part_files import files_of
     from truerank.evaluation.design_chances import SHARE
     from truerank.evaluation.designing import design_exposure
     from truerank.exposure.design import FOLDER

@@ -23,9 +23,10 @@ UNLISTED = choice(
 )  # fmt: skip
 SHOWING = (
     choice(
-        "--exposure", ["full", "holdout", "random", "designed", "biased"], default="full",
+        "--exposure", ["full", "holdout", "random", "designed", "biased"], default=None,
         help="What the labels show: every candidate, what was held out of a log (other pairs count as irrelevant), a "
-        "uniform random sample, what a design drew with known chances, or what a biased log happened to show.",
+        "uniform random sample, what a design drew with known chances, or what a biased log happened to show. "
+        "Default: holdout with --like, else full.",
     ),
     choice(
         "--like", constant("evaluation/like", "NAMES"),
@@ -51,7 +52,7 @@ SHOWING = (
 class Showing:
     """What the labels show, and how likely each row was shown."""
 
-    exposure: str = "full"
+    exposure: str | None = None
     like: str | None = None
     unlisted: str = "unknown"
     design: Path | None = None
@@ -60,6 +61,11 @@ class Showing:
     random: Path | None = None
     user_features: Path | None = None
     item_features: Path | None = None
+
+    def __post_init__(self) -> None:
+        """What other options decide need not be repeated."""
+        if self.exposure is None:
+            object.__setattr__(self, "exposure", "full" if self.like is None else "holdout")
 
     def files(self) -> list[InputFile]:
         """What is read: tables, and of a design what it shows."""

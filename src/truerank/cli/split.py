@@ -57,7 +57,7 @@ def split(
     truerank split ratings.csv --by time --test 0.2 --out parts
     truerank evaluate parts/test.csv --exposure holdout --exclude parts/train.csv --scores als=als.csv
     """
-    from truerank.data.files import SEPARATORS, files_of, kind_of, write_table
+    from truerank.data.files import SEPARATORS, kind_of, write_table
     from truerank.data.folders import check_place, whole_folder
     from truerank.data.holding_out import (
         FOLDER,
@@ -69,6 +69,7 @@ def split(
         folds_of,
         held_out,
     )
+    from truerank.data.part_files import files_of
     from truerank.data.tables import as_fields
     from truerank.data.times import about_missing_times, row_number, with_times
 

@@ -2,7 +2,7 @@
 
 Results that cannot be written are an error, a message that cannot be written is not: results are never lost for it. A
 reader that has left (`truerank models | head -1`) has all it wanted. What people read holds nothing that a terminal
-would obey (`core/printable.py`); documents (JSON, CSV) are data and go out as they are.
+would obey (`core/escaping.py`); documents (JSON, CSV) are data and go out as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, TextIO
 
 from truerank.core.errors import InputError
-from truerank.core.printable import printable, sentence
+from truerank.core.escaping import printable, sentence
 
 
 def say(text: str) -> None:

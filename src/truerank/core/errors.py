@@ -11,25 +11,49 @@ any kind and length, and ends on a terminal: an error makes it printable when it
 
 from __future__ import annotations
 
-from truerank.core.printable import sentence
+import errno
+import re
+
+from truerank.core.escaping import sentence
 from truerank.core.wording import worded
+
+ROOM, MEMORY = "Make room, or choose another place.", "Take less data at once, or a machine with more memory."
+FILES = "Raise the limit of open files (ulimit -n)."
+REMEDIES = {  # of what the system refuses, whatever the file is
+    errno.ENOSPC: ROOM, errno.EDQUOT: ROOM, errno.EMFILE: FILES, errno.ENFILE: FILES, errno.ENOMEM: MEMORY,
+    errno.EFBIG: "Raise the limit of file sizes (ulimit -f), or choose another place.",
+    errno.EAGAIN: "Start fewer threads, or raise the limit of processes (ulimit -u).",
+}  # fmt: skip
+
+
+def error_number(error: BaseException) -> int:
+    """The number of a system error, 0 for any other; polars has it in its text.
+
+    >>> error_number(ValueError("underlying IO error: No space left on device (os error 28)"))
+    28
+    """
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return 0 if number is None else int(number[1])
 
 
 class TruerankError(Exception):
-    """Anything this library raises on purpose; `text` names options in a way that either reader can be told.
+    """Anything this library raises on purpose; `marked` names options in a way that either reader can be told.
 
-    >>> error = InputError("no catalogue; give {option:items FILE}.")
+    >>> from truerank.core.wording import option
+    >>> error = InputError(f"no catalogue; give {option('items FILE')}.")
     >>> str(error), error.said(for_cli=True)
     ('no catalogue; give items=.', 'no catalogue; give --items FILE.')
     """
 
     def __init__(self, message: object = "") -> None:
-        self.text: str = message.text if isinstance(message, TruerankError) else str(message)
+        self.marked: str = message.marked if isinstance(message, TruerankError) else str(message)
         super().__init__(self.said(for_cli=False))
 
     def said(self, *, for_cli: bool) -> str:
         """The sentence with options as the command line or Python spells them."""
-        return sentence(worded(self.text, for_cli=for_cli))
+        return sentence(worded(self.marked, for_cli=for_cli))
 
 
 class InputError(TruerankError):

@@ -307,7 +307,7 @@ def learn(
                     try:
                         refit[learner] = learner.fit(tallies[learner].without(group))
                     except InputError as error:
-                        failures.setdefault(error.text, set()).add(group)
+                        failures.setdefault(error.marked, set()).add(group)
         todo = [learner for learner in todo if learner not in ready]
     counted = {reason: len(parts) for reason, parts in failures.items()}
     return Learned(models, () if failures else tuple(refits), groups if again else None, facts, counted)

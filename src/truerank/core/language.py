@@ -43,6 +43,7 @@ from truerank.core.values import (
 )
 
 OUTSIDE = re.compile(r'(?:[^"(]|"(?:[^"\\]|\\.)*")*', re.DOTALL)  # up to a bracket that is not in quotes
+TREC = re.compile(r"^([A-Za-z]+)(?:_cut)?_([0-9]+)$")  # how trec_eval writes a cut-off
 SEVERAL = re.compile(r"@\s*\{([^{}]*)\}")
 
 T = TypeVar("T")
@@ -80,8 +81,8 @@ class Kind(Generic[T]):
         return self.class_of(name, name)
 
     def parse(self, text: str) -> T:
-        """The value of a text form."""
-        value: T = _parsed(self, text)
+        """The value of a text form; `ndcg_cut_10` and `P_10` of trec_eval are `ndcg@10` and `P@10`."""
+        value: T = _parsed(self, TREC.sub(r"\1@\2", text.strip()) if isinstance(text, str) else text)
         return value
 
     def parse_all(self, text: str) -> list[T]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
-from truerank.core.wording import columns_option
+from truerank.core.wording import columns_option, positive_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,12 @@ class Log:
             raise InputError(
                 f"{self.source}: no value column; labels are needed, in a column label, reward, rating or value. "
                 f"Name it: {columns_option('label')}; if each row is a positive, say "
-                '{option:positive all|truerank.read(..., positive="all")}.'
+                f"{positive_option('all')}."
             )
         if "label" not in self.rewards:
             raise InputError(
                 f"{self.source}: labels are needed, but {', '.join(self.rewards)} has other values than 0 and 1. "
-                'Say which values are positive: {option:positive ">3"|truerank.read(..., positive=">3")}, or all.'
+                f"Say which values are positive: {positive_option('>3')}, or all."
             )
 
     @property

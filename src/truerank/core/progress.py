@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from truerank.core.printable import printable, sentence
+from truerank.core.escaping import printable, sentence
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 Watching = Progress | bool | None  # as callers ask for it: True shows it

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from truerank.core.escaping import redacted
 from truerank.version import __version__
 
 _NAN = object()  # stands for NaN where values are compared, because NaN does not equal itself
@@ -42,7 +43,7 @@ def _scalar(value: Any) -> Any:
         return value
     if isinstance(value, int):
         return int(value) if -_WIDEST <= value < _WIDEST else str(value)
-    return _number(value) if isinstance(value, float) else str(value)
+    return _number(value) if isinstance(value, float) else redacted(str(value))
 
 
 def _number(value: float) -> float | str | None:
@@ -79,6 +80,9 @@ class Input:
     items: int | None = None
     positives: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", redacted(self.source))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
@@ -103,6 +107,7 @@ class Provenance:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(self.inputs))
+        object.__setattr__(self, "call", None if self.call is None else redacted(self.call))
         for name in ("settings", "counts", "versions", "details"):
             object.__setattr__(self, name, plain(getattr(self, name)))
 

@@ -194,6 +194,25 @@ class Results:
 
         return frames.estimates(self)
 
+    @checked_arguments()
+    def summary(self, model: str | None = None, baseline: str | None = None, *, metric: str | None = None) -> str:
+        """The verdict in a sentence; of two models by one metric (by default the first) with estimand and values."""
+        if model is None or baseline is None:
+            from truerank.report.questions import questions_of
+            from truerank.report.verdicts import ranked_models, verdict
+
+            questions = questions_of(self)
+            return verdict(questions, ranked_models(questions))
+        from truerank.report.details import sentence
+
+        return sentence(self, model, baseline, metric=metric)
+
+    def details(self) -> str:
+        """All estimates, differences, assumptions and messages as text, the answer first."""
+        from truerank.report import text
+
+        return text.render(self, verbose=True)
+
     def markdown(self) -> str:
         """A table of all models for a README or an issue: the best in bold, what is shown marked, estimands below."""
         from truerank.report import markup
@@ -333,17 +352,12 @@ class Results:
     def __repr__(self) -> str:
         from truerank.report import text
 
-        return text.brief(self)
-
-    def __str__(self) -> str:
-        from truerank.report import text
-
-        return text.render(self)
+        return text.render(self).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        from truerank.report import notebook
+        from truerank.report import markup
 
-        return notebook.as_html(self)
+        return markup.notebook(self)
 
 
 def _limit(clip: float | None) -> float | None:

@@ -230,7 +230,7 @@ def _shown(value: Any) -> str:
 
     A whole number beyond 64 bits is named by its size: Python may refuse to write it out.
     """
-    if isinstance(value, str) and value.strip().lstrip("+-").replace(".", "", 1).isdigit():
+    if isinstance(value, str) and value.strip().lstrip("+-").replace(".", "", 1).isdecimal():
         return repr(value)
     huge = isinstance(value, int) and abs(value) >= LARGEST
     return f"a whole number of {value.bit_length()} bits, which is too large" if huge else str(value).removesuffix(".0")

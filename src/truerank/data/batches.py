@@ -207,8 +207,13 @@ def _frame(source: Any) -> pl.DataFrame:
         return source
     if is_pandas(source):
         # column by column: needs neither pandas nor pyarrow to be importable here
-        named = source.reset_index() if any(name is not None for name in source.index.names) else source
-        return pl.DataFrame({str(name): _from_pandas(named[name]) for name in named.columns})
+        names = [str(name) for name in source.columns]
+        indices = [str(name) for name in source.index.names if name is not None]
+        repeated = [name for at, name in enumerate([*indices, *names]) if name in [*indices, *names][:at]]
+        if repeated:
+            raise InputError(f"frame: two columns are called {repeated[0]!r}; expected each name once. Rename one.")
+        named = source.reset_index() if indices else source
+        return pl.DataFrame({str(name): _from_pandas(named[name], str(name)) for name in named.columns})
     if isinstance(source, Mapping | list):
         return by_user(source) if isinstance(source, Mapping) else by_row(source)
     if is_sparse(source):
@@ -293,13 +298,19 @@ def _of_lenskit(source: Any) -> Any:
     )
 
 
-def _from_pandas(series: Any) -> pl.Series:
+def _from_pandas(series: Any, name: str) -> pl.Series:
     # numbers with nulls become doubles in numpy, which rounds large ones
     with_nulls = hasattr(series.dtype, "numpy_dtype") and bool(series.isna().any())
     array = series.astype(object).to_numpy() if with_nulls else series.to_numpy()
-    if array.dtype == object:
-        return pl.Series([None if _missing(value) else value for value in array.tolist()])
-    return pl.Series(array)
+    values = [None if _missing(value) else value for value in array.tolist()] if array.dtype == object else array
+    try:
+        return pl.Series(values)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        kinds = sorted({type(value).__name__ for value in array.tolist() if not _missing(value)})
+        raise InputError(
+            f"frame, column {name!r}: values of several types ({', '.join(kinds)}); expected one. Convert it, such as "
+            "with .astype(str)."
+        ) from None
 
 
 def _missing(value: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import glob
 import gzip
 import operator
 import os
@@ -20,11 +19,13 @@ from typing import IO, cast
 import polars as pl
 
 from truerank.core.calls import checked_arguments
-from truerank.core.errors import InputError, some
+from truerank.core.errors import REMEDIES, InputError, error_number, some
 from truerank.core.log import Log
 from truerank.core.plugins import plugins
+from truerank.core.sizes import check_size
 from truerank.data.file_version import FileVersion, unchanged, versions_of
 from truerank.data.marker import check_member
+from truerank.data.part_files import EXPECTED, is_hive, partition_values, parts_of
 from truerank.data.stores import is_remote, reading_store, scan_store, url_of
 from truerank.data.text import ENDINGS as TREC
 from truerank.data.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec
@@ -34,7 +35,7 @@ from truerank.data.whole import whole_file
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".inter": "\t", ".item": "\t", ".user": "\t"}
 BY_LINES = {*TREC, *MOVIELENS}
 BLOCK = 2**24  # bytes of a text that are looked through at a time
-EXPECTED = ".parquet, .csv or .tsv, TREC .qrels, .run or .trec, RecBole .inter, or MovieLens .dat; text also with .gz"
+MOST_COLUMNS = 100  # of a text table that is read in batches; a wider one is read at once
 
 
 def kind_of(path: Path) -> str:
@@ -137,6 +138,9 @@ def reading(path: Path) -> Iterator[None]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: cannot be read as gzip ({error}). Write the file anew.") from None
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
+        number = error_number(error)
+        if number in REMEDIES:  # nothing is wrong with the file
+            raise InputError(f"{path}: cannot be read ({os.strerror(number)}). {REMEDIES[number]}") from None
         reason = str(error).strip().split("\n")[0]
         zipped = path.suffix.lower() == ".gz" and isinstance(error, OSError)
         name = "gzip" if zipped else "a Parquet" if kind_of(path) == ".parquet" else "a text table"
@@ -166,43 +170,58 @@ def _scan_text(path: Path, *, separator: str, unpacked: bytes | None = None) -> 
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
     source = path if unpacked is None else unpacked
     fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
-    _check_header(path, fields.collect_schema().names(), first)
-    return fields.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+    _check_header(
+        path, pl.read_csv(source, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
+    )
+    filled = ~pl.all_horizontal(pl.all().is_null())  # no blank lines
+    if len(fields.collect_schema()) > MOST_COLUMNS:  # the plan of a scan grows with the square of its columns
+        check_size(str(path), memory=path.stat().st_size, instead="Keep the columns that are needed.")
+        return fields.collect().filter(filled).lazy()
+    return fields.filter(filled)
 
 
 def _check_returns(path: Path, *, separator: bytes) -> None:
     """Refuse a carriage return at the end of a field that does not end a line: polars would drop it from the field."""
     odd, last, quotes = re.compile(rb"\r(?=[\r" + separator + b"])"), b"", 0
-    with _open(path) as stream:
-        while more := stream.read(BLOCK):
-            block, counted = last + more, len(last)  # a return may be the last of a block
-            for found in odd.finditer(block) if b"\r" in block else ():
-                quotes += block.count(b'"', counted, found.start())
-                counted = max(counted, found.start())
-                if quotes % 2 == 0:
-                    raise InputError(
-                        f"{path}: a carriage return stands at the end of a field within a line; expected lines that "
-                        "end with LF or CRLF. Remove it, or put the field in quotes."
-                    )
-            quotes += block.count(b'"', counted)
-            last = block[-1:]
+    for more in _blocks(path):
+        block, counted = last + more, len(last)  # a return may be the last of a block
+        for found in odd.finditer(block) if b"\r" in block else ():
+            quotes += block.count(b'"', counted, found.start())
+            counted = max(counted, found.start())
+            if quotes % 2 == 0:
+                raise InputError(
+                    f"{path}: a carriage return stands at the end of a field within a line; expected lines that "
+                    "end with LF or CRLF. Remove it, or put the field in quotes."
+                )
+        quotes += block.count(b'"', counted)
+        last = block[-1:]
 
 
-def _check_header(path: Path, names: Sequence[str], line: bytes) -> None:
-    """Refuse two columns of one name, of which polars calls the second NAME_duplicated_0."""
-    for name in names:
-        first = name.rpartition("_duplicated_")[0]
-        if first in names and name.encode() not in line:
-            raise InputError(f"{path}: two columns are called {first!r}; expected each name once. Rename one of them.")
+def _check_header(path: Path, header: pl.DataFrame) -> None:
+    """Refuse two columns of one name, of which polars would call the second NAME_duplicated_0."""
+    names = pl.Series(header.row(0) if len(header) else (), dtype=pl.String).drop_nulls()
+    twice = names.filter(names.is_duplicated())
+    if len(twice):
+        raise InputError(f"{path}: two columns are called {twice[0]!r}; expected each name once. Rename one of them.")
 
 
 def _open(path: Path) -> IO[bytes]:
     return path.open("rb") if path.suffix.lower() != ".gz" else cast(IO[bytes], gzip.open(path, "rb"))
 
 
-def _bytes(path: Path) -> bytes:
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The content of a text, unpacked; refused as soon as it is more than memory can hold, as packed text must be."""
+    size, is_packed = 0, path.suffix.lower() == ".gz"
     with _open(path) as stream:
-        return stream.read()
+        while block := stream.read(BLOCK):
+            size += len(block)
+            if is_packed:
+                check_size(f"{path}, unpacked,", memory=size, instead="Convert it to Parquet, or read a part of it.")
+            yield block
+
+
+def _bytes(path: Path) -> bytes:
+    return b"".join(_blocks(path))
 
 
 def check_readable(path: Path) -> None:
@@ -248,76 +267,56 @@ def write_table(table: pl.DataFrame, path: Path, *, advice: str | None = None) -
 def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
     """The files at a path in the order of their names, and the types that hold the columns of all.
 
-    A folder of Hive partitions (`day=1/a.parquet`) and what lies in an object store are read by polars as one.
+    What lies in an object store is read by polars as one. Folders called `day=1` (Hive partitions) are columns.
 
-    In a folder, files whose names begin with `.` or `_` (such as `_SUCCESS`) are no data. All others must be of one
-    kind and have the same columns: what a folder holds is read whole or refused.
+    In a folder, files and folders whose names begin with `.` or `_` (such as `_SUCCESS`, `_temporary`) are no data, nor
+    are links to files that are read already. All others must be of one kind and have the same columns: what a folder
+    holds is read whole or refused.
     """
-    if is_remote(path) or is_hive(path):
-        versions = () if is_remote(path) else versions_of(parts_of(path) or ())
-        with unchanged(versions), reading(path):
-            rows = (
-                scan_store(path) if is_remote(path) else pl.scan_parquet(path / "**/*.parquet", hive_partitioning=True)
-            )
+    if is_remote(path):
+        with reading(path):
+            rows = scan_store(path)
             n_rows, schema = int(rows.select(pl.len()).collect().item()), dict(rows.collect_schema())
-        return [Scanned(path, ".parquet", rows, n_rows, schema, versions=versions)], schema
+        return [Scanned(path, ".parquet", rows, n_rows, schema)], schema
     paths = parts_of(path)
     if paths is None:
         scanned = scan_file(path)
         return [scanned], dict(scanned.schema)
     _check_kinds(path, paths)
     parts = [scan_file(part) for part in paths]
+    if is_hive(path):
+        parts = _with_partition_columns(path, parts)
     for part in parts:
         _check_columns(parts[0], part)
     return parts, _common(path, parts)
 
 
-def parts_of(path: Path) -> list[Path] | None:
-    """The part files of a folder or a glob; None for one file, whether it is there or not, or in an object store."""
-    if is_remote(path):
-        return None
-    try:
-        folder, there = path.is_dir(), path.exists()
-    except OSError:
-        return None  # reading it says what is wrong with it
-    if folder:
-        return sorted(path.rglob("*.parquet")) if is_hive(path) else _in_folder(path)
-    return _matching(path) if glob.has_magic(str(path)) and not there else None
+def _with_partition_columns(folder: Path, parts: Sequence[Scanned]) -> list[Scanned]:
+    """The same parts with the columns that their folders name; values are whole numbers where all are plain ones."""
+    named = [partition_values(part.path.relative_to(folder).parent) for part in parts]
+    odd = next((part for part, values in zip(parts, named, strict=True) if values.keys() != named[0].keys()), None)
+    if odd is not None:
+        raise InputError(
+            f"{odd.path}: its folders name other columns than those of {parts[0].path}; expected the same in every "
+            "part. Write them alike."
+        )
+    fields = {key: pl.Series([values[key] for values in named], dtype=pl.String) for key in named[0]}
+    kinds = TextTypes.of(pl.LazyFrame(fields)).ids().schema()
+    return [_with_values(part, values, kinds) for part, values in zip(parts, named, strict=True)]
 
 
-def is_hive(path: Path) -> bool:
-    """Whether a folder holds Hive partitions, folders called `column=value`, and nothing else."""
-    try:
-        inside = [each for each in path.iterdir() if each.name[0] not in "._"] if path.is_dir() else []
-    except OSError:
-        return False
-    return bool(inside) and all(each.is_dir() and "=" in each.name for each in inside)
-
-
-def files_of(path: Path) -> list[Path]:
-    """The files that are read by this name: the part files, or the one."""
-    return parts_of(path) or [path]
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    found = sorted(each for each in folder.iterdir() if each.name[0] not in "._")
-    for each in found:
-        if each.is_dir():
+def _with_values(part: Scanned, values: Mapping[str, str | None], kinds: Mapping[str, pl.DataType]) -> Scanned:
+    for key in [key for key in values if key in part.schema]:
+        with part.reading():
+            written = part.rows.select(pl.col(key).cast(pl.String).unique()).collect().to_series().to_list()
+        if any(value != values[key] for value in written):
             raise InputError(
-                f"{folder}: holds the folder {each.name}; expected data files only. "
-                f"Name the files with a glob, such as '{folder}/*/*.parquet'."
+                f"{part.path}: column {key!r} has {some([str(value) for value in written], most=3)}, but the folder "
+                f"is {key}={values[key]}; expected the same. Remove the column, or rename the folder."
             )
-    if not found:
-        raise InputError(f"{folder}: a folder without data files; expected a file, or a folder of files {EXPECTED}.")
-    return found
-
-
-def _matching(pattern: Path) -> list[Path]:
-    found = [Path(name) for name in sorted(glob.glob(str(pattern), recursive=True))]  # noqa: PTH207
-    found = [each for each in found if each.name[0] not in "._" and not each.is_dir()]
-    if not found:
-        raise InputError(f"{pattern}: no such file, and no file has a name like that. Check the path.")
-    return found
+    added = {key: kinds[key] for key in values if key not in part.schema}
+    columns = [pl.lit(values[key], dtype=pl.String).cast(kind).alias(key) for key, kind in added.items()]
+    return replace(part, rows=part.rows.with_columns(columns), schema={**part.schema, **added})
 
 
 def _check_kinds(where: Path, parts: Sequence[Path]) -> None:

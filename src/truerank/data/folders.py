@@ -19,6 +19,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from truerank.core.errors import InputError
+from truerank.core.wording import option
 from truerank.data.marker import MARKER, changed_files, files_in, marker_of, read_marker, said
 from truerank.data.whole import make_private, real, sync, temporary_name, whole_file, writing
 
@@ -62,7 +63,7 @@ def whole_folder(path: Path, *, kind: FolderKind, force: bool = False) -> Iterat
         try:
             yield part
         except InputError as error:  # by the name that the user gave
-            raise type(error)(error.text.replace(str(part), str(path))) from None
+            raise type(error)(error.marked.replace(str(part), str(path))) from None
         with writing(path):
             _finish(part, kind=kind)
             check_place(path, kind=kind, force=force)
@@ -80,7 +81,7 @@ def check_place(path: Path, *, kind: FolderKind, force: bool = False, inputs: It
     A folder is replaced by one of its own kind only: a study of hours is none of a set of figures. `inputs` are what is
     read to make the new one: a folder that holds one of them is not replaced.
     """
-    above = next(each for each in real(path).parents if each.is_dir())
+    above = next((parent for parent in real(path).parents if parent.is_dir()), real(path))
     if not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"{path}: cannot be written, {above} is closed. Choose another place.")
     if not os.path.lexists(real(path)):
@@ -116,7 +117,7 @@ def check_place(path: Path, *, kind: FolderKind, force: bool = False, inputs: It
     if not force:
         raise InputError(
             f"{path}: holds a {found.kind} already. Choose another folder, or replace it with "
-            "{option:force|force=True}."
+            f"{option('force', 'force=True')}."
         )
 
 

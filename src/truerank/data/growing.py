@@ -62,7 +62,7 @@ def keep_question(path: Path, asked: Mapping[str, Any], *, what: str, advice: st
     try:
         written = path.read_bytes()
         known = msgspec.json.decode(written, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read ({error}). Choose a new folder.") from None
     now = msgspec.json.decode(wanted, type=dict[str, Any])
     # a key that is missing is not one without a value: its name was altered

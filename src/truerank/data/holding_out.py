@@ -13,6 +13,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
+from truerank.core.wording import option
 from truerank.data.folders import FolderKind
 from truerank.data.split import split_rows
 from truerank.data.times import about_missing_times, time_ranks, with_times
@@ -109,7 +110,7 @@ def check_ordered(by: SplitBy, *, drop_missing_times: bool) -> None:
     """Missing times matter only where rows are ordered by time."""
     if drop_missing_times and by not in ORDERED:
         raise InputError(
-            "{option:drop_missing_times|drop_missing_times=True} goes with by time or last, "
+            f"{option('drop_missing_times', 'drop_missing_times=True')} goes with by time or last, "
             f"not {by.value}, which needs no times. Leave it out."
         )
 

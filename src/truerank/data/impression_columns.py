@@ -12,7 +12,7 @@ from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Pairs
-from truerank.core.wording import columns_option
+from truerank.core.wording import columns_option, either
 from truerank.data.facts import Facts
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import CHANCE, SHOWN, VALUE_NAMES, column, find_column, finite_numbers, is_binary
@@ -196,7 +196,7 @@ def reward_keys(
         found = f"several value columns ({', '.join(keys)})" if keys else "no value column"
         raise InputError(
             f"{where}: {found}; found {some(list(columns), most=SHOWN)}. "
-            "Name the rewards: {cli:--reward NAME, several times for several|rewards=[...]}."
+            f"Name the rewards: {either('--reward NAME, several times for several', 'rewards=[...]')}."
         )
     return keys
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.core.provenance import Input
-from truerank.data.files import parts_of
+from truerank.data.part_files import parts_of
 from truerank.data.stores import is_remote, url_of
 
 

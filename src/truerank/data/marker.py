@@ -69,7 +69,7 @@ def _decoded(content: bytes) -> Marker | None:
     """A marker whose names all lie in its folder; None for any other content."""
     try:
         found = msgspec.json.decode(content, type=Marker)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return found if all(_is_inside(name) for name in found.files) else None
 

@@ -15,7 +15,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
-from truerank.core.wording import columns_option
+from truerank.core.wording import columns_option, option
 from truerank.data.batches import MATRIX, LazyTable, by_user
 from truerank.data.matrices import is_sparse, population, rows_of, stored
 from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
@@ -238,7 +238,7 @@ def _rewards(
     if rule is not None and rule.comparison == ALL and binary and not bool((numbers == 1.0).all()):
         raise InputError(
             f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave "
-            "{option:positive} out, or remove those rows."
+            f"{option('positive')} out, or remove those rows."
         )
     if rule is not None:
         labels = rule.apply(numbers).cast(pl.Float64).to_numpy()

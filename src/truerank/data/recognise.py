@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from truerank.core.errors import InputError
+from truerank.core.wording import option
 
 USUAL = {
     "user": (
@@ -17,8 +18,13 @@ USUAL = {
         "track_id", "song_id", "artist_id", "book_id", "isbn", "asin", "parent_asin", "sku", "joke_id", "recipe_id",
         "business_id", "content_id", "news_id", "game_id", "anime_id",
     ),
-    "label": ("click", "clicked", "is_click", "like", "liked", "is_like", "purchased", "is_purchase", "interacted"),
-    "rating": ("rating", "ratings", "stars", "star_rating", "overall", "grade", "relevance", "preference", "r_ui"),
+    "label": (
+        "label", "click", "clicked", "is_click", "like", "liked", "is_like", "purchased", "is_purchase", "interacted",
+    ),
+    "rating": (
+        "rating", "ratings", "stars", "star_rating", "overall", "grade", "relevance", "preference", "r_ui", "value",
+        "reward",
+    ),
     "score": ("score", "prediction", "predicted", "predicted_rating", "pred", "est"),
     "time": ("time", "timestamp", "ts", "datetime", "event_time", "unix_review_time"),
     "session": ("session", "session_id", "visit", "visit_id", "impression_id", "request_id", "query_id", "slate_id"),
@@ -30,7 +36,7 @@ SCORED = ("user", "item", "score")
 PAIR = ("user", "item")
 VALUES = ("label", "reward", "rating", "value")  # of which a table has one
 
-NAME_THEM = 'name one with {option:columns user=NAME|columns={"user": "NAME"}}'
+NAME_THEM = f"""name one with {option("columns user=NAME", 'columns={"user": "NAME"}')}"""
 
 T = TypeVar("T")
 
@@ -66,10 +72,13 @@ def with_usual(columns: Sequence[str], mapping: Mapping[str, str], kinds: Collec
     """
     found = dict(mapping)
     valued = any(key in columns or key in mapping for key in VALUES)
+    typed = [name for kind in ("label", "rating") for name in recognised(columns, kind) if ":" in name]
+    numbers = [name for name in typed if name.endswith(":float")]
+    no_numbers = [name for name in typed if numbers and name not in numbers]  # of RecBole: other types than float
     for kind in kinds:
         if kind not in USUAL or kind in mapping or kind in columns or (kind in VALUES and valued):
             continue
-        names = recognised(columns, kind, taken=found.values())
+        names = recognised(columns, kind, taken=[*found.values(), *no_numbers])
         if len(names) == 1:
             found[kind] = names[0]
             valued = valued or kind in VALUES
@@ -111,5 +120,5 @@ def with_users(
         made = make({**mapping, "user": found[0]})
     except InputError as error:
         made = make(mapping)  # what is wrong for another reason is refused here
-        return made, (f"column {found[0]!r} is called as users are but cannot be: {error.text} It is not used.",)
+        return made, (f"column {found[0]!r} is called as users are but cannot be: {error.marked} It is not used.",)
     return made, (f"column {found[0]!r} is taken for users, over whom intervals are; if it is not that, {NAME_THEM}.",)

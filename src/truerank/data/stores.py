@@ -21,6 +21,7 @@ from os import PathLike, fspath
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.core.escaping import redacted
 
 SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
 DENIED = re.compile(
@@ -30,7 +31,6 @@ DENIED = re.compile(
 ABSENT = re.compile(r"\b404\b|not found|NoSuch|expanded paths were empty")
 LOST = re.compile(r"object-store error|HTTP error|connection|timed out", flags=re.IGNORECASE)
 REMOTE = re.compile(rf"({'|'.join(SCHEMES)}):/+(?=[^/])")
-SIGNED = re.compile(r"[^/]+://[^/]*:[^/]*@|[?&](sig|signature|x-(amz|goog)-\w+|awsaccesskeyid)=", flags=re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def scan_store(path: str | PathLike[str]) -> pl.LazyFrame:
 
 def check_address(url: str) -> None:
     """Refuse a secret in an address, without showing it: it would end in messages and records."""
-    if SIGNED.search(url):
+    if redacted(url) != url:
         raise InputError("an address with a password in it; expected the usual variables of the environment instead.")
 
 

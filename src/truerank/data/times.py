@@ -17,7 +17,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
-from truerank.core.wording import columns_option
+from truerank.core.wording import columns_option, option
 
 ISO = (
     r"^(?<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
@@ -79,7 +79,7 @@ def parse_times(
     if not drop_missing and bool(missing.any()):
         raise InputError(
             f"{where}: {missing.sum():,} of {len(times):,} times are missing: {_rows(column, missing, name_row)}. Add "
-            "them, or drop these rows: {option:drop_missing_times|drop_missing_times=True}."
+            f"them, or drop these rows: {option('drop_missing_times', 'drop_missing_times=True')}."
         )
     return times
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import secrets
 import stat
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, error_number
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP)  # file systems that have nothing to sync for a folder
@@ -72,22 +71,10 @@ def writing(path: Path, *, advice: str | None = None) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except (OSError, pl.exceptions.ComputeError) as error:
-        number = _number(error)
+        number = error_number(error)
         reason = os.strerror(number) if number else str(error).strip().split("\n")[0]
         usual = "Make room, or choose another place." if number in FULL else "Choose another place."
         raise InputError(f"{path}: cannot be written ({reason}). {advice or usual}") from None
-
-
-def _number(error: Exception) -> int | None:
-    """The number of a system error; polars has it in its text.
-
-    >>> _number(pl.exceptions.ComputeError("underlying IO error: No space left on device (os error 28)"))
-    28
-    """
-    if isinstance(error, OSError) and error.errno:
-        return error.errno
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return None if found is None else int(found[1])
 
 
 def real(path: Path) -> Path:

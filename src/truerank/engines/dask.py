@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
+from truerank.core.wording import either, option
 from truerank.data.spill import scratch
 from truerank.engines.engine import Chunk, Result, Sendable
 from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
@@ -22,9 +23,10 @@ RETRIES = 2  # of a chunk whose worker raised; Dask itself tries again when a wo
 PATIENCE = 30.0  # seconds until a scheduler must have answered
 TRIES, PAUSE = 20, 0.5  # of asking workers, and seconds between
 # for those who call from a script; what Python itself says of it is a page long, and said by the process that ends
-UNGUARDED = (
-    "{cli:| Where a script starts it, its calls must stand below if __name__ == '__main__':, because every process "
-    "loads the script again.}"
+UNGUARDED = either(
+    "",
+    " Where a script starts it, its calls must stand below if __name__ == '__main__':, because every process loads the "
+    "script again.",
 )
 # Dask starts an HTTP server in every process: it has no pages until it is stopped
 WITHOUT_PAGES: dict[str, list[str]] = {
@@ -84,7 +86,8 @@ def _distributed() -> Any:
         import distributed
     except ImportError:
         raise InputError(
-            f"the dask engine needs Dask; install it with: pip install {extra('dask')}, or use {{option:engine local}}."
+            f"the dask engine needs Dask; install it with: pip install {extra('dask')}, or use "
+            f"{option('engine local')}."
         ) from None
     return distributed
 
@@ -127,7 +130,7 @@ def _temporary_keys(distributed: Any) -> Any:
     except ImportError:
         raise InputError(
             f"the dask engine needs cryptography, so that nobody else can send work to its processes; install it with: "
-            f"pip install {extra('dask')}, or use {{option:engine local}}."
+            f"pip install {extra('dask')}, or use {option('engine local')}."
         ) from None
 
 
@@ -297,11 +300,11 @@ def _told(client: Any, what: str = "the work") -> Iterator[None]:
         times = getattr(error, "allowed_failures", 0) + 1
         raise TruerankError(
             f"{what} ended its worker {times} times, also with nothing beside it, most likely for want of memory; give "
-            "workers more memory, or start fewer of them ({option:threads N}), and start it again."
+            f"workers more memory, or start fewer of them ({option('threads N')}), and start it again."
         ) from None
     except MemoryError:
         raise TruerankError(
-            f"{what}: its worker has no memory left; start fewer workers ({{option:threads N}}) or give each more."
+            f"{what}: its worker has no memory left; start fewer workers ({option('threads N')}) or give each more."
         ) from None
     except (CommClosedError, CancelledError, TimeoutError, OSError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):

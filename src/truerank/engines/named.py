@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from truerank.core.errors import InputError
+from truerank.data.stores import check_address
 from truerank.engines.dask import Dask, DaskClient
 from truerank.engines.engine import Engine
 from truerank.engines.local import Local
@@ -39,6 +40,7 @@ def as_engine(given: Any, *, threads: int | None = None) -> Engine:
 
 
 def _parsed(text: str, threads: int | None) -> Engine:
+    check_address(text)
     name, colon, address = (part.strip() for part in text.strip().partition(":"))
     if name == Local.name and not colon:
         return Local(threads)

@@ -163,7 +163,7 @@ def _carried_out(shared: Parcel, part: Parcel, folder: Path | None) -> Parcel:
             chunk = CHUNKS.of(part.digest, lambda: read(part.open())) if part.digest else read(part.open())
             result = work(chunk)
     except TruerankError as error:
-        result = Failure(type(error), error.text)
+        result = Failure(type(error), error.marked)
     return pack(result, folder)
 
 

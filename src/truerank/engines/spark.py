@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
+from truerank.core.wording import option
 from truerank.data.spill import scratch
 from truerank.engines.engine import Chunk, Result, Sendable
 from truerank.engines.local import mapped
@@ -101,7 +102,7 @@ def _pyspark() -> Any:
     except ImportError:
         raise InputError(
             f"the spark engine needs PySpark; install it with: pip install {extra('spark')}, or use "
-            "{option:engine local}."
+            f"{option('engine local')}."
         ) from None
     if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
         raise InputError("the spark engine needs Java 17, and there is no java; install it, or set JAVA_HOME.")
@@ -239,7 +240,7 @@ def _told(error: Exception, what: str) -> TruerankError:
         last = [line.strip() for line in str(error).split("\n") if "Error:" in line or "Exception:" in line]
         reason = last[-1] if last else _reason(error)
     return TruerankError(
-        f"Spark could not finish {what} ({reason}); start fewer workers ({{option:threads N}}) or give each more "
+        f"Spark could not finish {what} ({reason}); start fewer workers ({option('threads N')}) or give each more "
         "memory if that is the reason, and start it again."
     )
 

@@ -31,6 +31,7 @@ from truerank.core.errors import RefusedError
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Pool, RankView
 from truerank.core.terms import HitMove, quotients
+from truerank.core.wording import option
 from truerank.estimators.rewards import Predicted, at_rows, known_or_one, ranked_lists
 from truerank.estimators.rows import total_discount
 from truerank.metrics.worth import expected_worth
@@ -319,7 +320,7 @@ def foreseen_lists(
     if candidates.only is None and candidates.n_items != len(log.items):
         raise RefusedError(
             "assisted predicts the label of every candidate, but not all items are known by name. "
-            "Give the catalogue with {option:items FILE}."
+            f"Give the catalogue with {option('items FILE')}."
         )
     rows = {id(predicted): at_rows(predicted, log) for _, predicted in questions}
     insides = [_PredictionSums(np.zeros((5, log.n_units))) for _ in questions]

@@ -14,6 +14,7 @@ from truerank.core.estimator import About, Asked, Clipping, Estimator, Exposed, 
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, Pool, RankView
 from truerank.core.terms import Ratio, Smooth
+from truerank.core.wording import option
 from truerank.estimators.refusals import LABEL_FREE, additive, estimand, only_sums_or_recall
 from truerank.estimators.rewards import GainModel, ItemRates, ListSums, at_rows, list_sums
 from truerank.estimators.rows import LOGGED, Rows, check_clip, per_unit
@@ -121,7 +122,7 @@ class DoublyRobust(Estimator):
         if candidates.only is None and candidates.n_items != len(log.items):
             raise RefusedError(
                 "doubly-robust predicts the label of every candidate, but not all items are known by name. "
-                "Give the catalogue with {option:items FILE}."
+                f"Give the catalogue with {option('items FILE')}."
             )
         propensity = learned.facts.get("propensity")
         sources = [self.reward.learner(metric, clip=clip, propensity=propensity) for metric, clip in questions]

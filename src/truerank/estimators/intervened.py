@@ -21,6 +21,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
 from truerank.core.terms import Smooth, ratio
+from truerank.core.wording import either
 from truerank.estimators.refusals import LABEL_FREE, additive
 from truerank.estimators.rows import per_unit
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
@@ -180,7 +181,7 @@ def inclusion_of(log: Log) -> Floats:
     if log.inclusion is None:
         raise InputError(
             f"{log.source}: no inclusion probabilities, which the estimators of intervened test sets need. Make them: "
-            "{cli:truerank intervene LOG --inclusion ... --out FILE|truerank.with_inclusion}."
+            f"{either('truerank intervene LOG --inclusion ... --out FILE', 'truerank.with_inclusion')}."
         )
     return log.inclusion
 

@@ -15,6 +15,7 @@ from truerank.core.log import Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import JudgedChunk, Pool, RankView, TopLists
 from truerank.core.terms import Terms, ratio
+from truerank.core.wording import option
 from truerank.metrics.listed import ListedItems, ListFacts
 from truerank.metrics.worth import relevant
 from truerank.ranks.kernel.rank import Aligned
@@ -50,8 +51,8 @@ class RecommendedLists(Estimator):
         if isinstance(context, OfLists):
             return None
         return (
-            "it looks at lists, not at labels, which this metric is about; leave {option:estimator|estimators=} out, "
-            "or name another."
+            f"it looks at lists, not at labels, which this metric is about; leave "
+            f"{option('estimator', 'estimators=')} out, or name another."
         )
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:

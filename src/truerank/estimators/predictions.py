@@ -21,6 +21,7 @@ from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.core.wording import option
 from truerank.estimators.cross_fitting import FoldSums, equal_folds, shrunk_means
 from truerank.estimators.rewards import Predicted
 from truerank.metrics.worth import Graded, gains_of
@@ -351,8 +352,8 @@ def chosen(given: Mapping[Assistance, Prediction], by: Assistance | None) -> Pre
     if by not in given:
         raise RefusedError(
             {
-                Assistance.JUDGE: "what a judge says of pairs is needed; give it: {option:judge FILE}.",
-                Assistance.SCORES: "the scores that assist are needed; give them: {option:assist FILE}.",
+                Assistance.JUDGE: f"what a judge says of pairs is needed; give it: {option('judge FILE')}.",
+                Assistance.SCORES: f"the scores that assist are needed; give them: {option('assist FILE')}.",
             }[by]
         )
     return given[by]

@@ -26,6 +26,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
 from truerank.core.rows import SampledRows, Weighting
 from truerank.core.terms import Form, Smooth, smooth
+from truerank.core.wording import option
 from truerank.estimators.refusals import additive, estimand, is_recall
 from truerank.exposure.propensities.given import column_of
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
@@ -115,7 +116,7 @@ class Sample:
         if np.isnan(n).any():
             raise RefusedError(
                 "top lists do not tell how many candidates there are, which this estimator needs. "
-                "Give the catalogue: {option:items FILE} or {option:n_items N}."
+                f"Give the catalogue: {option('items FILE')} or {option('n_items N')}."
             )
         scored, n_labelled = _scored(ranks, usable), n if log.complete else _counted(log)
         rate = None if log.complete else rate

@@ -10,7 +10,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.chance import cell_keys
 from truerank.core.log import Log
-from truerank.core.messages import Message, caution
+from truerank.core.messages import Message, message
 from truerank.data.split import restrict
 from truerank.data.times import about_missing_times, time_ranks, with_times
 
@@ -20,9 +20,9 @@ def with_arrival_times(log: Log) -> tuple[Log, list[Message]]:
     timed, kept = with_times(log, drop_missing=True)
     had, has = (np.bincount(log.user[rows], minlength=log.n_units) > 0 for rows in (slice(None), kept))
     messages = [
-        caution(
+        message(
             "missing-times",
-            sentence,
+            sentence=sentence,
             numbers={"rows": int(np.count_nonzero(~kept)), "users": int(np.count_nonzero(had & ~has))},
         )
         for sentence in about_missing_times(kept, log.source)

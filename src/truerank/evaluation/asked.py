@@ -10,16 +10,17 @@ from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import About, Clipping, Estimator, Exposed
 from truerank.core.log import Log
-from truerank.core.messages import Message, caution
+from truerank.core.messages import Message, message
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
+from truerank.core.wording import either, option
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.judge_alone import JudgeAlone
 from truerank.estimators.lists import RecommendedLists
 from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.rows import check_clip
 from truerank.evaluation.list_facts import lacking
-from truerank.evaluation.usual import USUAL, about_usual
+from truerank.evaluation.usual import USUAL, check_defaults
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
@@ -70,7 +71,7 @@ class Rules:
         if estimator.about.needs_size and math.isnan(self.n_items):
             return (
                 "top lists do not tell how many candidates there are, which it needs. "
-                "Give the catalogue: {option:items FILE} or {option:n_items N}."
+                f"Give the catalogue: {option('items FILE')} or {option('n_items N')}."
             )
         reason = self._other_exposure(estimator) or self._without_scale(metric, estimator)
         if reason is not None:
@@ -78,7 +79,7 @@ class Rules:
         if self.interval.needs_rows and not (estimator.about.design and self.exposure.exposed is not Exposed.BIASED):
             return (
                 f"an interval for exactly these users is known for {', '.join(with_design())} of uniform draws; "
-                "use {option:interval population|interval=Population()}."
+                f"use {option('interval population', 'interval=Population()')}."
             )
         if self.ties not in estimator.about.ties:
             usable = ", ".join(sorted(estimator.about.ties))
@@ -92,7 +93,7 @@ class Rules:
             return None
         use = ", ".join(names_for(here))
         if Exposed.BIASED in able:
-            return "it is for logs with propensities; say {option:exposure biased}."
+            return f"it is for logs with propensities; say {option('exposure biased')}."
         if here is Exposed.BIASED:
             return f"it does not correct for unequal exposure; use {use}."
         if estimator.about.complete:
@@ -127,7 +128,7 @@ class Rules:
                 return (
                     f"{name} lists at most {each.depth} items per user, which is not deep enough; "
                     f"use a cut-off up to {each.depth}, or longer lists; if these are all it would ever show, say "
-                    "{option:lists complete}."
+                    f"{option('lists complete')}."
                 )
         return None
 
@@ -149,7 +150,9 @@ def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[M
             refused[metric] = error
     if not able:
         raise next(iter(refused.values()), InputError("no metrics given; expected at least one."))
-    return able, [caution("left-out-question", f"left out: {each}: {why.text}") for each, why in refused.items()]
+    return able, [
+        message("left-out-question", question=metric, reason=error.marked) for metric, error in refused.items()
+    ]
 
 
 def pairs(
@@ -172,14 +175,17 @@ def pairs(
             else:
                 reasons.append((f"{metric} with {estimator.about.name}", reason))
     reasons += [
-        (estimator.about.name, "nothing that is asked for looks at labels; leave {option:estimator|estimators=} out.")
+        (
+            estimator.about.name,
+            f"nothing that is asked for looks at labels; leave {option('estimator', 'estimators=')} out.",
+        )
         for estimator in given or ()
         if estimator not in tried
     ]
     if not able:
         raise RefusedError(_together(reasons))
-    ruled = about_usual(able, rules.usual) if given is None else ()
-    left_out = [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
+    ruled = check_defaults(able, rules.usual) if given is None else ()
+    left_out = [message("left-out-question", question=question, reason=reason) for question, reason in reasons]
     return able, [*ruled, *left_out]
 
 
@@ -245,7 +251,7 @@ def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tup
     if all(about.clipping is Clipping.NONE for about in used):
         able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.clipping is not Clipping.NONE]
         names = ", ".join(about.name for about in used)
-        raise InputError(f"{{option:clip|clips=}} cuts weights, which {names} has not; add {' or '.join(able)}.")
+        raise InputError(f"{option('clip', 'clips=')} cuts weights, which {names} has not; add {' or '.join(able)}.")
     return tuple(dict.fromkeys(float(clip) for clip in given))
 
 
@@ -254,7 +260,7 @@ def check_design(design: ExposureDesign | None, interval: Interval) -> None:
     if design is not None and design.n_batches > 1 and interval.needs_rows:
         raise RefusedError(
             f"{design.source} has {design.n_batches} batches, for which an interval for exactly these users is not "
-            "known; use {option:interval population|interval=Population()}."
+            f"known; use {option('interval population', 'interval=Population()')}."
         )
 
 
@@ -264,7 +270,7 @@ def interval_for(given: Interval | None, *, fitted: bool) -> Interval:
     if fitted and not chosen.refits:
         raise RefusedError(
             "the propensities are fitted to the same users, which this interval would take as given. Leave "
-            "{cli:--bootstrap and --interval|interval=} out: the interval then fits them again without each part of "
-            "the users; or give propensities in a column."
+            f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits them again without each "
+            "part of the users; or give propensities in a column."
         )
     return chosen

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from truerank.core.estimator import Asked, Clipping, Estimator
-from truerank.core.messages import Message, note
+from truerank.core.messages import Message, message
 from truerank.core.results import Comparison, Evidence
 from truerank.core.sizes import check_size
 from truerank.core.terms import Terms
@@ -28,7 +28,7 @@ Made = TypeVar("Made")
 
 COMPARISON_BYTES = 800.0  # with its evidence and spread
 NOTHING = Evidence()  # known of lists and weights
-NOT_CHOSEN = note("clip-not-chosen", "another clip was chosen for this difference, and the verdict is given there")
+NOT_CHOSEN = message("clip-not-chosen")
 
 
 class Judged(NamedTuple):

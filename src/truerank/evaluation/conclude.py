@@ -12,11 +12,11 @@ import numpy as np
 from truerank.core.errors import RefusedError, TruerankError
 from truerank.core.estimator import Asked, Estimator
 from truerank.core.garbage import without_collecting
-from truerank.core.messages import Message, caution, warning
+from truerank.core.messages import Message, message
 from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
 from truerank.evaluation.compare import ComparedTerms, Judged, clip_of, compared, in_order
-from truerank.evaluation.detectable import about_detectable
+from truerank.evaluation.detectable import check_detectable
 from truerank.evaluation.families import AdjustedFamily, Correlation, adjusted_families, correlation_of_question
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Plan, Points
@@ -73,7 +73,7 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None, n_uni
         messages=(
             *plan.messages(measured, ordered),
             *remarks.messages,
-            *about_detectable(plan, measured, comparisons, numbers),
+            *check_detectable(plan, measured, comparisons, numbers),
         ),
         provenance=plan.provenance(measured, remarks),
         unit_table=UnitsOf(plan, measured) if remembers else None,
@@ -117,10 +117,7 @@ def _interval_outside(spread: Spread, inside: Spread) -> tuple[Message, ...]:
     """That an interval was left out, because it lies wholly outside the bounds of its metric."""
     if math.isnan(spread.stderr) or not math.isnan(inside.stderr):
         return ()
-    sentence = (
-        f"the interval, {spread.low:.4g} to {spread.high:.4g}, lies wholly where no value can be, and is left out"
-    )
-    return (warning("interval-outside", sentence, numbers={"low": spread.low, "high": spread.high}),)
+    return (message("interval-outside", low=spread.low, high=spread.high),)
 
 
 def _estimate(
@@ -166,8 +163,7 @@ def _no_interval(spread: Spread, said: tuple[Message, ...]) -> tuple[Message, ..
     """That a value has no interval, where nothing that is said already is the reason."""
     if math.isnan(spread.value) or not math.isnan(spread.low) or any(each.code in WITHOUT_INTERVAL for each in said):
         return ()
-    sentence = "no interval: nothing that was seen would change the value, so nothing tells how far off it may be"
-    return (caution("no-interval", sentence),)
+    return (message("no-interval"),)
 
 
 def _estimand(plan: Plan, estimator: Estimator, asked: Asked) -> str:

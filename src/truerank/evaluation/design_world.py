@@ -17,6 +17,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.progress import Progress
 from truerank.core.ranking import Candidates, Pool, Scores, TopLists
+from truerank.core.wording import option
 from truerank.data.read import read
 from truerank.data.survey import LogSchema
 from truerank.ranks.candidates import Catalogue, catalogue_of, lay_out, whole_tables
@@ -60,7 +61,7 @@ def world_of(scores: Mapping[str, Any], *, exclude: Any, users: Any, items: Any)
     catalogue = catalogue_of(models, others=others, items=catalogue_ids)
     if math.isnan(catalogue.n_items):
         raise InputError(
-            "top lists do not tell which items could be shown; give the catalogue with {option:items FILE}."
+            f"top lists do not tell which items could be shown; give the catalogue with {option('items FILE')}."
         )
     given = users if users is None or isinstance(users, Ids) else Ids.of(users, where="users")
     people = Ids.union({f"{name}, users": each.users for name, each in models.items()}) if given is None else given

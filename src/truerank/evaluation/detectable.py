@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.estimator import Asked, Estimator
-from truerank.core.messages import DETECTABLE, Message, note
+from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.results import NOT_SHOWN, Comparison
 from truerank.core.terms import Smooth
 from truerank.evaluation.measure import Measured
@@ -99,7 +99,7 @@ def _named(plan: Plan, estimator: Estimator, asked: Asked) -> dict[str, str]:
     }
 
 
-def about_detectable(
+def check_detectable(
     plan: Plan, measured: Measured, comparisons: Sequence[Comparison], numbers: Sequence[int]
 ) -> list[Message]:
     """For each question with a comparison that is not shown: what could have been seen; of the pair nearest to it.
@@ -121,7 +121,7 @@ def about_detectable(
             said += sentence_of(found, Sure(USUAL, comparison.level, comparison.family))
     further = len(nearest) - len(said)
     if len(said) == MOST_MESSAGES and further > 0:
-        said.append(note(DETECTABLE[1], f"the same can be said of {further:,} more questions: ask them one at a time."))
+        said.append(message(DETECTABLE[1], further=further))
     return said
 
 
@@ -132,7 +132,7 @@ def sentence_of(pair: PlannedPair, sure: Sure) -> Iterable[Message]:
     if users is None or not math.isfinite(smallest):
         return []
     text = (
-        f"{pair.name}: with these {at_hand(pair)} a difference of {pair.model} and {pair.baseline} is seen with "
+        f"with these {at_hand(pair)} a difference of {pair.model} and {pair.baseline} is seen with "
         f"{sure.power:.0%} power from {smallest:.2g} on"
     )
     numbers: dict[str, float | int | str | None] = {
@@ -145,7 +145,8 @@ def sentence_of(pair: PlannedPair, sure: Sure) -> Iterable[Message]:
         numbers |= {"users_needed": more_users, "rows_needed": more_rows}
         if more_users is None or more_users > users:
             text += f"; if they differ by {abs(pair.seen):.2g}, as here, {_needed(pair, users, more_users, more_rows)}"
-    return [note(DETECTABLE[0], f"{text}.", numbers=numbers, about=(pair.model, pair.baseline, pair.metric))]
+    about = (pair.model, pair.baseline, pair.metric)
+    return [message(DETECTABLE[0], question=pair.name, detection=text, numbers=numbers, about=about)]
 
 
 def at_hand(pair: PlannedPair) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from truerank.core.estimator import Exposed
-from truerank.core.messages import Message, warning
+from truerank.core.messages import Message, message
 from truerank.exposure.randomness.tests import Randomness
 
 FEW_POSITIVES = 30
@@ -55,15 +55,8 @@ class Diagnosis:
         return all(message.severity != "warning" for message in self.findings)
 
 
-def about_positives(positives: int) -> list[Message]:
+def check_positives(positives: int) -> Iterator[Message]:
     if positives == 0:
-        return [warning("no-positive", "no row is positive: there is nothing to tell models apart by")]
-    if positives < FEW_POSITIVES:
-        return [
-            warning(
-                "few-positives",
-                f"{positives:,} rows are positive: too few to tell models apart",
-                numbers={"positives": positives},
-            )
-        ]
-    return []
+        yield message("no-positive.log")
+    elif positives < FEW_POSITIVES:
+        yield message("few-positives", positives=positives)

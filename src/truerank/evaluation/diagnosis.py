@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from truerank.core.arrays import Floats
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.estimator import Estimator, Exposed
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.messages import Message, caution, note, warning
+from truerank.core.messages import Message, message
 from truerank.core.ranking import Scores
 from truerank.data.batches import LazyTable
 from truerank.data.read import VALUE_NAMES, read
@@ -21,7 +22,7 @@ from truerank.data.recognise import with_usual
 from truerank.data.rules import RULE, PositiveRule
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, names_for
-from truerank.evaluation.diagnosed import Diagnosis, Usable, about_positives
+from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
 from truerank.evaluation.diagnosis_ranked import ranked_diagnosis
 from truerank.exposure.propensities import PROPENSITIES
 from truerank.exposure.randomness.items import LARGE
@@ -98,8 +99,9 @@ def _judged(
     if positives is not None and labelled is not None:
         per_user = np.bincount(log.user, weights=labelled, minlength=len(log.users))
         facts |= {"positives": positives, "users_without_positive": int(np.count_nonzero(per_user == 0))}
-        findings += about_positives(positives)
-    findings += _about_users(len(log.users))
+        findings += check_positives(positives)
+    if len(log.users) < FEWEST:
+        findings.append(message("few-users.log", users=len(log.users), fewest=FEWEST))
     tested = None
     if positives is not None and positives == len(log):
         exposed, why = Exposed.HOLDOUT, "every row is a positive: nothing tells what was shown and not liked"
@@ -107,7 +109,7 @@ def _judged(
         exposed, why = Exposed.FULL, f"every one of {len(log):,} pairs of users and items has a label"
     elif density >= NEARLY:
         exposed, why = Exposed.FULL, f"{density:.1%} of all pairs have a label; the others would count as irrelevant"
-        findings.append(caution("pairs-missing", f"{1 - density:.1%} of all pairs have no label"))
+        findings.append(message("pairs-missing", share=1 - density))
     else:
         tested = randomness(log, train=excluded, seed=seed)
         exposed, why, said = _by_exposure(log, tested, pairs, alone=excluded is None)
@@ -118,7 +120,7 @@ def _judged(
         why=why,
         columns=names,
         facts=facts,
-        findings=(*findings, *_about_scores(log, scores)),
+        findings=(*findings, *_check_scores(log, scores)),
         estimators=(),
         randomness=tested,
         propensities=log.propensity is not None,
@@ -141,12 +143,8 @@ def _once(log: Log) -> tuple[Log, list[Message]]:
     twice = int(np.count_nonzero(again))
     if not twice:
         return log, []
-    sentence = (
-        f"{twice:,} rows repeat a pair that is listed already, where one label per pair is expected: keep one of each, "
-        "or name the session if these are impressions; what follows is of the first of each"
-    )
     first = np.flatnonzero(np.concatenate([[True], ~again]))
-    return log.select(first), [warning("repeated-pairs", sentence, numbers={"rows": twice})]
+    return log.select(first), [message("repeated-pairs", rows=twice)]
 
 
 def _labels(log: Log) -> tuple[Any, str | None]:
@@ -162,38 +160,22 @@ def _labels(log: Log) -> tuple[Any, str | None]:
     return None, f">={values.max():g}"
 
 
-def _about_users(users: int) -> list[Message]:
-    if users >= FEWEST:
-        return []
-    sentence = f"{users:,} users: a verdict needs at least {FEWEST} who tell two models apart"
-    return [warning("few-users", sentence, numbers={"users": users})]
-
-
 def _by_exposure(log: Log, tested: Randomness, pairs: int, *, alone: bool) -> tuple[Exposed, str, list[Message]]:
     """What the test of random exposure and the propensities say."""
     if log.propensity is not None:
         constant = bool(np.ptp(log.propensity) == 0)
         if not (constant and tested.random):
             why = "rows carry the propensity with which they were shown"
-            return Exposed.BIASED, why, _about_propensities(log, pairs)
+            return Exposed.BIASED, why, [_check_propensities(log.propensity, pairs)]
     if tested.random or tested.random is None:
         return Exposed.RANDOM, tested.verdict.rstrip("."), []
     effect = 0.0 if tested.unevenness is None else tested.unevenness.effect
     failed = [check.name for check in tested.checks if check.failed and check.verdict]
     if effect <= LARGE and failed == ["items"]:
-        almost = caution("not-quite-random", f"items were shown unequally by {effect:.0%} of the mean beyond chance")
+        almost = message("not-quite-random", effect=effect)
         return Exposed.RANDOM, "almost a uniform sample of items for each user", [almost]
-    said: list[Message] = [
-        warning(
-            "no-propensities",
-            "how likely each row was shown is not in the log: what is estimated rests on a model of it, which nothing "
-            "here can check. A few randomly exposed items per user would",
-        )
-    ]
-    if alone:
-        unseen = "if items were drawn at random among those a user had not seen, say which were seen ({option:exclude})"
-        said.append(note("drawn-among-unseen", unseen))
-    return Exposed.BIASED, tested.verdict.rstrip("."), said
+    among_unseen = [message("drawn-among-unseen")] if alone else []
+    return Exposed.BIASED, tested.verdict.rstrip("."), [message("no-propensities"), *among_unseen]
 
 
 def _known_pairs(excluded: Log, log: Log) -> int:
@@ -203,43 +185,25 @@ def _known_pairs(excluded: Log, log: Log) -> int:
     return len(Pairs.of(user[known], item[known], n_units=len(log.users)).item)
 
 
-def _about_propensities(log: Log, pairs: int) -> list[Message]:
-    """Each row stands for 1 / π pairs: together for all of them, if propensities are probabilities of exposure."""
-    if log.propensity is None:
-        return []
-    weight = 1 / log.propensity
-    noise = float(np.sqrt(((1 - log.propensity) * weight**2).sum()))
-    stand_for = float(weight.sum())
-    numbers = {"stand_for": stand_for, "pairs": pairs, "smallest": float(log.propensity.min())}
-    if abs(stand_for - pairs) > FAR * noise and abs(stand_for / pairs - 1) > MUCH:
-        return [
-            warning(
-                "propensity-scale",
-                f"the rows stand for {stand_for:,.0f} pairs (Σ 1 / propensity), but there are {pairs:,}: propensities "
-                "are not the probabilities of exposure, users or items are missing, or heavy rows were not drawn; "
-                "only what needs their ratios is valid",
-                numbers=numbers,
-            )
-        ]
-    return [note("propensities", f"Σ 1 / propensity is {stand_for:,.0f}, near the {pairs:,} pairs", numbers=numbers)]
+def _check_propensities(propensity: Floats, pairs: int) -> Message:
+    """Each row represents 1 / π pairs: together all of them, if propensities are probabilities of exposure."""
+    weight = 1 / propensity
+    noise = float(np.sqrt(((1 - propensity) * weight**2).sum()))
+    total = float(weight.sum())
+    off = abs(total - pairs) > FAR * noise and abs(total / pairs - 1) > MUCH
+    key = "propensity-scale.log" if off else "propensities.sum"
+    return message(key, stand_for=total, pairs=pairs, numbers={"smallest": float(propensity.min())})
 
 
-def _about_scores(log: Log, scores: Mapping[str, Scores]) -> list[Message]:
+def _check_scores(log: Log, scores: Mapping[str, Scores]) -> Iterator[Message]:
     """Whether models have scores for the users and items of the log."""
-    found: list[Message] = []
-    for name, each in scores.items():
-        users = int(np.count_nonzero(each.users.locate(log.users) >= 0))
-        items = int(np.count_nonzero(each.items.locate(log.items) >= 0))
-        sentence = f"{name}: scores for {users:,} of {len(log.users):,} users and {items:,} of {len(log.items):,} items"
-        numbers = {"users": users, "items": items}
-        if not users or not items:
-            what = "user" if not users else "item"
-            found.append(warning("no-scores", f"{sentence}: no {what} in common, check the ids", numbers=numbers))
-        elif users < len(log.users):
-            found.append(caution("scores-missing", f"{sentence}; the other users are left out", numbers=numbers))
-        else:
-            found.append(note("scores", sentence, numbers=numbers))
-    return found
+    n_users, n_items = len(log.users), len(log.items)
+    for name, model in scores.items():
+        users = int(np.count_nonzero(model.users.locate(log.users) >= 0))
+        items = int(np.count_nonzero(model.items.locate(log.items) >= 0))
+        key = "no-scores.log" if not users or not items else "scores-missing" if users < n_users else "scores"
+        kind = "item" if users else "user"
+        yield message(key, model=name, users=users, n_users=n_users, items=items, n_items=n_items, kind=kind)
 
 
 def _usable(estimator: Estimator, of: Diagnosis) -> Usable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from truerank.core.errors import InputError
 from truerank.core.estimator import Exposed
-from truerank.core.messages import Message, note, warning
+from truerank.core.messages import Message, message
 from truerank.data.batches import LazyTable
 from truerank.data.impressions import Impressions
 from truerank.data.read import VALUE_NAMES
@@ -19,7 +19,7 @@ from truerank.estimators import ESTIMATORS
 from truerank.estimators.ranked import RANKED
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
-from truerank.evaluation.diagnosed import Diagnosis, Usable, about_positives
+from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
 
 MUCH = 0.1  # that the mean of 1 / propensity may lie off the number of items
 
@@ -53,20 +53,13 @@ def ranked_diagnosis(source: Any, mapping: Mapping[str, str], names: Mapping[str
     }  # fmt: skip
     if log.users is not None:
         facts["users"] = len(log.users)
-    findings = [*about_positives(positive), *_about_positions(log)]
+    findings = [*check_positives(positive), *_check_positions(log)]
     chosen = log.propensity is not None and "session" not in names
     if log.propensity is not None:
         smallest, mean = float(log.propensity.min()), float((1 / log.propensity).mean())
         facts |= {"smallest_propensity": smallest}
         if chosen and abs(mean / len(log.items) - 1) > MUCH:
-            findings.append(
-                warning(
-                    "propensity-scale",
-                    f"1 / propensity is {mean:,.1f} on average, where {len(log.items):,} items were shown: these are "
-                    "not the propensities of choosing an item",
-                    numbers={"mean": mean, "items": len(log.items)},
-                )
-            )
+            findings.append(message("propensity-scale.actions", mean=mean, items=len(log.items)))
     why = (
         "each row is an item that was chosen with a known propensity"
         if chosen
@@ -102,16 +95,12 @@ def _usable_ranked(estimator: RankedEstimator, asked: RankedContext, *, chosen: 
     return Usable(about.name, (f"{asked.reward}, {estimator.metric}",), assumed, caution=about.caution)
 
 
-def _about_positions(log: Impressions) -> list[Message]:
+def _check_positions(log: Impressions) -> Iterator[Message]:
     """How deep sessions are, and whether that tells positions apart."""
     if log.position is None:
-        return []
+        return
     position = np.asarray(log.position, dtype=np.int64)
-    found: list[Message] = []
     deepest = int(position.max())
-    found.append(
-        note("positions", f"positions go from {int(position.min())} to {deepest:,}", numbers={"deepest": deepest})
-    )
+    yield message("positions", first=int(position.min()), deepest=deepest)
     if deepest == 1 and log.sessions is not None:
-        found.append(warning("one-position", "all rows are at position 1: nothing tells positions apart"))
-    return found
+        yield message("one-position")

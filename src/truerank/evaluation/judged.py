@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,14 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, clips_of
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
-from truerank.core.messages import note
+from truerank.core.messages import Message, message
 from truerank.core.metric import Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
+from truerank.core.wording import option
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.engine import Workers, chunks_wanted
 from truerank.engines.local import ONE_THREAD
@@ -37,9 +38,14 @@ from truerank.evaluation.asked import (
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.judge_notes import about_judge_users
+from truerank.evaluation.input_checks import (
+    check_catalogue,
+    check_holdout,
+    check_ids,
+    check_scores,
+    check_without_exclusions,
+)
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
-from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
 from truerank.evaluation.judged_sent import measured_by
@@ -59,10 +65,8 @@ from truerank.evaluation.judged_source import (
 )
 from truerank.evaluation.like import Tool, tool_named
 from truerank.evaluation.list_facts import known_facts, list_facts
-from truerank.evaluation.mistakes import about_ids, without_exclusions
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
-from truerank.evaluation.returned_notes import about_unheard
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.metrics import METRICS
@@ -70,7 +74,6 @@ from truerank.metrics.worth import reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.given import as_scores
-from truerank.ranks.scores.scores import Lists
 from truerank.uncertainty.intervals import Interval
 
 
@@ -204,13 +207,14 @@ class JudgedCall:
     def __post_init__(self) -> None:
         if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
             raise RefusedError(
-                "{option:overlap keep} makes the candidates depend on which items were judged, so a sample of them "
-                "stands for nothing; use {option:overlap drop}, or leave {option:exclude} out."
+                f"{option('overlap keep')} makes the candidates depend on which items were judged, so a sample of them "
+                f"stands for nothing; use {option('overlap drop')}, or leave {option('exclude')} out."
             )
         if self.like is not None and not (isinstance(self.exposure, HoldoutExposure) and self.estimators is None):
             raise RefusedError(
-                f"{{option:like {self.like.name}}} chooses metrics and users as that tool does, for "
-                "{option:exposure holdout} alone; leave {option:estimator|estimators=} out, or {option:like}."
+                f"{option(f'like {self.like.name}')} chooses metrics and users as that tool does, for "
+                f"{option('exposure holdout')} alone; leave {option('estimator', 'estimators=')} out, or "
+                f"{option('like')}."
             )
 
     @property
@@ -314,6 +318,7 @@ def prepare_judged(
         progress=progress,
     )
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
+    tables = [*rows.values(), *models.values()]
     plan = JudgedPlan(
         question=question,
         learned=learned,
@@ -335,30 +340,36 @@ def prepare_judged(
             + (" and of the judge" if len(judged.users) > len(labelled_users) else ""),
             versions=versions(),
         ),
-        said=(
-            *(note("columns", sentence) for part in (*rows.values(), *models.values()) for sentence in notes_of(part)),
-            *(note("chunks", sentence) for sentence in source.notes),
+        input_messages=(
+            *(message("columns", sentence=text) for part in tables for text in notes_of(part)),
+            *(message("chunks", sentence=text) for text in source.notes),
             *without_labels,
             *left_out,
             *relevant_rows,
-            *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
-            *about_judge_users(len(judged.users) - len(labelled_users), len(judged.users)),
-            *([] if design is None else about_unheard(design.users_unheard(judged.users), len(design.users))),
-            *(without_exclusions(models, call.exposure.exposed) if exclude is None else ()),
-            *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
-        ),
-        scored=(
-            *numbered,
-            *about_scores(models, judged.users, catalogue.items),
-            *about_ids(models, judged.users, judged.items, source=source_of(judged)),
-            *about_catalogue(
-                models,
-                catalogue.items,
-                taken_whole=[name for name, each in models.items() if isinstance(each, Lists) and each.depth is None],
+            *(check_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
+            *_absent_users(len(labelled_users), judged.users, design),
+            *(check_without_exclusions(models, call.exposure.exposed) if exclude is None else ()),
+            *(
+                [message("inclusion-unused", source=source_of(judged), rows=n_rows_of(judged))]
+                if sample.inclusion is not None and not used
+                else ()
             ),
+            *numbered,
+            *check_scores(models, judged.users, catalogue.items),
+            *check_ids(models, judged.users, judged.items, source=source_of(judged)),
+            *check_catalogue(models, catalogue.items),
         ),
         segments=segments,
         judge_users=len(judged.users) - len(labelled_users),
         description=description_of(call.exposure, learner, learned),
     )
     return plan, source
+
+
+def _absent_users(n_labelled: int, users: Ids, design: Any) -> Iterator[Message]:
+    """Users of whom only the judge labelled something, and users of the design without any row."""
+    if len(users) > n_labelled:
+        yield message("judge-only-users", users=len(users) - n_labelled, of=len(users))
+    absent = 0 if design is None else design.users_unheard(users)
+    if absent:
+        yield message("users-not-returned", users=absent, of=len(design.users))

@@ -15,6 +15,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool
+from truerank.core.wording import option
 from truerank.data.batches import LazyTable
 from truerank.data.read import VALUE_NAMES, read
 from truerank.engines.engine import Workers, map_chunks
@@ -100,8 +101,8 @@ def predictions_of(
     inputs = []
     if (assist is not None or judge is not None) and exposure.exposed not in Assisted.about.exposures:
         raise RefusedError(
-            f"with {{option:exposure {exposure.exposed}}} every label is there, or taken to be, so that nothing is "
-            "left to predict; leave {option:judge} and {option:assist} out."
+            f"with {option(f'exposure {exposure.exposed}')} every label is there, or taken to be, so that nothing is "
+            f"left to predict; leave {option('judge')} and {option('assist')} out."
         )
     if judge is not None:
         rows = read_judge(judge)

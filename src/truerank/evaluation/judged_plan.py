@@ -14,8 +14,7 @@ from truerank.core.arrays import Bools, Floats, Ints, equal_parts
 from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.messages import Message
-from truerank.core.metric import Additive, Metric, OfCounts, is_directed
-from truerank.core.modelled import ModelledTerms
+from truerank.core.metric import Additive, OfCounts, is_directed
 from truerank.core.progress import Progress
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import JudgedChunk, Pool, RankView, Returned, Ties
@@ -23,47 +22,26 @@ from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import DESIGNED, UNIFORM, propensity_of
-from truerank.evaluation.judge_notes import about_assistance, about_judge, repeated_labels, unbalanced_predictions
-from truerank.evaluation.judged_notes import (
-    about_counts,
-    about_exclusions,
-    about_overlap,
-    about_population,
-    about_propensities,
-    about_randomness,
-    about_ranks,
-    about_refits,
-    differing_orders,
-    expansions,
-    few_hit_pairs,
-    heavy_rows_missing,
-    missing_share,
-    no_hit_pairs,
-    not_random,
+from truerank.evaluation.estimate_checks import (
+    ESTIMATE_CHECKS,
+    VERDICT_CHECKS,
+    LabelEstimate,
+    hit_pairs,
     rests_on_all_pairs,
-    unequal_judging,
 )
+from truerank.evaluation.input_checks import seen_items
 from truerank.evaluation.judged_sight import BalanceOf, JudgedSight
 from truerank.evaluation.judged_source import EVERY_LABEL
+from truerank.evaluation.label_checks import EVALUATION_CHECKS, check_orders, expansions, missing_share
 from truerank.evaluation.measure import ByPlace, Measured
-from truerank.evaluation.mistakes import about_seen, seen_items
-from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
-from truerank.evaluation.returned_notes import about_returned
+from truerank.evaluation.prediction_checks import check_assistance, check_judge
+from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies, run_checks
 from truerank.exposure.randomness.items import JudgedItems
-from truerank.exposure.randomness.users import UserCounts, selected_users
+from truerank.exposure.randomness.users import UserCounts
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
-from truerank.uncertainty.balance import (
-    Balance,
-    designed_balance,
-    few_list_rows,
-    quiet_weights,
-    unbalanced,
-    unchecked,
-    uniform_balance,
-    weighted_balance,
-)
-from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of
+from truerank.uncertainty.balance import Balance, designed_balance, uniform_balance, weighted_balance
+from truerank.uncertainty.evidence import equally_weighted, judged_spread
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
@@ -84,8 +62,7 @@ class JudgedPlan:
     excluded: tuple[str, int] | None  # where exclusions come from, and how many rows they have
     ties: Ties
     record: Provenance
-    said: tuple[Message, ...]  # before the counts
-    scored: tuple[Message, ...]  # and after them
+    input_messages: tuple[Message, ...]
     segments: Mapping[str, Bools] = field(default_factory=dict)  # the items of each, of the catalogue
     judge_users: int = 0  # who have labels of the judge alone
     description: str | None = None  # of the propensities
@@ -233,12 +210,12 @@ class JudgedPlan:
         return bounds_of(asked.metric, n_items=math.inf if math.isnan(self.n_items) else self.n_items)
 
     def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
-        blind = any(no_hit_pairs(each) for each in terms)
+        blind = any(hit_pairs(part) == 0 for part in terms)
         return spread.without_interval() if blind else judged_spread(spread, terms)
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
         """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""
-        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts) or no_hit_pairs(terms):
+        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts) or hit_pairs(terms) == 0:
             return 0.0  # no mean of clusters
         if terms.whole.exact:  # every label is known: all of each list was judged
             return float(terms.n_independent())
@@ -246,7 +223,7 @@ class JudgedPlan:
         return equally_weighted(terms.whole) or (0.0 if parts is None else equal_parts(parts.value))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
-        balance: Balance | None = self._of_list("balance", cell, measured)
+        balance: Balance | None = self.of_list("balance", cell, measured)
         checked = balance is not None and balance.checkable
         return Evidence(
             informative=spread.informative,
@@ -260,17 +237,7 @@ class JudgedPlan:
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
         if self.question.asked[cell[1]][0].about.of_lists:
             return ()  # whatever the judged rows are
-        items: JudgedItems | None = measured.tallies.get(("items",))
-        balance: Balance | None = self._of_list("balance", cell, measured)
-        return (
-            *unbalanced(balance, cell[0]),
-            *few_list_rows(balance),
-            *unbalanced_predictions(cell, self.question, measured, self.learned),
-            *no_hit_pairs(measured.terms[cell]),
-            *not_random(items),
-            *selected_users(measured.tallies.get(("users",))),
-            *(terms.reasons(cell[0]) if isinstance(terms := measured.terms[cell], ModelledTerms) else ()),
-        )
+        return run_checks(VERDICT_CHECKS, LabelEstimate(self, cell, measured))
 
     def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
@@ -289,17 +256,17 @@ class JudgedPlan:
 
     def list_weights(self, cell: Cell, measured: Measured) -> ByPlace | None:
         """Σ w / π of the labelled rows in each user's list, whatever their label; None where every label is known."""
-        weights: ByPlace | None = self._of_list("stand-for", cell, measured)
+        weights: ByPlace | None = self.of_list("stand-for", cell, measured)
         return weights
 
-    def _of_list(self, what: str, cell: Cell, measured: Measured) -> Any:
+    def of_list(self, what: str, cell: Cell, measured: Measured) -> Any:
         """What was tallied of the lists behind an estimate, None where it does not rest on them."""
         model, number = cell
         estimator, asked = self.question.asked[number]
         about = estimator.about
         return measured.tallies.get((model, what, about.pool, asked.metric)) if about.stands else None
 
-    def _expands(self, estimator: Estimator) -> bool:
+    def expands(self, estimator: Estimator) -> bool:
         """Whether a judged item stands for as many more as its user has candidates for each judged one."""
         population = not self.question.interval.needs_rows
         return population and estimator.about.needs_size and self.learned.facts.get("rate") is None
@@ -320,30 +287,7 @@ class JudgedPlan:
         return None if weighting is None else weighting.effective
 
     def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
-        model, number = cell
-        estimator, asked = self.question.asked[number]
-        metric: Metric = asked.metric
-        of_list = (estimator.about.pool, metric.cutoff)
-        short, cut = (measured.tallies.get((model, what, *of_list)) for what in ("short", "cut"))
-        listed = Listed(
-            int(measured.tallies[model, "unscored"].sum()),
-            0 if short is None else int(short.sum()),
-            int(cut.sum()) if cut is not None and estimator.about.of_lists else 0,
-        )
-        exactly_these = self.question.interval.needs_rows
-        balance: Balance | None = self._of_list("balance", cell, measured)
-        weighs = {Exposed.BIASED: estimator.about.weighs, Exposed.DESIGNED: not estimator.about.of_lists}
-        unlimited = weighs.get(self.exposed, False) and math.isinf(asked.clip)
-        return (
-            *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
-            *unchecked(balance),
-            *(terms.cautions() if isinstance(terms, ModelledTerms) else ()),
-            *(quiet_weights(balance, terms.whole, recall=is_recall(metric)) if unlimited else ()),
-            *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
-            *few_hit_pairs(terms),
-            *repeated_labels(cell, self.question, measured, self.learned),
-            *(heavy_rows_missing(measured.tallies) if rests_on_all_pairs(estimator, metric) else ()),
-        )
+        return run_checks(ESTIMATE_CHECKS, LabelEstimate(self, cell, measured))
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
         users = self.users.values[measured.place]
@@ -357,32 +301,14 @@ class JudgedPlan:
         return (number,)
 
     def remarks(self, measured: Measured, points: Points) -> Remarks:
-        helped = about_assistance(self.question, measured, self.learned.facts.get("predictions", ()))
-        return Remarks(messages=(*helped, *about_judge(self.question, measured)))
+        assisted = check_assistance(self.question, measured, self.learned.facts.get("predictions", ()))
+        return Remarks(messages=(*assisted, *check_judge(self.question, measured)))
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
-        tallies, dropped = measured.tallies, int(measured.tallies["dropped",])
-        return [
-            *about_overlap(dropped),
-            *self.said,
-            *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
-            *about_counts(
-                self.users, n_items=self.n_items, judged=self._used(measured), positives=int(tallies["relevant",])
-            ),
-            *about_population(len(self.users), int(tallies["empty",]) - self.judge_users),
-            *self.scored,
-            *about_randomness(tallies.get(("items",))),
-            *selected_users(tallies.get(("users",))),
-            *about_returned(tallies.get(("returned",))),
-            *about_propensities(self.description, measured.tallies, designed=self.exposed is Exposed.DESIGNED),
-            *about_refits(self.learned.failures),
-            *(message for model in self.question.models for message in about_ranks(model, tallies)),
-            *about_seen(self.question.models, tallies),
-            *differing_orders(estimates),
-        ]
+        return (*self.input_messages, *run_checks(EVALUATION_CHECKS, self, measured), *check_orders(estimates))
 
-    def _used(self, measured: Measured) -> int:
-        """How many judged rows are used: not those that are excluded, nor those that no design asked for."""
+    def used_rows(self, measured: Measured) -> int:
+        """How many labelled rows are used: not those that are excluded, nor those outside the design."""
         returned: Returned | None = measured.tallies.get(("returned",))
         return self.n_judged - int(measured.tallies["dropped",]) - (0 if returned is None else returned.unasked)
 
@@ -390,7 +316,7 @@ class JudgedPlan:
         counts = {
             "users": len(self.users),
             "items": None if math.isnan(self.n_items) else int(self.n_items),
-            "judged": self._used(measured),
+            "judged": self.used_rows(measured),
             "relevant": int(measured.tallies["relevant",]),
         }
         return replace(self.record, counts=counts)

@@ -20,6 +20,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.core.wording import either, option
 from truerank.data.batches import UNNAMED
 from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
 from truerank.data.parts import RowsOfPart
@@ -35,10 +36,10 @@ EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
 
 Option = TypeVar("Option", bound=StrEnum)
 
-HELD_OUT = "If this is a hold-out, where other pairs count as irrelevant, say {option:exposure holdout}"
+HELD_OUT = f"If this is a hold-out, where other pairs count as irrelevant, say {option('exposure holdout')}"
 NEGATIVE = (
     "if pairs that are not listed are known to be negative, say "
-    '{option:unlisted negative|exposure="full(unlisted=negative)"}'
+    f"""{option("unlisted negative", 'exposure="full(unlisted=negative)"')}"""
 )
 
 
@@ -52,7 +53,7 @@ def check_call(scores: Mapping[str, Any], *, baseline: str | None, level: float)
     if odd:
         raise InputError(f"a model is called {shown(odd[0])}; expected text as the name of each model.")
     if not scores:
-        raise InputError("no scores given; expected at least one model, as {cli:NAME=FILE|{name: scores}}.")
+        raise InputError(f"no scores given; expected at least one model, as {either('NAME=FILE', '{name: scores}')}.")
     if baseline is not None and baseline not in scores:
         raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
 
@@ -115,14 +116,14 @@ def _check_rate(setting: Setting, rate: float) -> None:
     if abs(float(judged.sum()) - expected) > 6 * noise + 1:
         raise InputError(
             f"{source}: {int(judged.sum()):,} pairs are judged where a rate of {rate:g} gives about {expected:,.0f}; "
-            "check the rate, or declare all users with {option:population|truerank.read(..., users=...)}."
+            f"check the rate, or declare all users with {option('population', 'truerank.read(..., users=...)')}."
         )
     empty = float(((1 - rate) ** n).sum())
     if empty >= 3 and (judged > 0).all():
         raise InputError(
             f"{source}: with a rate of {rate:g} about {empty:,.0f} users would have no judged item, but all have one. "
             "Users without one count too: name all users with "
-            "{option:population FILE|truerank.read(..., users=...)}."
+            f"{option('population FILE', 'truerank.read(..., users=...)')}."
         )
 
 
@@ -139,12 +140,12 @@ def _check_complete(setting: Setting) -> None:
     if np.isnan(n[unit]):
         raise InputError(
             f"{needs}, and top lists do not tell how many there are. {HELD_OUT}; {NEGATIVE}; else give the catalogue "
-            "with {option:items FILE} or {option:n_items N}."
+            f"with {option('items FILE')} or {option('n_items N')}."
         )
     raise InputError(
         f"{needs}, but user {user} has {int(judged[unit]):,} labels for {int(n[unit]):,} candidates "
         f"({len(missing):,} users so). {HELD_OUT}; {NEGATIVE}; if the judged items are a random sample, say "
-        "{option:exposure random}."
+        f"{option('exposure random')}."
     )
 
 

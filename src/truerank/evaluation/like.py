@@ -10,7 +10,7 @@ import numpy as np
 
 from truerank.core.arrays import frozen
 from truerank.core.errors import InputError
-from truerank.core.messages import Message, caution, note
+from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
@@ -65,9 +65,9 @@ class Tool:
         changed = [f"{metric} is {form}" for metric, form in forms.items() if metric != form]
         chosen = "; ".join([*changed, f"means are over {self.users.users}"])
         return [
-            note("like", f"as {self.name} has it: {chosen}."),
+            message("like", tool=self.name, choices=chosen),
             *(
-                caution("unlike", f"{metric}: {self.unmatched[type(metric)]}, which is not done here.")
+                message("unlike", metric=metric, difference=self.unmatched[type(metric)])
                 for metric in asked
                 if type(metric) in self.unmatched
             ),
@@ -78,11 +78,7 @@ class Tool:
         labelled = label_by(rows, RELEVANT_VALUES)
         if labelled is rows:
             return rows, []
-        sentence = (
-            f"{source_of(rows)}: rows with a value {RELEVANT_VALUES} count as relevant, as in {self.name}; for another "
-            'rule say, as an example, {option:positive ">3"|truerank.read(..., positive=">3")}.'
-        )
-        return labelled, [caution("relevant-rows", sentence)]
+        return labelled, [message("relevant-rows.rule", source=source_of(rows), rule=RELEVANT_VALUES, tool=self.name)]
 
     def scores(self, scores: Scores) -> Scores:
         """Scores with ties broken as the tool does, where these are lists."""

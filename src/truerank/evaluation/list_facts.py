@@ -14,6 +14,7 @@ from truerank.core.estimator import Exposed
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import ListNeed, Metric, OfLists
+from truerank.core.wording import option
 from truerank.data.features import Features, read_features
 from truerank.evaluation.judged_source import EVERY_LABEL, JudgedSource, Rows
 from truerank.metrics.listed import ListFacts, TrainCounts
@@ -44,13 +45,13 @@ def lacking(metric: OfLists, known: frozenset[ListNeed]) -> str | None:
 LACKING = {
     ListNeed.CATALOGUE: (
         "top lists do not tell how many items there are, which it needs. Give the catalogue: "
-        "{option:items FILE} or {option:n_items N}."
+        f"{option('items FILE')} or {option('n_items N')}."
     ),
-    ListNeed.POPULARITY: "it needs to know how popular items are; give the training log: {option:exclude TRAIN}.",
-    ListNeed.FEATURES: "it needs features of the items; give them: {option:item_features FILE}.",
+    ListNeed.POPULARITY: f"it needs to know how popular items are; give the training log: {option('exclude TRAIN')}.",
+    ListNeed.FEATURES: f"it needs features of the items; give them: {option('item_features FILE')}.",
     ListNeed.LABELS: (
         "it needs to know which listed items are relevant, and these labels are partial; use it with "
-        "{option:exposure full} or {option:exposure holdout}, or Novelty, which needs no labels."
+        f"{option('exposure full')} or {option('exposure holdout')}, or Novelty, which needs no labels."
     ),
 }
 

@@ -7,8 +7,9 @@ from typing import NamedTuple, Protocol
 
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
-from truerank.core.messages import Message, note
+from truerank.core.messages import Message, message
 from truerank.core.ranking import Scores
+from truerank.core.wording import option
 
 
 class Populated(Protocol):
@@ -71,17 +72,20 @@ def _taken(matrix: str, places: Ids, table: str, others: list[Ids], side: _Side,
             f"{some(others[0].texts()[:3])}) are not evidently their numbers from 0 to {len(places) - 1:,}: each "
             f"{line} could be taken for the one beside it. {_name_them(side)}"
         )
-    return note(
+    return message(
         "numbered",
-        f"{matrix}: no ids of {kind}s; {line}s are taken for {kind}s 0 to {len(places) - 1:,}, as {table} numbers them "
-        "from 0.",
+        matrix=matrix,
+        kind=kind,
+        line=line,
+        last=len(places) - 1,
+        table=table,
         numbers={f"{line}s": len(places)},
         about=(about,),
     )
 
 
 def _name_them(side: _Side) -> str:
-    return f"Name them in the order of {side.line}s: {{option:{side.kind}s FILE}}."
+    return f"Name them in the order of {side.line}s: {option(f'{side.kind}s FILE')}."
 
 
 def _within(ids: Ids, size: int) -> bool:

@@ -20,6 +20,7 @@ from truerank.core.language import as_values
 from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
+from truerank.core.wording import either
 from truerank.data.impressions import Logged
 from truerank.data.spill import scratch
 from truerank.engines.engine import map_chunks
@@ -32,13 +33,13 @@ from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged import JudgedCall, prepare_judged
+from truerank.evaluation.label_checks import check_selected_users
 from truerank.evaluation.measure import Measured, measure
 from truerank.evaluation.question import Plan
 from truerank.evaluation.ranked import prepare
 from truerank.evaluation.ranked_source import source_of
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
-from truerank.exposure.randomness.users import selected_users
 from truerank.metrics import METRICS
 from truerank.uncertainty.assumed import assumed_lists, assumed_sessions
 from truerank.uncertainty.intervals import Interval
@@ -167,7 +168,7 @@ def plan_exposure(
         plan, source = prepare_judged(scores, pilot, call, exclude=exclude, space=space, progress=progress)
         work = map_chunks(workers, partial(measure, plan), source, progress=progress)
         with gathered(work) as measured:
-            selected = selected_users(measured.tallies.get(("users",)))
+            selected = tuple(check_selected_users(plan, measured))
             return replace(_planned(plan, measured, float(difference), sure), messages=selected)
 
 
@@ -215,7 +216,7 @@ def plan_sessions(
     if not targets or len(targets) < 2:
         raise InputError(
             f"{len(targets or {})} targets; expected at least two, whose difference is planned: the policy that logged "
-            "is one of them, {cli:log=@position|RankColumn('position')}."
+            f"""is one of them, {either("log=@position", "RankColumn('position')")}."""
         )
     workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from truerank.core.messages import DETECTABLE, Message, Number, caution, warning
+from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
+from truerank.evaluation.impression_checks import position_remedy
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_notes import about_columns
 from truerank.exposure.positions.fits import PositionFit
-
-CODE = "position-model-rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,36 +21,33 @@ class RejectedFits:
     facts: RankedFacts
     from_clicks: bool
 
-    @property
-    def p(self) -> float:
-        return min(fit.goodness.p for fit in self.fits.values())
-
-    def text(self, consequence: str) -> str:
-        names = ", ".join(f"{fit.model.name} of {place}" for place, fit in self.fits.items())
-        what = "clicks" if self.from_clicks else "scroll depths"
-        return (
-            f"the fitted position model ({names}) does not describe the {what} of the log (p = {self.p:.1g}), "
-            f"{consequence}. {about_columns(self.facts, clicks=self.from_clicks)}"
-        )
-
     def reason(self, fitted: Comparison, table: Comparison | None) -> Message:
         """Why a comparison carries no verdict."""
-        consequence = "and no table of observed views can confirm the verdict"
-        numbers: dict[str, Number] = {"p": self.p, "difference": fitted.difference}
-        if table is not None:
-            numbers["difference_by_table"] = table.difference
-            consequence = (
-                f"and the verdict depends on it: {fitted.verdict} with the fitted model ({fitted.difference:+.3g}), "
-                f"{table.verdict} with the table of observed views ({table.difference:+.3g})"
-            )
         about = (fitted.model, fitted.baseline)
-        return warning(CODE, self.text(consequence), numbers=numbers, about=about)
+        numbers = {"difference": fitted.difference}
+        if table is None:
+            return message("position-model-rejected", **self._fields(), numbers=numbers, about=about)
+        return message(
+            "position-model-rejected.table",
+            **self._fields(),
+            verdict=fitted.verdict,
+            difference=fitted.difference,
+            verdict_by_table=table.verdict,
+            difference_by_table=table.difference,
+            about=about,
+        )
 
     def caution(self, estimate: Estimate, value: float) -> Message:
         """That a value is another one with the table."""
-        consequence = f"and the value depends on it: {value:.3g} with the table of observed views"
-        numbers = {"p": self.p, "value_by_table": value}
-        return caution(CODE, self.text(consequence), numbers=numbers, about=(estimate.model,))
+        return message("position-model-rejected.value", **self._fields(), value_by_table=value, about=(estimate.model,))
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "fits": ", ".join(f"{fit.model.name} of {place}" for place, fit in self.fits.items()),
+            "observed": "clicks" if self.from_clicks else "scroll depths",
+            "p": min(fit.goodness.p for fit in self.fits.values()),
+            "remedy": position_remedy(self.facts, clicks=self.from_clicks),
+        }
 
 
 def checked_by_tables(results: Results, by_table: Results | None, rejected: RejectedFits) -> Results:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from truerank.core.arrays import Floats, Ints
@@ -89,6 +89,11 @@ class Remarks:
     untested: frozenset[tuple[Pair, int]] = frozenset()
     messages: tuple[Message, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_checks(checks: Sequence[Callable[..., Iterable[Message]]], *subject: Any) -> tuple[Message, ...]:
+    """The messages of all checks of a list, in its order."""
+    return tuple(chain.from_iterable(check(*subject) for check in checks))
 
 
 class Plan(Protocol):

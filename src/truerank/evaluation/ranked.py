@@ -13,9 +13,10 @@ from truerank.core.calls import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checke
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.language import as_value, as_values
-from truerank.core.messages import Message, note
+from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
+from truerank.core.wording import either, option
 from truerank.data.batches import LazyTable
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.data.spill import scratch
@@ -31,11 +32,11 @@ from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
+from truerank.evaluation.impression_checks import check_log, check_question
 from truerank.evaluation.measure import measure
 from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_notes import about_log, about_strata, about_surfaces
 from truerank.evaluation.ranked_plan import RankedPlan
 from truerank.evaluation.ranked_sight import Looking
 from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
@@ -232,10 +233,9 @@ def prepare(
             for name in targets
         },
         ids_of_units=unit_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
-        first=(*(note("chunks", sentence) for sentence in source.notes), *about_log(facts, looking, learned)),
+        first=(*(message("chunks", sentence=text) for text in source.notes), *check_log(facts, looking, learned)),
         last=(
-            *([] if requested is None else about_surfaces(requested, facts)),
-            *about_strata(looking, learned, interval),
+            *check_question(requested, facts, looking, learned, interval),
             *left_out,
             *unfit,
         ),
@@ -289,7 +289,9 @@ def _check(targets: Any, *, baseline: str | None, level: float) -> None:
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(targets, Mapping) or not targets:
-        raise InputError("no targets given; expected at least one, as {cli:NAME=FILE or NAME=@COLUMN|{name: table}}.")
+        raise InputError(
+            f"no targets given; expected at least one, as {either('NAME=FILE or NAME=@COLUMN', '{name: table}')}."
+        )
     if baseline is not None and baseline not in targets:
         raise InputError(f"baseline {baseline!r} is not among the targets; expected one of {', '.join(targets)}.")
 
@@ -302,8 +304,8 @@ def _interval(asked: Interval | None, *, fitted: bool) -> Interval:
     if fitted and not asked.refits:
         raise RefusedError(
             "a bootstrap does not go with a fitted position model: it would take the fit as given. Leave "
-            "{option:bootstrap|interval=} out (the interval then refits the model without each part of the log), or "
-            "give the fitted model itself, as yule:1.5."
+            f"{option('bootstrap', 'interval=')} out (the interval then refits the model without each part of the "
+            "log), or give the fitted model itself, as yule:1.5."
         )
     return asked
 
@@ -321,7 +323,7 @@ def _possible(
                 possible.setdefault(estimator, []).append(name)
             else:
                 reasons.append(f"{estimator.about.name}: {reason}")
-                notes.append(note("left-out", f"left out: {name} with {estimator.about.name}: {reason}"))
+                notes.append(message("left-out.target", target=name, estimator=estimator.about.name, reason=reason))
     if not possible:
         raise RefusedError(" ".join(dict.fromkeys(reasons)))
     return possible, notes
@@ -339,7 +341,7 @@ def _todo(
         }
         todo += [(estimator, name) for name, reason in reasons.items() if reason is None]
         notes += [
-            note("left-out", f"left out: {estimator.about.name} of {name}: {reason}")
+            message("left-out.reward", estimator=estimator.about.name, reward=name, reason=reason)
             for name, reason in reasons.items()
             if reason is not None
         ]

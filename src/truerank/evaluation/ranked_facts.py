@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from truerank.core.errors import InputError
+from truerank.core.wording import option
 from truerank.data.impressions import Impressions, Logged
 from truerank.uncertainty.spreads import Bounds
 
@@ -93,13 +94,13 @@ class RankedFacts:
             return self
         low, high = between
         if not low < high:
-            raise InputError(f"{{option:reward_range}} {low:g},{high:g}; expected two numbers, the smaller one first.")
+            raise InputError(f"{option('reward_range')} {low:g},{high:g}; expected two numbers, the smaller one first.")
         for name, facts in self.rewards.items():
             least, most = (0.0, 1.0) if facts.binary else (facts.minimum, facts.maximum)
             if least < low or most > high:
                 raise InputError(
                     f"{self.source}: {name} has values from {least:g} to {most:g}; expected all "
-                    f"between {low:g} and {high:g}, as {{option:reward_range}} says."
+                    f"between {low:g} and {high:g}, as {option('reward_range')} says."
                 )
         return replace(self, rewards={name: replace(facts, declared=between) for name, facts in self.rewards.items()})
 

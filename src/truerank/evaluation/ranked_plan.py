@@ -6,44 +6,36 @@ import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Clipping, Estimator, Learned
-from truerank.core.messages import Message, warning
+from truerank.core.messages import Message, message
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.data.impressions import Logged, RankedChunk
+from truerank.data.impressions import RankedChunk
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
+from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.position_check import RejectedFits
-from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies
-from truerank.evaluation.ranked_evidence import about_value
+from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies, run_checks
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_notes import (
-    about_choices,
-    about_refits,
-    about_target,
-    details_of,
-    limit,
-    recorded,
-    source_of_exposures,
-    views,
-)
+from truerank.evaluation.ranked_record import details_of, limit, recorded, source_of_exposures, views
 from truerank.evaluation.ranked_sight import Looking, RankedSight
 from truerank.uncertainty.clipping import chosen_clip
 from truerank.uncertainty.evidence import equally_weighted
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
-from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
-from truerank.uncertainty.tails import RewardTally, heavy_rewards, tail_length
+from truerank.uncertainty.support import SupportTally, TargetSums, unseen_of
+from truerank.uncertainty.tails import RewardTally, tail_length
 from truerank.uncertainty.verdicts import UnseenExposure
 from truerank.uncertainty.weights import WeightDiagnostics, WeightTally
 
@@ -174,7 +166,7 @@ class RankedPlan:
         return equally_weighted(terms.whole)
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
-        found = self._diagnosed(cell, measured)
+        found = self.weight_diagnostics(cell, measured)
         clipped = self._clip(cell) < math.inf
         return Evidence(
             informative=spread.informative,
@@ -194,7 +186,7 @@ class RankedPlan:
         support: SupportTally = measured.tallies[model, "support"]
         n_units = int(measured.tallies[model, "known"])
         return unseen_of(
-            TargetSums(n_units, weights.n, weights.total, support.total, self._diagnosed(cell, measured)),
+            TargetSums(n_units, weights.n, weights.total, support.total, self.weight_diagnostics(cell, measured)),
             value=terms.value(),
             beyond=estimator.about.beyond,
             per=cast(RankedEstimator, estimator).metric.per,
@@ -212,7 +204,7 @@ class RankedPlan:
     def diagnostics(self, model: str, clip: float, of: Limited, measured: Measured) -> WeightDiagnostics:
         return _diagnosed(measured.tallies[model, "weights", of], measured.tallies[model, "support"], clip)
 
-    def _diagnosed(self, cell: Cell, measured: Measured) -> WeightDiagnostics:
+    def weight_diagnostics(self, cell: Cell, measured: Measured) -> WeightDiagnostics:
         return self.diagnostics(cell[0], self._clip(cell), limited_by(self.question.asked[cell[1]][0]), measured)
 
     def _clip(self, cell: Cell) -> float:
@@ -222,21 +214,10 @@ class RankedPlan:
 
     def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
         estimator = self.question.asked[cell[1]][0]
-        return None if estimator.about.clipping is Clipping.NONE else self._diagnosed(cell, measured).ess
+        return None if estimator.about.clipping is Clipping.NONE else self.weight_diagnostics(cell, measured).ess
 
     def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
-        estimator, asked = self.question.asked[cell[1]]
-        n = int(measured.size[terms.defined].sum())
-        messages = about_value(self.facts, asked, terms, n_units=n, strata=self.question.interval.refits)
-        messages += heavy_rewards(measured.tallies.get(("rewards", asked.reward)))
-        if estimator.about.clipping is not Clipping.NONE:
-            rows = "viewed rows" if self.facts.logged is Logged.VIEWED else "displayed rows"
-            messages += self._diagnosed(cell, measured).warnings(asked.clip, rows=rows, beyond=estimator.about.beyond)
-            between = self.facts.rewards[asked.reward].between
-            messages += about_bounds(terms.value(), self.unseen(cell, terms, measured), between)
-        if estimator.about.caution:
-            messages.append(warning("for-comparison", estimator.about.caution))
-        return tuple(messages)
+        return run_checks(ESTIMATE_CHECKS, ImpressionEstimate(self, cell, measured))
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
         known = self.ids_of_units
@@ -266,8 +247,9 @@ class RankedPlan:
                 choices += [choice for choice, _ in made]
                 taken = {cell for _, cell in made}
                 untested |= {cell for cell in points.differences if cell[1] in numbers and cell not in taken}
-        said = (*about_refits(self._failures(measured, points)), *about_choices(choices))
-        return Remarks(frozenset(untested), said, {"chosen": choices})
+        failures = self._failures(measured, points).items()
+        messages = [message("refit-failed", parts=parts, reason=reason) for reason, parts in failures]
+        return Remarks(frozenset(untested), (*messages, *check_clips(choices)), {"chosen": choices})
 
     def _curves(self) -> list[list[int]]:
         """The questions of each estimator and reward that weights enter, ascending by clip."""
@@ -306,7 +288,7 @@ class RankedPlan:
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
         return [
             *self.first,
-            *(each for model in self.question.models for each in about_target(model, measured.tallies, self.facts)),
+            *chain.from_iterable(check_target(name, measured.tallies, self.facts) for name in self.question.models),
             *self.last,
         ]
 

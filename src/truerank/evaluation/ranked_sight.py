@@ -124,7 +124,7 @@ class Looking:
             try:
                 check_own_exposures(seen.logging, self.loggers, without=without)
             except InputError as error:
-                return error.text
+                return error.marked
         return reason
 
 

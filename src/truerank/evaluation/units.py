@@ -12,17 +12,13 @@ import polars as pl
 from truerank.core.arrays import Bools
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids, as_ids
-from truerank.core.messages import caution, note
+from truerank.core.messages import message
 from truerank.core.results import Results
 from truerank.core.units import KeptUnits, UnitTerms
 from truerank.evaluation.measure import Measured, by_cluster
 from truerank.evaluation.question import Plan
 
 MOST_GROUPS = 1000
-FITTED = (
-    "what was fitted to all users has no interval within a group of them; for one, evaluate these users alone, to whom "
-    "it is then fitted."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,9 +77,8 @@ class Segments:
         rows = by_cluster(units)
         results = conclude(self.plan, rows if rows is units else replace(rows, single=units))
         n, total = len(units.place), len(self.units.place)
-        sentence = f"group {name}: {n:,} of {total:,} {self.plan.unit}s; what follows is said of all of them."
-        said = note("group", sentence, numbers={"units": n, "of": total}, about=(name,))
-        fitted = [caution("group-interval", FITTED, about=(name,))] if self._refitted() else []
+        said = message("group", group=name, units=n, of=total, unit=self.plan.unit, about=(name,))
+        fitted = [message("group-interval", about=(name,))] if self._refitted() else []
         details = {**results.provenance.details, "group": name}
         return replace(
             results,

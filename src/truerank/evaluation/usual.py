@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from truerank.core.estimator import Estimator, Exposed
-from truerank.core.messages import RULE, Message, note
+from truerank.core.messages import RULE, Message, message
 from truerank.core.metric import Metric
 from truerank.estimators.full import Full
 from truerank.estimators.holdout import Holdout
@@ -29,7 +29,7 @@ USUAL: Mapping[Exposed, tuple[Estimator, ...]] = {
 }
 
 
-def about_usual(chosen: Sequence[tuple[Metric, Estimator]], usual: Sequence[Estimator]) -> tuple[Message, ...]:
+def check_defaults(chosen: Sequence[tuple[Metric, Estimator]], usual: Sequence[Estimator]) -> tuple[Message, ...]:
     """Which estimators are the defaults here; nothing where every label is known or taken as known."""
     by_name: dict[str, list[str]] = {}
     for metric, estimator in chosen:
@@ -38,9 +38,4 @@ def about_usual(chosen: Sequence[tuple[Metric, Estimator]], usual: Sequence[Esti
     if not by_name or all(estimator.about.complete for estimator in usual):
         return ()
     defaults = ", ".join(f"{name} ({', '.join(metrics)})" for name, metrics in by_name.items())
-    return (
-        note(
-            RULE,
-            f"default estimators: {defaults}. Verdicts need at least {FEWEST_ROWS:.0f} labelled pairs in top-K lists.",
-        ),
-    )
+    return (message(RULE, defaults=defaults, fewest=FEWEST_ROWS),)

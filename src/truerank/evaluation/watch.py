@@ -20,7 +20,7 @@ from truerank.core.estimator import Estimator, Exposed
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
-from truerank.core.messages import Message, caution, note, warning
+from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
 from truerank.core.progress import Watching, watching
 from truerank.core.requirements import Outcome, Requirement
@@ -34,9 +34,9 @@ from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged import JudgedCall, prepare_judged
-from truerank.evaluation.judged_notes import unequal_judging
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_source import check_call, rows_of
+from truerank.evaluation.label_checks import unequal_labelling
 from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.exposure.kinds import EXPOSURES, Exposure
 from truerank.metrics import METRICS
@@ -204,7 +204,7 @@ def watch(
         level,
         planned,
         difference,
-        (*dropped, *_kept(results), *_about(len(pairs), level), *cautions, *drifting),
+        (*dropped, *_kept(results), _repeated_looks(len(pairs), level), *cautions, *drifting),
     )
 
 
@@ -222,33 +222,17 @@ def _kept(results: Results) -> tuple[Message, ...]:
     return tuple(message for message in results.messages if message.code != "detectable")
 
 
-def _about(pairs: int, level: float) -> tuple[Message, ...]:
+def _repeated_looks(pairs: int, level: float) -> Message:
     together = f" in any of the {pairs} comparisons" if pairs > 1 else ""
-    return (
-        note(
-            "every-look",
-            f"stopping at the first look that decides is wrong{together} with a probability of about {1 - level:.0%}, "
-            "however often you look, if users arrive in random order, unrelated to their taste. Each look is about all "
-            "users so far: if you go on, a later look may be inconclusive again. Large losses of fewer than 5 % of the "
-            f"users who tell the models apart may not be among the first {FIRST} of them.",
-        ),
-    )
+    return message("every-look", together=together, error=1 - level, first=FIRST)
 
 
 def _approximate(plan: JudgedPlan, measured: Measured, rows: Log) -> tuple[Message, ...]:
     """That the error of repeated looks is only about what the level says, where rows have unequal weights."""
-    unequal = bool(unequal_judging(measured.tallies))
+    unequal = unequal_labelling(measured.tallies)
     if plan.exposed in (Exposed.BIASED, Exposed.DESIGNED):
         unequal = rows.propensity is None or bool(np.ptp(rows.propensity) > 0)
-    if not unequal:
-        return ()
-    return (
-        caution(
-            "approximate-level",
-            "labelled rows have unequal weights, so the error of repeated looks is only approximately controlled: a "
-            "few rows that would weigh much may not have been drawn yet. Confirm a close decision with more users",
-        ),
-    )
+    return (message("approximate-level"),) if unequal else ()
 
 
 # ----------------------------------------------------------------------------------------------------------------- look
@@ -371,12 +355,4 @@ def _drift(own: Smooth, other: Smooth, order: Ints, compared: Comparison) -> lis
     p = math.erfc(abs(z) / math.sqrt(2))
     if p >= DRIFTS:
         return []
-    return [
-        warning(
-            "drift",
-            f"{compared.model}, {compared.baseline}: the users of the second half differ from those of the first by "
-            f"more than chance (p {f'{p:.1g}' if p > 0 else 'below 1e-300'}): they did not come in random order, and "
-            "what earlier ones show may not hold for later ones",
-            numbers={"z": z, "p": p},
-        )
-    ]
+    return [message("drift", model=compared.model, baseline=compared.baseline, p=p, numbers={"z": z})]

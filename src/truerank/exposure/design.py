@@ -20,6 +20,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Returned
+from truerank.core.wording import either
 from truerank.data.files import read_table, write_table
 from truerank.data.folders import FolderKind, whole_folder
 from truerank.data.marker import check_folder
@@ -27,7 +28,7 @@ from truerank.data.whole import whole_file
 
 SHOWN, SETTINGS = "shown.parquet", "design.json"
 FOLDER = FolderKind("exposure design", (SHOWN, SETTINGS))
-A_DESIGN = "a folder of what {cli:truerank plan exposure --allocate|truerank.design_exposure} chose"
+A_DESIGN = f"a folder of what {either('truerank plan exposure --allocate', 'truerank.design_exposure')} chose"
 COLUMNS = ("user", "item", "batch", "propensity")
 
 

@@ -13,6 +13,7 @@ from truerank.core.errors import RefusedError
 from truerank.core.metric import ListNeed, cutoff
 from truerank.core.options import Distance
 from truerank.core.values import Count, check, text_of
+from truerank.core.wording import option
 from truerank.metrics.listed import ListedItems, mean_of
 
 PAIRS_AT_ONCE = 2**18
@@ -57,7 +58,7 @@ class Diversity:
 
     def sums(self, lists: ListedItems) -> tuple[Floats, Floats]:
         if lists.facts.features is None:
-            raise RefusedError("items have no features; give them with {option:item_features FILE}.")
+            raise RefusedError(f"items have no features; give them with {option('item_features FILE')}.")
         rows = _rows(lists.facts.features, self.distance)
         start, n = lists.lists.start, lists.lists.length
         pairs = n * (n - 1) // 2

@@ -26,6 +26,7 @@ class HitRate:
 
     k: Count
     name: ClassVar[str] = "HitRate"
+    aliases: ClassVar[tuple[str, ...]] = ("HR", "Hit", "Hits", "Success")
     on_full_labels: ClassVar[str] = "users"
     partial: ClassVar[str] = (
         "one relevant item among those not judged would change it, and no unbiased form exists; use Recall or Precision"

@@ -11,6 +11,7 @@ from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
 from truerank.core.log import Pairs
 from truerank.core.ranking import TopLists
+from truerank.core.wording import option
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +42,7 @@ class ListFacts:
 
     def counts(self) -> TrainCounts:
         if self.train is None:
-            raise RefusedError("how popular items are is not known; give the training log, {option:exclude TRAIN}.")
+            raise RefusedError(f"how popular items are is not known; give the training log, {option('exclude TRAIN')}.")
         return self.train
 
 

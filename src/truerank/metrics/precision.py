@@ -27,6 +27,7 @@ class Precision:
     k: Count
     denominator: Literal[Denominator.CUTOFF, Denominator.LIST] = Denominator.CUTOFF
     name: ClassVar[str] = "Precision"
+    aliases: ClassVar[tuple[str, ...]] = ("P",)
 
     __str__ = text_of
     cutoff = property(cutoff)

@@ -14,6 +14,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Returned, Scores
+from truerank.core.wording import option
 from truerank.ranks.scores.scores import Lists
 
 CHUNK_USERS = 2**15
@@ -113,7 +114,7 @@ def catalogue_of(
     if items is not None:
         if n_items is not None and n_items != len(items):
             raise InputError(
-                f"{{option:n_items}} {n_items:,} but the catalogue has {len(items):,} items. Leave it out."
+                f"{option('n_items')} {n_items:,} but the catalogue has {len(items):,} items. Leave it out."
             )
         for name, each in scores.items():
             if each.depth is not None:
@@ -127,7 +128,7 @@ def catalogue_of(
 def _enough(n_items: int | None, known: Ids) -> None:
     if n_items is not None and n_items < len(known):
         raise InputError(
-            f"{{option:n_items}} {n_items:,} but the sources name {len(known):,} items. Give the true number."
+            f"{option('n_items')} {n_items:,} but the sources name {len(known):,} items. Give the true number."
         )
 
 
@@ -166,7 +167,7 @@ def lay_out(
         raise InputError(
             f"{labels.source}: {int(judged_too.sum()):,} judged pairs are also excluded, such as "
             f"{_pair(labels, int(np.argmax(judged_too)))}. Say what to do: "
-            "{option:overlap drop} or {option:overlap keep}."
+            f"{option('overlap drop')} or {option('overlap keep')}."
         )
     if overlap is Overlap.KEEP and excluded is not None:
         excluded = _without(excluded, labels.user[item >= 0], item[item >= 0])
@@ -177,7 +178,7 @@ def lay_out(
         raise InputError(
             f"{labels.source}: {int(outside.sum()):,} judged items are not in the catalogue, such as "
             f"{_pair(labels, row)}. Score every judged item, give the catalogue with "
-            "{option:items FILE}, or remove the rows."
+            f"{option('items FILE')}, or remove the rows."
         )
     kept = np.flatnonzero((item >= 0) & ~dropped)
     laid = replace(labels.select(kept), items=catalogue.items, item=frozen(item[kept]))
@@ -264,7 +265,7 @@ def _same_items(first: str, reference: Ids, name: str, items: Ids) -> None:
     ]
     raise InputError(
         f"{first} and {name} have different catalogues: {'; '.join(differences)}. "
-        "Score the same items with every model, or give the catalogue with {option:items FILE}."
+        f"Score the same items with every model, or give the catalogue with {option('items FILE')}."
     )
 
 

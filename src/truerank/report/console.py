@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 
-from truerank.core.printable import printable
+from truerank.core.escaping import printable
 
 WIDE = 10_000  # of text that no terminal cuts
 

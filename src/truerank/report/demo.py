@@ -12,7 +12,7 @@ from rich.text import Text
 
 from truerank.core.progress import Progress
 from truerank.report.console import console_on
-from truerank.report.drawn import Ruler
+from truerank.report.ruler import Ruler
 from truerank.studies.demo.lesson import COMMAND, Picture, make_lesson
 from truerank.studies.demo.made import keep, make
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.wording import worded
+from truerank.core.wording import option, worded
 from truerank.evaluation.design_chances import Saving
 from truerank.evaluation.designing import PlannedDesign
 
-NEXT = "Show them, and evaluate what comes back with {option:exposure designed} and {option:design DIR}, this folder."
+NEXT = (
+    f"Show them, and evaluate what comes back with {option('exposure designed')} and {option('design DIR')}, this "
+    "folder."
+)
 MANY = 12  # lines of one metric, beyond which the table shows single models alone
 
 

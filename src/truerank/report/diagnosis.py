@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
-from truerank.evaluation.diagnosed import Diagnosis, Usable
+from truerank.core.escaping import printable
+from truerank.core.wording import worded
+from truerank.evaluation.diagnosed import Diagnosis
 from truerank.report.checks import randomness_plain
-from truerank.report.text import as_lines
+from truerank.report.text import COLUMNS
 
+MOST_FINDINGS = 5
 MARKS = {"note": "-", "caution": "!", "warning": "!!"}
 KINDS = {
     "full": "full labels: every pair has one, so every metric is simply computed",
@@ -20,29 +24,21 @@ KINDS = {
 
 
 def diagnosis_text(found: Diagnosis, commands: Sequence[str], *, for_cli: bool = True) -> str:
-    """The verdict first, then what it rests on, what can be used, and what to run next."""
-    facts = {_spaced(name): _number(value) for name, value in found.facts.items()}
+    """What kind of data it is and why, what was found in it, what estimates it supports, and what to run next."""
     columns = ", ".join(name if name == kind else f"{name} (the {kind})" for kind, name in found.columns.items())
-    parts = [
-        f"{found.source} is {KINDS[found.exposed]}.\nWhy: {found.why}.",
-        as_lines({"columns": columns, **facts}).rstrip(),
-    ]
-    if found.findings:
-        parts.append("\n".join(f"{MARKS[each.severity]} {each.said(for_cli=for_cli)}." for each in found.findings))
-    valid = [each for each in found.estimators if each.valid and not each.caution]
-    parts.append("Valid here, under what each assumes:\n" + "\n".join(_usable(each) for each in valid))
-    compared = [each for each in found.estimators if each.valid and each.caution]
-    if compared:
-        parts.append("To compare with, not to decide by:\n" + "\n".join(_usable(each) for each in compared))
-    others = [each for each in found.estimators if not each.valid]
-    parts.append("Not valid here:\n" + "\n".join(f"  {each.name}: {each.why_not}." for each in others))
+    facts = ", ".join(f"{_spaced(name)} {_number(value)}" for name, value in found.facts.items())
+    order = ["warning", "caution", "note"]
+    findings = sorted(found.findings, key=lambda message: order.index(message.severity))
+    lines = [f"{found.source} is {KINDS[found.exposed]}.", f"Why: {found.why}.", f"Columns: {columns}.", f"{facts}."]
+    lines += [f"{MARKS[message.severity]} {message.said(for_cli=for_cli)}." for message in findings[:MOST_FINDINGS]]
+    for title, cautious in (("Estimators to use", False), ("Only to compare with", True)):
+        names = [usable.name for usable in found.estimators if usable.valid and bool(usable.caution) == cautious]
+        lines += [f"{title}: {', '.join(names)}."] if names else []
     if found.needs_positive is not None:
-        parts.append(f"Values are no labels: say which count as positive, as here {found.needs_positive}.")
-    if commands:
-        parts.append("Next:\n" + "\n".join(f"  {command}" for command in commands))
-    else:
-        parts.append("Next: mend the log, and ask again.")
-    return "\n\n".join(parts) + "\n"
+        lines.append(f"Values are no labels: say which count as positive, as here {found.needs_positive}.")
+    text = "\n".join(fill(printable(line), COLUMNS, break_long_words=False) for line in lines)
+    steps = ["Next:", *(f"  {command}" for command in commands)] if commands else ["Next: mend the log, and ask again."]
+    return "\n".join([text, *steps, ""])
 
 
 def diagnosis_plain(found: Diagnosis, commands: Sequence[str]) -> dict[str, Any]:
@@ -64,7 +60,7 @@ def diagnosis_plain(found: Diagnosis, commands: Sequence[str]) -> dict[str, Any]
                 "valid": each.valid,
                 "metrics": list(each.metrics),
                 "assumptions": list(each.assumptions),
-                "why_not": each.why_not,
+                "why_not": worded(each.why_not or "", for_cli=True),
                 "caution": each.caution,
             }
             for each in found.estimators
@@ -82,17 +78,11 @@ def diagnosis_rows(found: Diagnosis) -> list[dict[str, Any]]:
             "valid": each.valid,
             "metrics": "; ".join(each.metrics),
             "assumptions": "; ".join(each.assumptions),
-            "why_not": each.why_not,
+            "why_not": worded(each.why_not or "", for_cli=True),
             "caution": each.caution,
         }
         for each in found.estimators
     ]
-
-
-def _usable(each: Usable) -> str:
-    lines = [f"  {each.name}: {', '.join(each.metrics)}"]
-    lines += [f"      assumes that {assumption}" for assumption in each.assumptions]
-    return "\n".join([*lines, *([f"      ! {each.caution}"] if each.caution else [])])
 
 
 def _spaced(name: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from truerank.core.errors import InputError
+from truerank.core.escaping import json_bytes
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
 from truerank.core.results import Comparison, Estimate, Results
@@ -56,14 +57,14 @@ def encode(results: Results, *, groups: Mapping[str, Results] | None = None) -> 
     }
     if groups:
         content["groups"] = {name: _numbers(within) for name, within in groups.items()}
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+    return json_bytes(content)
 
 
 def decode(content: bytes, *, where: str) -> Results:
     """The results of a document; what is none is refused."""
     try:
         document = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{where}: cannot be read as JSON ({error}). Save the results again.") from None
     version = document.get("format") if isinstance(document, dict) else None
     if version != FORMAT:
@@ -72,7 +73,7 @@ def decode(content: bytes, *, where: str) -> Results:
             "them with the version that wrote them."
         )
     try:
-        messages = [(_read_message(entry), entry["estimates"]) for entry in document["messages"]]
+        messages = [(msgspec.convert(entry, Message), entry["estimates"]) for entry in document["messages"]]
         own: list[list[Message]] = [[] for _ in document["estimates"]]
         for message, of in messages:
             for at in of or ():
@@ -83,7 +84,15 @@ def decode(content: bytes, *, where: str) -> Results:
             messages=tuple(message for message, of in messages if of is None),
             provenance=msgspec.convert(document["provenance"], Provenance),
         )
-    except (msgspec.ValidationError, LookupError, TypeError, AttributeError, ValueError) as error:
+    except (
+        msgspec.ValidationError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise InputError(
             f"{where}: is not what results of format {FORMAT} hold ({error}). Save the results again."
         ) from None
@@ -102,10 +111,8 @@ def schema() -> dict[str, Any]:
     texts = {"type": "array", "items": {"type": "string"}}
     _write_out(parts["Estimate"], {"warnings": texts, "warning_codes": texts})
     parts["Reason"] = copy.deepcopy(parts["Message"])
-    parts["Reason"]["properties"]["template"] = {"type": "string"}
     parts["Comparison"]["properties"]["reasons"]["items"] = {"$ref": "#/$defs/Reason"}
     _write_out(parts["Message"], {"estimates": {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}}})
-    parts["Message"]["properties"]["template"] = {"type": "string"}
     numbers = {name: _list_of(part) for name, part in (("estimates", "Estimate"), ("comparisons", "Comparison"))}
     content = {
         "format": {"const": FORMAT},
@@ -161,7 +168,7 @@ def _numbers(results: Results) -> dict[str, Any]:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    return _fields(comparison) | {"reasons": [_said(message) for message in comparison.reasons]}
+    return _fields(comparison) | {"reasons": msgspec.to_builtins(comparison.reasons)}
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:
@@ -172,15 +179,8 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """A sentence that names options is said in Python's words, with the text it is made from beside it."""
-    return _said(message) | {"estimates": None}
-
-
-def _said(message: Message) -> dict[str, Any]:
-    sentence = str(message)
-    template = {} if sentence == message.text else {"template": message.text}
     entry: dict[str, Any] = msgspec.to_builtins(message)
-    return entry | {"text": sentence} | template
+    return entry | {"estimates": None}
 
 
 def _fields(value: Estimate | Comparison) -> dict[str, Any]:
@@ -209,12 +209,7 @@ def _read_estimate(entry: Mapping[str, Any], own: Sequence[Message]) -> Estimate
 
 
 def _read_comparison(entry: Mapping[str, Any]) -> Comparison:
-    reasons = [msgspec.to_builtins(_read_message(reason)) for reason in entry["reasons"]]
-    return _read(Comparison, {**entry, "reasons": reasons})
-
-
-def _read_message(entry: Mapping[str, Any]) -> Message:
-    return msgspec.convert({**entry, "text": entry.get("template", entry["text"])}, Message)
+    return _read(Comparison, entry)
 
 
 def _read(kind: type[Value], entry: Mapping[str, Any]) -> Value:

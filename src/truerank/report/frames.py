@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import InputError, extra
+from truerank.core.escaping import csv_table
 from truerank.core.results import Comparison, Estimate, Evidence, Results
-from truerank.data.cells import safe_cells
 
 TEXT, NUMBER, COUNT = pl.String, pl.Float64, pl.Int64
 
@@ -78,7 +78,7 @@ def csv(results: Results, *, groups: Mapping[str, Results] | None = None) -> byt
     if groups:
         parts = [_both(within).with_columns(pl.lit(name).alias("group")) for name, within in groups.items()]
         frame = pl.concat([frame.with_columns(pl.lit(None, dtype=TEXT).alias("group")), *parts])
-    return safe_cells(frame.with_columns(pl.col(NUMBER).fill_nan(None))).write_csv().encode()
+    return csv_table(frame.with_columns(pl.col(NUMBER).fill_nan(None)))
 
 
 def _both(results: Results) -> pl.DataFrame:

@@ -1,195 +1,106 @@
-"""Results as a table for a paper or a README: models in rows, what is asked in columns, the best in bold."""
+"""Summaries as Markdown, LaTeX and HTML: the same table, with the best in bold and marks raised."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import html
+from collections.abc import Callable, Iterable, Sequence
 
-from truerank.core.printable import printable
-from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
-from truerank.report.numbers import clip_text, number
-
-HIGHER, LOWER, BEST = "↑", "↓", "*"
-
-
-Row = tuple[str, float | None]  # a model and its clip
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """One question: its title, what its values estimate, and the estimate of each model at each clip."""
-
-    title: str
-    estimand: str
-    of: Mapping[Row, Estimate]
-
-    @property
-    def directed(self) -> bool:
-        return all(each.directed for each in self.of.values())
-
-    def peers(self, clip: float | None) -> dict[str, Estimate]:
-        """The estimates that compete, by model."""
-        return {model: each for (model, at), each in self.of.items() if at == clip}
-
-    def is_best(self, estimate: Estimate) -> bool:
-        """Whether no other model has a higher value, and some a lower one; no one where a higher one is not better."""
-        values = [each.value for each in self.peers(estimate.clip).values() if not math.isnan(each.value)]
-        return self.directed and bool(values) and estimate.value == max(values) > min(values)
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How a language writes a table."""
-
-    escape: Callable[[str], str]
-    bold: Callable[[str], str]
-    raised: Callable[[str], str]
+from truerank.core.escaping import latex_text, markdown_text, printable
+from truerank.core.results import Results
+from truerank.report.details import Cell, Detail, ResultTable
+from truerank.report.plots import notebook_picture
+from truerank.report.summary import ResultSummary, summarize
 
 
 def markdown(results: Results) -> str:
-    """A Markdown table with its caption below.
-
-    The best value of each column is bold. With a baseline ↑ and ↓ mark models that are shown to be better or worse
-    than it; without one * marks a best model that is shown to be better than every other.
-    """
-    form = _Form(_for_markdown, lambda text: f"**{text}**", lambda text: f" {text}")
-    head, *rows = _cells(results, form)
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{table}\n\n{_for_markdown(_caption(results))}\n"
+    """A Markdown table with its caption below: the verdict, what marks mean, what the values estimate."""
+    summary = summarize(results)
+    lines = []
+    if summary.table is not None:
+        head, *rows = _written(summary.table, markdown_text, "**{}**".format, "<sup>{}</sup>".format)
+        names, numbers = summary.table.names, len(head) - summary.table.names
+        lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * names + ["---:"] * numbers, *rows)]
+    return "\n".join([*lines, "", markdown_text(_caption(summary)), ""])
 
 
 def latex(results: Results) -> str:
     """A LaTeX table (booktabs) with its caption, marked as `markdown` does it."""
-    form = _Form(_for_latex, lambda text: rf"\textbf{{{text}}}", lambda text: f"$^{{{LATEX_MARKS[text]}}}$")
-    cells = _cells(results, form)
-    head, *rows = (" & ".join(line) + r" \\" for line in cells)
+    summary = summarize(results)
+    table = summary.table or ResultTable((), ())
+    head, *rows = (
+        rf"    {' & '.join(cells)} \\"
+        for cells in _written(table, latex_text, r"\textbf{{{}}}".format, "$^{{{}}}$".format)
+    )
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_for_latex(_caption(results))}}}",
-        rf"  \begin{{tabular}}{{l{'r' * (len(cells[0]) - 1)}}}",
-        r"    \toprule",
-        f"    {head}",
-        r"    \midrule",
-        *(f"    {row}" for row in rows),
-        r"    \bottomrule",
+        rf"  \caption{{{latex_text(_caption(summary))}}}",
+        rf"  \begin{{tabular}}{{{'l' * table.names}{'r' * (len(table.head) - table.names)}}}",
+        r"    \toprule", head, r"    \midrule", *rows, r"    \bottomrule",
         r"  \end{tabular}",
         r"\end{table}",
-    ]
+    ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-LATEX_MARKS = {HIGHER: r"\uparrow", LOWER: r"\downarrow", BEST: "*"}
+def notebook(results: Results) -> str:
+    """HTML without scripts or files of others; names from data are text. The details are folded."""
+    summary = summarize(results)
+    evidence = f" Evidence: {summary.evidence}." if summary.evidence else ""
+    parts = [f"<p><strong>{_for_html(summary.verdict)}</strong>{_for_html(evidence)}</p>"]
+    parts += [html_table(summary.table)] if summary.table is not None else []
+    parts += _paragraphs(summary.notes)
+    for head, table in summary.groups:
+        parts += [*_paragraphs([head]), html_table(table)]
+    parts += _listed(f"! {warning}" for warning in summary.warnings)
+    parts += [*_paragraphs([summary.estimands]), notebook_picture(results), "<details><summary>Details</summary>"]
+    parts += [part for detail in summary.details for part in _detail(detail)]
+    return "".join([*parts, *_listed(summary.remarks), "</details>"])
 
 
-def _columns(results: Results) -> list[_Column]:
-    """A column for each metric, estimator, reward and segment, named by what differs among them."""
-
-    columns: dict[tuple[str, ...], dict[Row, Estimate]] = {}
-    for each in results.estimates:
-        asked = (each.metric, each.estimator, each.reward, each.segment or "", each.estimand)
-        columns.setdefault(asked, {})[each.model, each.clip] = each
-    several = [len({asked[at] for asked in columns}) > 1 for at in (1, 2)]
-    found = []
-    for (metric, estimator, reward, segment, estimand), of in columns.items():
-        named = [name for name, differs in zip((estimator, reward), several, strict=True) if differs]
-        found.append(_Column(", ".join([metric, *named, *([segment] if segment else [])]), estimand, of))
-    return found
+def html_table(table: ResultTable) -> str:
+    """A table whose first columns are names."""
+    head, *rows = _written(table, _for_html, "<strong>{}</strong>".format, "<sup>{}</sup>".format)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    titles = "".join(f"<th>{title}</th>" for title in head)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cells(results: Results, form: _Form) -> list[list[str]]:
-    columns = _columns(results)
-    rows = dict.fromkeys((each.model, each.clip) for each in results.estimates)
-    clips = any(clip is not None for _, clip in rows)
-    marks = _marks(results, columns)
-    lines = [["model", *(["clip"] if clips else []), *(form.escape(column.title) for column in columns)]]
-    for model, clip in rows:
-        cells = [form.escape(model), *([clip_text(clip)] if clips else [])]
-        for at, column in enumerate(columns):
-            estimate = column.of.get((model, clip))
-            if estimate is None:
-                cells.append("")
-                continue
-            text = number(estimate.value)
-            shown = form.bold(text) if column.is_best(estimate) else text
-            cells.append(shown + "".join(form.raised(mark) for mark in marks.get((at, (model, clip)), "")))
-        lines.append(cells)
-    return lines
+def _detail(detail: Detail) -> list[str]:
+    title = f"<p><strong>{_for_html(detail.title)}</strong>: {_for_html(detail.estimand)}</p>"
+    return [title, *map(html_table, detail.tables), *_paragraphs(detail.notes)]
 
 
-def _marks(results: Results, columns: Sequence[_Column]) -> dict[tuple[int, Row], str]:
-    """What is shown of each value: against the baseline, or of the best one against all others."""
-    baseline = results.provenance.settings.get("baseline")
-    beaten: dict[tuple[Any, str], set[str]] = {}
-    for each in results.comparisons:
-        if each.verdict in (*SHOWN_ABOVE, *SHOWN_BELOW):
-            above = each.verdict in SHOWN_ABOVE
-            winner, other = (each.model, each.baseline) if above else (each.baseline, each.model)
-            beaten.setdefault((_question(each), winner), set()).add(other)
-    found: dict[tuple[int, Row], str] = {}
-    for at, column in enumerate(columns):
-        for row, estimate in column.of.items():
-            asked, others = _question(estimate), {*column.peers(row[1])} - {row[0]}
-            wins = beaten.get((asked, row[0]), set())
-            if baseline is not None:
-                loses = row[0] in beaten.get((asked, baseline), ())
-                found |= {(at, row): HIGHER} if baseline in wins else {(at, row): LOWER} if loses else {}
-            elif wins == others and column.is_best(estimate):
-                found[at, row] = BEST
-    return found
+def _paragraphs(texts: Iterable[str]) -> list[str]:
+    return [f"<p>{_for_html(text)}</p>" for text in texts]
 
 
-def _question(each: Estimate | Comparison) -> tuple[Any, ...]:
-    return each.metric, each.estimator, each.reward, each.clip, each.segment
+def _listed(texts: Iterable[str]) -> list[str]:
+    items = "".join(f"<li>{_for_html(text)}</li>" for text in texts)
+    return [f"<ul>{items}</ul>"] if items else []
 
 
-def _caption(results: Results) -> str:
-    """What the values estimate, over whom, and what the marks mean."""
-    titles: dict[str, list[str]] = {}
-    columns = _columns(results)
-    for column in columns:
-        titles.setdefault(column.estimand, []).append(column.title)
-    estimands = "; ".join(f"{' and '.join(dict.fromkeys(of))}: {estimand}" for estimand, of in titles.items())
-    baseline = results.provenance.settings.get("baseline")
-    units = max((each.units for each in results.estimates), default=0)
-    level = results.provenance.settings.get("level", 0.95)
-    bare = [column.title for column in columns if not column.directed]
-    sides = f" ({HIGHER} higher and {LOWER} lower in {', '.join(bare)})" if baseline is not None else ""
-    none = f"; of {', '.join(bare)} no side is better" if bare else ""
-    marks = (
-        f"{HIGHER} better and {LOWER} worse than {baseline}{sides if bare else ''}"
-        if baseline is not None
-        else f"{BEST} better than every other model"
-    )
-    adjusted = f"shown at the {1 - float(level):.0%} level with paired tests, adjusted for the number of comparisons"
-    return f"{estimands}. Up to {units:,} {results.provenance.unit}s. Best in bold{none}; {marks}, {adjusted}."
+def _caption(summary: ResultSummary) -> str:
+    evidence = f"Evidence: {summary.evidence}." if summary.evidence else ""
+    star = "* significant." if any(cell.mark == "*" for row in _rows(summary.table) for cell in row) else ""
+    return " ".join(filter(None, [summary.verdict, evidence, star, *summary.notes, summary.estimands]))
 
 
-def _for_markdown(text: str) -> str:
-    """
-    >>> _for_markdown("a|b_c<d> $1")
-    'a\\\\|b\\\\_c&lt;d&gt; \\\\$1'
-    """
-    plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", plain)
+def _rows(table: ResultTable | None) -> Sequence[Sequence[Cell]]:
+    return () if table is None else table.rows
 
 
-# signs that LaTeX obeys, or shows as others; brackets and stars would be options of the line before
-_LATEX = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}",
-    "[": "{[}", "]": "{]}", "*": "{*}", "·": r"$\cdot$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "≤": r"$\leq$",
-    "Σ": r"$\Sigma$", "²": r"$^2$",
-} | {sign: f"\\{sign}" for sign in "&%$#_{}"}  # fmt: skip
+def _written(
+    table: ResultTable, escape: Callable[[str], str], bold: Callable[[str], str], raised: Callable[[str], str]
+) -> list[list[str]]:
+    """Head and rows as a language writes them."""
+
+    def cell_text(cell: Cell) -> str:
+        text = escape(cell.text)
+        return (bold(text) if cell.bold else text) + (raised(escape(cell.mark)) if cell.mark else "")
+
+    return [[escape(title) for title in table.head], *([cell_text(cell) for cell in row] for row in table.rows)]
 
 
-def _for_latex(text: str) -> str:
-    """
-    >>> _for_latex("50% of a_b")
-    '50\\\\% of a\\\\_b'
-    """
-    return "".join(_LATEX.get(sign, sign) for sign in printable(text)).replace("--", "-{}-")
+def _for_html(text: str) -> str:
+    return html.escape(printable(text))

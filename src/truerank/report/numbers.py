@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+MOST_DECIMALS = 7
+
 
 def number(value: float) -> str:
     """Four decimals, more for small values.
@@ -18,6 +20,35 @@ def number(value: float) -> str:
 
 def interval(low: float, high: float) -> str:
     return "none" if math.isnan(low) or math.isnan(high) else f"{number(low)} to {number(high)}"
+
+
+def decimals(value: float, *, digits: int = 3) -> int:
+    """How many decimals show so many significant digits.
+
+    >>> decimals(0.119), decimals(2.12), decimals(0.00071, digits=2)
+    (3, 2, 5)
+    """
+    if not math.isfinite(value) or value == 0:
+        return digits
+    return min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), MOST_DECIMALS)
+
+
+def fixed(value: float, places: int) -> str:
+    return "undefined" if math.isnan(value) else f"{value:.{places}f}"
+
+
+def signed_interval(value: float, low: float, high: float, places: int) -> str:
+    """A difference with its interval; as many decimals as the interval needs, at least `places`.
+
+    >>> signed_interval(0.0283, 0.0177, 0.039, 3), signed_interval(0.5, math.nan, math.nan, 3)
+    ('+0.028 (0.018, 0.039)', '+0.500')
+    """
+    if math.isnan(value):
+        return "undefined"
+    if math.isnan(low) or math.isnan(high):
+        return f"{value:+.{places}f}"
+    places = max(places, decimals((high - low) / 2, digits=2))
+    return f"{value:+.{places}f} ({low:.{places}f}, {high:.{places}f})"
 
 
 def p_value(value: float) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import extra
+from truerank.core.escaping import chart_spec
 from truerank.data.folders import FolderKind, check_place, whole_folder
 from truerank.data.whole import whole_file
 from truerank.models.settings import load
@@ -42,7 +43,7 @@ def picture(chart: Any, form: PictureFormat, *, who: str) -> bytes:
     library = altair(who)
     convert = load("vl_convert", install=INSTALL, who=who)
     version = "_".join(library.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    spec = chart.to_dict(validate=False)  # checking a chart takes longer than drawing it
+    spec = chart_spec(chart)
     if form is PictureFormat.PNG:
         return bytes(convert.vegalite_to_png(spec, vl_version=version, scale=PIXELS, allowed_base_urls=[]))
     if form is PictureFormat.PDF:
@@ -59,7 +60,7 @@ def picture_or_page(chart: Any, form: str, *, who: str) -> bytes:
     """A chart as the content of a file; HTML holds all it needs, opens without a network, and runs no name as code."""
     if form != HTML:
         return picture(chart, PictureFormat(form), who=who)
-    spec = json.loads(json.dumps(chart.to_dict(validate=False)).replace("<", SIGN))
+    spec = json.loads(json.dumps(chart_spec(chart)).replace("<", SIGN))
     page: str = type(chart).from_dict(spec, validate=False).to_html(inline=True)
     return page.replace(json.dumps(SIGN)[1:-1], "\\u003c").encode()
 

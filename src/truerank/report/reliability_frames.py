@@ -72,7 +72,7 @@ class Finished:
         try:
             known = msgspec.json.decode(note.read_bytes(), type=dict[str, Any])
             n_models, resamples, level = len(known["scores"]), int(known["resamples"]), float(known["level"])
-        except (msgspec.DecodeError, OSError, KeyError, TypeError, ValueError):
+        except (msgspec.DecodeError, OSError, KeyError, TypeError, ValueError, RecursionError):
             raise InputError(f"{note}: is no note of a study; {expected}.") from None
         if known.get("format") != FORMAT:
             raise InputError(f"{folder}: a study of another version, whose figures mean something else. Run it again.")

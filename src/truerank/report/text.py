@@ -1,26 +1,23 @@
-"""Results as text: the estimand in words above the values it belongs to."""
+"""Summaries as text: for a terminal of some columns, with or without colours; and other content as lines, CSV, JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
-import msgspec
+from truerank.core.escaping import csv_cell, json_bytes, printable
+from truerank.core.results import Results
+from truerank.core.wording import option, worded
+from truerank.report.details import Cell, ResultTable
+from truerank.report.ruler import Ruler
+from truerank.report.summary import ResultSummary, summarize
 
-from truerank.core.errors import some
-from truerank.core.messages import BELOW, Severity
-from truerank.core.printable import printable
-from truerank.core.results import Comparison, Estimate, Results
-from truerank.data.cells import safe_cell
-from truerank.report.answers import FEW, Answer, adjusted, answers, assumptions, summed_up, verdict, warnings
-from truerank.report.drawn import WIDE, line_of, ruler_of
-from truerank.report.numbers import clip_text, interval, number, p_value
-from truerank.report.pages import GAP, OnTerminal, TextPage, Uncut, columns_of
-
-COLUMNS, QUESTIONS = 120, 8  # of one screen
+COLUMNS = 80  # where there is no terminal
+GAP = 2  # between columns
+STYLES = {"bold": "\x1b[1m", "yellow": "\x1b[33m", "dim": "\x1b[2m"}
 
 
 def render(
@@ -30,17 +27,136 @@ def render(
     width: int | None = None,
     color: bool = False,
     for_cli: bool = False,
+    verbose: bool = False,
 ) -> str:
-    """Everything in the results, for a terminal of `width` columns, or uncut; options as the reader would give them.
-
-    The same within `groups` of units stands after the whole, each under its name.
-    """
-    page: TextPage = Uncut() if width is None else OnTerminal(width=width, color=color)
-    _write(results, page, for_cli=for_cli)
-    for name, within in (groups or {}).items():
-        page.say((f"\n{name}", "bold underline"))
-        _write(within, page, for_cli=for_cli)
+    """The answer first; with `verbose` all estimates, assumptions and messages behind it, and those of the groups."""
+    page = TextPage(width or COLUMNS, color=color)
+    summary = summarize(results, groups=groups, for_cli=for_cli)
+    more = f" More: {option('verbose', 'print(results.details())')}, {option('report FILE.html', 'results.html(path)')}"
+    page.answer(summary, "" if verbose else worded(more, for_cli=for_cli))
+    if verbose:
+        page.rest(summary)
+        for name, part in (groups or {}).items():
+            page.paragraph(name, "bold")
+            page.rest(summarize(part, for_cli=for_cli))
     return page.text()
+
+
+class TextPage:
+    """Paragraphs and tables, wrapped at a width; a table wider than that is split by columns, no cell is cut."""
+
+    def __init__(self, width: int, *, color: bool) -> None:
+        self.width, self.color = width, color
+        self.lines: list[str] = []
+
+    def answer(self, summary: ResultSummary, more: str) -> None:
+        """Verdict, table, warnings, estimands."""
+        evidence = f"Evidence: {summary.evidence}" if summary.evidence else ""
+        verdict = printable(summary.verdict)
+        room = self.width - columns_of(evidence) - columns_of(verdict)
+        if room >= GAP:
+            self.lines.append(f"{self.styled(verdict, 'bold')}{' ' * room}{evidence}".rstrip())
+        else:
+            self.paragraph(verdict, "bold")
+            self.paragraph(evidence)
+        if summary.table is not None:
+            self.table(summary.table)
+        for note in summary.notes:
+            self.paragraph(note)
+        for head, table in summary.groups:
+            self.lines.append("")
+            self.paragraph(head)
+            self.table(table, before=False)
+        for warning in summary.warnings:
+            self.paragraph(f"! {warning}", "yellow")
+        self.paragraph(f"{summary.estimands}{more}", "dim")
+
+    def rest(self, summary: ResultSummary) -> None:
+        """Every question with its tables, then assumptions and messages."""
+        for detail in summary.details:
+            self.lines.append("")
+            self.paragraph(f"{detail.title}: {detail.estimand}", "bold")
+            for table in detail.tables:
+                self.table(table, before=False)
+            for note in detail.notes:
+                self.paragraph(note)
+        self.lines.append("")
+        for remark in summary.remarks:
+            self.paragraph(remark)
+
+    def paragraph(self, text: str, style: str = "") -> None:
+        if text:
+            lines = fill(printable(text), self.width, break_long_words=False, break_on_hyphens=False).splitlines()
+            self.lines += [self.styled(line, style) for line in lines]
+
+    def table(self, table: ResultTable, *, before: bool = True) -> None:
+        """Names to the left, numbers to the right with their marks behind them, intervals drawn where there is room."""
+        self.lines += [""] if before else []
+        for head, *rows in self._blocks(table):
+            self.lines += [self.styled(head, "dim"), *rows]
+
+    def _blocks(self, table: ResultTable) -> Iterator[list[str]]:
+        columns = [self._column(table, place) for place in range(len(table.head))]
+        names, rest = columns[: table.names], columns[table.names :]
+        while names or rest:
+            block = [*names, *rest[:1]]
+            rest = rest[1:]
+            while rest and _wide([*block, rest[0]]) <= self.width:
+                block.append(rest.pop(0))
+            if not rest:
+                block += self._drawn(table, self.width - _wide(block) - GAP)
+            yield [(" " * GAP).join(cells).rstrip() for cells in zip(*block, strict=True)]
+            names = names if rest else []
+
+    def _column(self, table: ResultTable, place: int) -> list[str]:
+        """The cells of one column, all of the same width."""
+        cells = [Cell(table.head[place]), *(row[place] for row in table.rows)]
+        texts = [printable(cell.text) for cell in cells]
+        wide, marks = max(map(columns_of, texts)), max(len(cell.mark) for cell in cells)
+        lines = []
+        for cell, text in zip(cells, texts, strict=True):
+            space = " " * (wide - columns_of(text))
+            shown = self.styled(text, "bold" if cell.bold else "")
+            padded = f"{shown}{space}" if place < table.names else f"{space}{shown}"
+            lines.append(f"{padded} {cell.mark:{marks}}" if marks else padded)
+        return lines
+
+    def _drawn(self, table: ResultTable, room: int) -> list[list[str]]:
+        ends = [end for row in table.intervals for end in row]
+        ruler = Ruler.of(ends, room, zero=table.head[0] == "difference")
+        return [] if ruler is None else [[ruler.head(), *(ruler.line(*row) for row in table.intervals)]]
+
+    def styled(self, text: str, style: str) -> str:
+        return f"{STYLES[style]}{text}\x1b[0m" if self.color and style and text else text
+
+    def text(self) -> str:
+        return "".join(f"{line}\n" for line in self.lines)
+
+
+def _wide(columns: Sequence[Sequence[str]]) -> int:
+    return sum(max(columns_of(_unstyled(cell)) for cell in column) + GAP for column in columns) - GAP
+
+
+def _unstyled(text: str) -> str:
+    for style in (*STYLES.values(), "\x1b[0m"):
+        text = text.replace(style, "")
+    return text
+
+
+def columns_of(text: str) -> int:
+    """How many columns a text takes: wide letters take two.
+
+    >>> columns_of("abc"), columns_of("日本")
+    (3, 4)
+    """
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+# ---------------------------------------------------------------------------------------------------------------- forms
 
 
 def encoded(text: str) -> bytes:
@@ -48,137 +164,8 @@ def encoded(text: str) -> bytes:
     return printable(text, lines=True).encode()
 
 
-def _write(results: Results, page: TextPage, *, for_cli: bool) -> None:
-    """Estimates under what they estimate, differences under their estimates, assumptions and warnings at the end."""
-    unit = f"{results.provenance.unit}s"
-    for answer in answers(results):
-        page.say((f"{answer.metric}, {answer.estimator}", "bold"), (f": {answer.estimand}", ""))
-        _write_table(_estimates(answer, unit=unit), answer.estimates, page)
-        if answer.differences:
-            _write_table(_differences(answer), answer.differences, page)
-        most = max(estimate.units for estimate in answer.estimates)
-        if any(comparison.units < most for comparison in answer.differences):
-            page.say((f"Over the {unit} that both models have: {', '.join(_over(answer.differences, unit))}.", ""))
-        if answer.left_out is not None:
-            page.say((answer.left_out, ""))
-        page.say(("", ""))
-    if results.comparisons:
-        page.say((f"Differences are paired, from the same {unit}; {adjusted(results)}.", ""))
-    for assumption in assumptions(results):
-        first, rest = assumption[: len("Assumed")], assumption[len("Assumed") :]
-        page.say((first, "dim"), (rest, ""))
-    # the command line has said what is not of single numbers on standard error
-    grave = [str(message) for message in results.messages if message.severity is not Severity.NOTE]
-    for sentence in (*(() if for_cli else grave), *warnings(results, for_cli=for_cli)):
-        page.say(("! ", "yellow"), (sentence, ""))
-    for message in results.messages:
-        if message.code in BELOW:
-            page.say((message.said(for_cli=for_cli), ""))
-
-
-def brief(results: Results) -> str:
-    """One screen: what was asked, the highest values, what is shown."""
-    models = list(dict.fromkeys(repr(estimate.model) for estimate in results.estimates))
-    head = (
-        f"Results({len(results.estimates):,} estimates of {some(models) or 'no model'}, "
-        f"{len(results.comparisons):,} comparisons, {len(results.messages):,} messages)"
-    )
-    every = answers(results)
-    lines = [line for answer in every[:QUESTIONS] for line in _in_brief(answer)]
-    more = [f"  and {len(every) - QUESTIONS:,} more questions"] if len(every) > QUESTIONS else []
-    said = len(warnings(results, for_cli=False))
-    what = f"estimands, assumptions and {said:,} warning{'s' * (said != 1)}" if said else "estimands and assumptions"
-    last = [f"print(results) also shows {what}."] if every else []
-    return "\n".join(shortened(printable(line), COLUMNS) for line in (head, *lines, *more, *last))
-
-
-def _in_brief(answer: Answer) -> Iterator[str]:
-    known = [each for each in answer.estimates if not math.isnan(each.value)]
-    highest = sorted(known, key=lambda each: each.value, reverse=True)
-    values = [f"{_named(each)} {_with_interval(each)}" for each in highest]
-    yield f"  {answer.metric}, {answer.estimator}: {some(values, most=FEW) or 'undefined'}"
-    if answer.differences:
-        yield f"    {summed_up(answer.differences)}"
-
-
-def _named(estimate: Estimate) -> str:
-    return estimate.model if estimate.clip is None else f"{estimate.model} clip {clip_text(estimate.clip)}"
-
-
-def _with_interval(estimate: Estimate) -> str:
-    known = not math.isnan(estimate.low) and not math.isnan(estimate.high)
-    return number(estimate.value) + (f" ({interval(estimate.low, estimate.high)})" if known else "")
-
-
-def shortened(line: str, columns: int) -> str:
-    """
-    >>> shortened("a long line", 8)
-    'a lon...'
-    """
-    return line if len(line) <= columns else f"{line[: columns - 3]}..."
-
-
-# --------------------------------------------------------------------------------------------------------------- tables
-
-
-def _estimates(answer: Answer, *, unit: str) -> list[list[str]]:
-    level, kind = answer.estimates[0].level, answer.estimates[0].interval
-    clips, sizes = answer.clipped, any(estimate.ess is not None for estimate in answer.estimates)
-    names = ["value", f"{level:.0%} interval ({kind})", unit, "left out"]
-    lines = [["model", *(["clip"] if clips else []), *names, *(["effective rows"] if sizes else [])]]
-    for estimate in answer.estimates:
-        clip = _clip(estimate.clip, chosen=(estimate.model, estimate.clip) in answer.chosen)
-        cells = [
-            number(estimate.value),
-            interval(estimate.low, estimate.high),
-            f"{estimate.units:,}",
-            f"{estimate.undefined:,}",
-        ]
-        size = "" if estimate.ess is None else f"{estimate.ess:,.0f}"
-        lines.append([estimate.model, *([clip] if clips else []), *cells, *([size] if sizes else [])])
-    return lines
-
-
-def _differences(answer: Answer) -> list[list[str]]:
-    clips = answer.clipped
-    lines = [["difference", *(["clip"] if clips else []), "value", "interval", "p", "p adjusted", ""]]
-    for comparison in answer.differences:
-        names = f"{comparison.model} - {comparison.baseline}"
-        clip = _clip(comparison.clip, chosen=(names, comparison.clip) in answer.chosen)
-        cells = [
-            number(comparison.difference),
-            interval(comparison.low, comparison.high),
-            p_value(comparison.p),
-            p_value(comparison.p_adjusted),
-        ]
-        lines.append([names, *([clip] if clips else []), *cells, verdict(comparison)])
-    return lines
-
-
-def _clip(clip: float | None, *, chosen: bool) -> str:
-    return f"{'chosen: ' if chosen else ''}{clip_text(clip)}"
-
-
-def _write_table(lines: list[list[str]], entries: Sequence[Estimate | Comparison], page: TextPage) -> None:
-    """A table with its intervals drawn beside it, where there is room."""
-    taken = sum(max(map(columns_of, column)) + GAP for column in zip(*lines, strict=True))
-    ruler = ruler_of(entries, WIDE if page.width is None else page.width - taken)
-    left = [at for at, name in enumerate(lines[0]) if not at or not name]
-    if ruler is not None:
-        drawn = [ruler.head(), *(line_of(ruler, entry) for entry in entries)]
-        left, lines = [*left, len(lines[0])], [[*line, last] for line, last in zip(lines, drawn, strict=True)]
-    page.table(lines, left=left)
-
-
-def _over(differences: Sequence[Comparison], unit: str) -> list[str]:
-    return [f"{entry.model} - {entry.baseline} over the {entry.units:,} {unit}" for entry in differences]
-
-
-# ---------------------------------------------------------------------------------------------------------------- forms
-
-
 def as_json(content: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+    return json_bytes(content)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -186,7 +173,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
     return stream.getvalue().encode()
 
 

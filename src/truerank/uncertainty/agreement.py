@@ -16,6 +16,7 @@ from truerank.core.calls import FLAG, NUMBER, TEXTS, checked_arguments, shown
 from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
+from truerank.core.wording import option
 from truerank.data.read import as_table, finite_numbers
 
 
@@ -272,7 +273,7 @@ def agree(
         list(on) if on is not None else [name for name in left.columns if name in right.columns and name not in ABOUT]
     )
     if not keys:
-        raise InputError(f"{first} and {second} have no column in common to match rows by; name some: {{option:on}}.")
+        raise InputError(f"{first} and {second} have no column in common to match rows by; name some: {option('on')}.")
     groups = list(of) if of is not None else [
         name for name, kind in left.schema.items()
         if kind == pl.String and name not in right.columns and name not in ABOUT
@@ -358,7 +359,7 @@ def _once(table: pl.DataFrame, keys: list[str], where: str) -> None:
     if len(twice):
         said = ", ".join(f"{name} {twice[name][0]}" for name in keys)
         raise InputError(
-            f"{where}: {said} has more than one row; expected one. Name what else tells rows apart: {{option:of}}."
+            f"{where}: {said} has more than one row; expected one. Name what else tells rows apart: {option('of')}."
         )
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
-from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
 from truerank.core.terms import Smooth
@@ -211,77 +210,25 @@ def designed_balance(chunk: JudgedChunk, ranks: Ranks, metric: Additive) -> tupl
     return weighted_balance(chunk, among, metric, propensity=chance, relative=False)
 
 
-def unbalanced(balance: Balance | None, model: str) -> tuple[Message, ...]:
-    """What takes verdicts away: rows that do not stand for a list."""
-    if balance is None or not balance.failed:
-        return ()
-    how = "too few or too light" if balance.share < 1 else "too many or too heavy"
-    return (
-        warning(
-            "unbalanced",
-            f"the judged rows stand for {balance.share:.0%} of the places of the lists of {model}, not for 100% (z "
-            f"{balance.z:.1f}): rows of these lists are {how}, so the value is not that of the lists",
-            numbers={"share": balance.share, "z": balance.z},
-            about=(model,),
-        ),
-    )
+def quiet_weights(balance: Balance, terms: Smooth, *, recall: bool) -> tuple[float, float]:
+    """The error that the weights of rows in lists imply and the one that the interval shows; 0, 0 where it shows all.
 
-
-def few_list_rows(balance: Balance | None) -> tuple[Message, ...]:
-    """What takes verdicts away: fewer labelled rows in the lists than a value can rest on.
-
-    Under uniform draws the number is the expected one, so that the rule does not depend on where rows fell; with
-    propensities it is the observed one. Where every place is labelled, nothing is estimated and there is no such rule.
-    """
-    if balance is None or not balance.variance > 0 or not balance.rows < FEWEST_ROWS:
-        return ()
-    return (
-        warning(
-            "few-list-rows",
-            f"about {balance.rows:.1f} labelled rows fall in the top-K lists. A verdict, and a check whether they "
-            f"represent the lists, need at least {FEWEST_ROWS:.0f}: label more pairs, or evaluate longer lists",
-            numbers={"rows": balance.rows},
-        ),
-    )
-
-
-def unchecked(balance: Balance | None) -> list[Message]:
-    """That the rows cannot be checked to represent the lists, because the number of candidates is unknown."""
-    if balance is None or not math.isnan(balance.known):
-        return []
-    sentence = "whether labelled rows represent the lists cannot be checked: the number of candidates is unknown"
-    return [caution("balance-unchecked", sentence, numbers={"rows": balance.rows})]
-
-
-def quiet_weights(balance: Balance | None, terms: Smooth, *, recall: bool) -> list[Message]:
-    """That heavy rows of the lists happen to have no relevant item, so that the error does not show what they weigh.
-
-    Rows of one weight of which a share p is relevant have Var Σ w y / π of about p (1 - p) Σ w² (1 - π) / π². p is
+    Heavy rows of the lists may happen to have no relevant item, so that the error does not show what they weigh. Rows
+    of one weight of which a share p is relevant have Var Σ w y / π of about p (1 - p) Σ w² (1 - π) / π². p is
     estimated from the lightest rows to the heaviest, those before counting as a few rows of the next: many heavy rows
     that are seldom relevant are so, and few that are not may have been so by chance. The sum is a part of the error of
     the value (for recall, of its numerator); where it is larger than the error that the relevant rows show, the next
     heavy row that is relevant changes value and error at once.
     """
-    if balance is None or not balance.known > 0:
-        return []
+    if not balance.known > 0:
+        return 0.0, 0.0
     value, divided = terms.value(), terms.totals()[1]
     per = divided / (1 - value) if recall and value < 1 else float(terms.n_defined)
     if not per > 0:
-        return []
+        return 0.0, 0.0
     implied = math.sqrt(_implied_variance(balance.by_weight)) / per
-    effect = influences(terms).effect
-    error = math.sqrt(float((effect**2).sum()))
-    if not (error > 0 and implied > LARGER * error):
-        return []
-    return [
-        warning(
-            "quiet-weights",
-            f"rows of these lists weigh so much that the error should be about {implied:.2g}, {implied / error:.1f} "
-            "times what the interval says: the heaviest of them happen not to be relevant, and one that is would "
-            "change the value",
-            numbers={"implied": implied, "error": error},
-        )
-    ]
+    error = math.sqrt(float((influences(terms).effect ** 2).sum()))
+    return (implied, error) if error > 0 and implied > LARGER * error else (0.0, 0.0)
 
 
 def _implied_variance(by_weight: Floats) -> float:

@@ -23,6 +23,7 @@ from truerank.core.refits import Refitted
 from truerank.core.rows import SampledRows
 from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
+from truerank.core.wording import option
 from truerank.uncertainty.moments import ROUNDING, Moments, unit_of
 from truerank.uncertainty.pairs import spreads_of_pairs, worth_a_batch
 from truerank.uncertainty.rare_hits import unseen_variance, with_rare_hits
@@ -67,7 +68,7 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
     if len(alone) == 1:
         raise RefusedError(
             "one user has a single judged item, which tells nothing about chance within that user. "
-            "Use {option:interval population|interval=Population()}, or leave that user out."
+            f"Use {option('interval population', 'interval=Population()')}, or leave that user out."
         )
     share = np.divide(n, size, out=np.ones(n_units), where=several)
     factor = np.zeros(n_units)
@@ -131,7 +132,7 @@ def _rows(terms: Smooth) -> SampledRows:
     if terms.rows is None:
         raise RefusedError(
             "an interval for exactly these users needs the single judged rows, which this estimator does not give. "
-            "Use {option:interval population|interval=Population()}, or another estimator."
+            f"Use {option('interval population', 'interval=Population()')}, or another estimator."
         )
     return terms.rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Beyond
 from truerank.core.log import Pairs
-from truerank.core.messages import Message, caution
+from truerank.core.messages import Message, message
 from truerank.estimators.ranked.exposures import Exposures, total_known, total_of
 from truerank.estimators.ranked.normalisers import Per
 from truerank.exposure.policies.policies import WholeList
@@ -170,16 +171,8 @@ def unseen_of(sums: TargetSums, *, value: float, beyond: Beyond, per: Per, rewar
     return UnseenExposure(share, each * high - filled[0], filled[1] - each * low)
 
 
-def about_bounds(value: float, unseen: UnseenExposure, rewards: Bounds | None) -> list[Message]:
+def check_unseen(value: float, unseen: UnseenExposure, rewards: Bounds | None) -> Iterator[Message]:
     """What a value lies between whatever is earned on what is not seen; nothing where little is unseen."""
-    if rewards is None or not unseen.share > MUCH_LOST or not math.isfinite(unseen.reach + unseen.fall + value):
-        return []
-    low, high = value - unseen.fall, value + unseen.reach
-    return [
-        caution(
-            "unseen-bounds",
-            f"between {low:.4g} and {high:.4g}, chance apart, whatever is earned there (a reward is between "
-            f"{rewards[0]:g} and {rewards[1]:g})",
-            numbers={"low": low, "high": high},
-        )
-    ]
+    if rewards is not None and unseen.share > MUCH_LOST and math.isfinite(unseen.reach + unseen.fall + value):
+        low, high = value - unseen.fall, value + unseen.reach
+        yield message("unseen-bounds", low=low, high=high, least=rewards[0], most=rewards[1])

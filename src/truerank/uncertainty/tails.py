@@ -7,12 +7,13 @@ them. So it is judged by the slope of the upper part of what was seen, which har
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.core.arrays import Floats, compiled_for, equal_parts
-from truerank.core.messages import Message, caution, warning
+from truerank.core.messages import Message, message
 from truerank.core.terms import Smooth
 from truerank.uncertainty.moments import Moments
 from truerank.uncertainty.spreads import moments_of
@@ -93,87 +94,56 @@ class RewardTally:
         return math.nan if len(np.unique(upper)) <= LEAST else _slope(upper)
 
 
-def heavy_rewards(rewards: RewardTally | None) -> list[Message]:
+def check_rewards(rewards: RewardTally | None) -> Iterator[Message]:
     """That rewards themselves have a heavy tail, whoever earned them: the largest may not be in the data."""
-    if rewards is None or not rewards.index > HEAVY:
-        return []
-    return [
-        warning(
-            "heavy-tailed-rewards",
-            f"the largest of the {rewards.n:,} rewards have a tail index of {rewards.index:.2f} (above {HEAVY}): few "
-            "make most of what is earned, and larger ones may not be in the data; then the interval is too short. "
-            "Limit rewards to what matters, or take their logarithm",
-            numbers={"tail": rewards.index, "rewards": rewards.n},
-        )
-    ]
+    if rewards is not None and rewards.index > HEAVY:
+        yield message("heavy-tailed-rewards", rewards=rewards.n, tail=rewards.index, heavy=HEAVY)
 
 
-def about_tails(terms: Smooth, *, cluster: str) -> list[Message]:
-    """What to know of a value of which few clusters have much: of rewards, of sizes, or of its error."""
+def check_tails(terms: Smooth, *, cluster: str) -> list[Message]:
+    """Values of which few clusters have much: of rewards, of sizes, or of its error."""
     if ("tails", cluster) not in terms.known:  # clips that take nothing away share their terms
         used = terms.clusters.has(terms.defined)
         earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))
         earned = earned if used.all() else earned[used]
-        terms.known["tails", cluster] = [*_about_rewards(earned, cluster), *about_unequal(terms, cluster=cluster)]
-    said: list[Message] = terms.known["tails", cluster]
-    return said
-
-
-def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
-    total = float(earned.sum())
-    if not total > 0:
-        return []
-    share = earned / total
-    index, effective = tail_index(earned), 1 / float((share**2).sum())
-    messages: list[Message] = []
-    if index > HEAVY:
-        messages.append(
-            warning(
-                "heavy-rewards",
-                f"what {cluster}s add to the value has a tail index of {index:.2f} (above {HEAVY}): a few add most, "
-                "and larger ones may not be in the data; then the interval is too short",
-                numbers={"tail": index},
-            )
-        )
-    if effective < FEW_EFFECTIVE and np.count_nonzero(earned) > 2 * FEW_EFFECTIVE:  # fewer: by number
-        messages.append(
-            warning(
-                "few-carry",
-                f"what {cluster}s add to the value is worth {effective:.1f} equal ones (below {FEW_EFFECTIVE:.0f}): "
-                "few carry it",
-                numbers={"effective": effective},
-            )
-        )
+        terms.known["tails", cluster] = [*_check_earned(earned, cluster), *check_unequal(terms, cluster=cluster)]
+    messages: list[Message] = terms.known["tails", cluster]
     return messages
 
 
-def about_unequal(terms: Smooth, *, cluster: str) -> list[Message]:
-    """What unequal sizes do: few clusters have much of the error, or the size of a cluster tells of its value."""
+def _check_earned(earned: Floats, cluster: str) -> Iterator[Message]:
+    total = float(earned.sum())
+    if not total > 0:
+        return
+    index, effective = tail_index(earned), 1 / float(((earned / total) ** 2).sum())
+    if index > HEAVY:
+        yield message("heavy-rewards", cluster=cluster, tail=index, heavy=HEAVY)
+    if effective < FEW_EFFECTIVE and np.count_nonzero(earned) > 2 * FEW_EFFECTIVE:  # fewer: by number
+        yield message("few-carry", cluster=cluster, effective=effective, fewest=FEW_EFFECTIVE)
+
+
+def check_unequal(terms: Smooth, *, cluster: str) -> Iterator[Message]:
+    """What unequal sizes do: few clusters have much of the error, or values depend on the size of a cluster."""
     moments = moments_of(terms)
-    if moments is None:
-        return []
-    return [*_about_few(terms, moments, cluster), *_about_sizes(terms, moments, cluster)]
+    if moments is not None:
+        yield from _check_largest(terms, moments, cluster)
+        yield from _check_sizes(terms, moments, cluster)
 
 
-def _about_few(terms: Smooth, moments: Moments, cluster: str) -> list[Message]:
+def _check_largest(terms: Smooth, moments: Moments, cluster: str) -> Iterator[Message]:
     """Of at least 50 clusters: whether one has much of the error, or sizes differ much.
 
     Few degrees of freedom alone are no reason: the interval is wide then, and covered 97 % of truths.
     """
     n, largest = _effects(terms, moments)
     if n < MANY:
-        return []
+        return
     sizes = tail_index(terms.sizes())
-    if not (largest > LARGE or sizes > HEAVY):
-        return []
-    return [
-        caution(
-            "unequal-clusters",
-            f"{cluster}s are very unequal: {n:,} of them tell as much about the error as {moments.df + 1:.0f} equal "
-            f"ones, and one has {largest:.0%} of it; the interval is rough",
-            numbers={"df": moments.df, "largest": largest, "tail": sizes},
+    if largest > LARGE or sizes > HEAVY:
+        numbers = {"df": moments.df, "tail": sizes}
+        yield message(
+            "unequal-clusters", cluster=cluster, n=n, effective=moments.df + 1, largest=largest, numbers=numbers
         )
-    ]
 
 
 def _effects(terms: Smooth, moments: Moments) -> tuple[int, float]:
@@ -184,30 +154,21 @@ def _effects(terms: Smooth, moments: Moments) -> tuple[int, float]:
     return int(np.count_nonzero(effect)), float(effect.max()) / float(effect.sum())
 
 
-def _about_sizes(terms: Smooth, moments: Moments, cluster: str) -> list[Message]:
+def _check_sizes(terms: Smooth, moments: Moments, cluster: str) -> Iterator[Message]:
     """Whether large clusters have other values than small ones, and they are too few for that not to matter."""
     if moments.leverages * ENOUGH < 1:  # Σ h is at least 1 over those above 0
-        return []
+        return
     effect, leverage = terms.influence(), terms.leverage()
     used = leverage > 0
     size, effect = leverage[used], effect[used]
     n, worth = len(size), equal_parts(size)
     if n < LEAST or worth > ENOUGH or not size.max() > size.min():
-        return []
-    own = effect / size
-    related = float(np.corrcoef(size, own)[0, 1]) if own.max() > own.min() else 0.0
+        return
+    values = effect / size
+    related = float(np.corrcoef(size, values)[0, 1]) if values.max() > values.min() else 0.0
     error = math.sqrt(max(1.0 - related**2, 0.0) / (n - 2))
-    if not (abs(related) > RELATED and abs(related) > SURELY * error):
-        return []
-    more, less = ("more", "less") if related > 0 else ("less", "more")
-    return [
-        caution(
-            "sizes-with-values",
-            f"{cluster}s with more of the weight have {more} of the value (correlation {related:.2f}), those with less "
-            f"have {less}, and all are worth {worth:.0f} equal ones: the interval is a little too short",
-            numbers={"correlation": related, "effective": worth},
-        )
-    ]
+    if abs(related) > RELATED and abs(related) > SURELY * error:
+        yield message("sizes-with-values", cluster=cluster, correlation=related, effective=worth)
 
 
 def tail_length(n: int) -> int:

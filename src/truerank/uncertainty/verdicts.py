@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.messages import Message, warning
+from truerank.core.messages import Message, message
 from truerank.core.refits import Refitted
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
 from truerank.core.terms import Terms
@@ -49,35 +49,14 @@ def doubts(
     """
     reasons = list(of)
     if spread.informative < FEWEST:
-        reasons.append(
-            warning(
-                "few-informative",
-                f"{_counted(spread.informative, cluster)} the two apart, and a verdict needs at least {FEWEST}",
-                numbers={"informative": spread.informative},
-            )
-        )
+        reasons.append(message("few-informative", informative=spread.informative, cluster=cluster, fewest=FEWEST))
     elif math.isnan(spread.stderr):
-        reasons.append(warning("no-spread", "nothing tells how far off the difference may be: it has no interval"))
+        reasons.append(message("no-spread.difference"))
     elif spread.largest > HALF and _hangs_on_one(first, second, spread, level=level):
-        reasons.append(
-            warning(
-                "one-cluster",
-                f"one {cluster} holds {spread.largest:.0%} of the spread, and without it the difference turns round or "
-                "is not shown",
-                numbers={"share": spread.largest},
-            )
-        )
+        reasons.append(message("one-cluster", cluster=cluster, share=spread.largest))
     if not math.isnan(spread.value):
-        reasons += _about_unseen(spread, unseen)
+        reasons += _check_unseen(spread, *unseen)
     return tuple(reasons)
-
-
-def _counted(n: int, cluster: str) -> str:
-    """
-    >>> _counted(1, "user"), _counted(2, "user")
-    ('1 user tells', '2 users tell')
-    """
-    return f"{n:,} {cluster} tells" if n == 1 else f"{n:,} {cluster}s tell"
 
 
 def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) -> bool:
@@ -92,23 +71,12 @@ def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) 
     return not rest.value * spread.value > 0 or (was_shown and not rest.p < 1 - level)
 
 
-def _about_unseen(spread: Spread, unseen: tuple[UnseenExposure, UnseenExposure]) -> list[Message]:
+def _check_unseen(spread: Spread, first: UnseenExposure, second: UnseenExposure) -> Iterator[Message]:
     """Nothing where the sign of the interval would stay with the worst that could be unseen."""
-    own, other = unseen
-    share = max(own.share, other.share)
-    if not share > MUCH_LOST:
-        return []
-    low, high = spread.low - own.fall - other.reach, spread.high + own.reach + other.fall
-    if low > 0 or high < 0:
-        return []
-    return [
-        warning(
-            "unseen-exposure",
-            f"{share:.0%} of what a target would show, or of its weight, is not in the data (above {MUCH_LOST:.0%}), "
-            "and what could be earned there can turn the difference round",
-            numbers={"share": share, "low": low, "high": high},
-        )
-    ]
+    share = max(first.share, second.share)
+    low, high = spread.low - first.fall - second.reach, spread.high + first.reach + second.fall
+    if share > MUCH_LOST and not (low > 0 or high < 0):
+        yield message("unseen-exposure", share=share, much=MUCH_LOST, numbers={"low": low, "high": high})
 
 
 def is_significant(p_adjusted: float, *, level: float) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Beyond
-from truerank.core.messages import Message, warning
+from truerank.core.messages import Message, message
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import BLOCK, Exposures, blocks
 from truerank.uncertainty.tails import tail_length
@@ -53,73 +53,29 @@ class WeightDiagnostics:
         share = self.unsupported
         return share if share is not None and share - 2 * self.unsupported_error > 0 else 0.0
 
-    def warnings(
-        self, clip: float, *, rows: str = "viewed rows", beyond: Beyond = Beyond.MISSING
-    ) -> tuple[Message, ...]:
-        """In plain words, with the threshold that was passed."""
-        messages = []
+    def check(self, clip: float, *, kind: str, beyond: Beyond) -> Iterator[Message]:
+        """Weights that make the value of an estimator unreliable; `kind` of rows are weighted."""
         if self.n and (self.ess < FEW_EFFECTIVE or self.ess < SMALL_EFFECTIVE_SHARE * self.n):
-            messages.append(
-                warning(
-                    "few-effective-rows",
-                    f"the {self.n:,} {rows} are worth {self.ess:,.0f} after weighting (expected at least "
-                    f"{FEW_EFFECTIVE:.0f} and {SMALL_EFFECTIVE_SHARE:.0%}): target and log differ too much; collect "
-                    "more, or clip",
-                    numbers={"rows": self.n, "effective": self.ess},
-                )
+            yield message(
+                "few-effective-rows.weights",
+                rows=self.n,
+                kind=kind,
+                effective=self.ess,
+                fewest=FEW_EFFECTIVE,
+                smallest=SMALL_EFFECTIVE_SHARE,
             )
         if math.isinf(clip) and self.largest_share > LARGE_SHARE:
-            messages.append(
-                warning(
-                    "heavy-row",
-                    f"one row carries {self.largest_share:.0%} of all weight (its weight is {self.largest:.3g}; "
-                    f"expected at most {LARGE_SHARE:.0%}): the value hangs on single rows",
-                    numbers={"share": self.largest_share, "weight": self.largest},
-                )
-            )
+            yield message("heavy-row.weights", share=self.largest_share, weight=self.largest, large=LARGE_SHARE)
         if math.isinf(clip) and self.tail > HEAVY_TAIL:
-            messages.append(
-                warning(
-                    "heavy-tail",
-                    f"the largest weights have a tail index of {self.tail:.2f} (above {HEAVY_TAIL}): even the interval "
-                    "cannot be trusted; clip, or collect data nearer to the target",
-                    numbers={"tail": self.tail},
-                )
-            )
+            yield message("heavy-tail", tail=self.tail, heavy=HEAVY_TAIL)
         if self.lost > MUCH_CLIPPED:
-            messages.append(
-                warning(
-                    "much-clipped",
-                    f"clipping at {clip:g} takes {self.lost:.0%} of the weight away (above {MUCH_CLIPPED:.0%}): the "
-                    "value is biased by up to about that share, and the interval does not say so",
-                    numbers={"lost": self.lost, "clip": clip},
-                )
-            )
-        return (*messages, *self._about_support(beyond))
-
-    def _about_support(self, beyond: Beyond) -> list[Message]:
-        if self.unsupported is None:
-            return []
-        if self.surely_unsupported > UNSUPPORTED:
-            how = "estimated: " if self.unsupported_error else ""
-            return [
-                warning(
-                    "unsupported",
-                    f"{how}{self.unsupported:.0%} of what the target would expose is never shown by the log (above "
-                    f"{UNSUPPORTED:.0%}), or the position model is wrong: {beyond.words}",
-                    numbers={"share": self.unsupported},
-                )
-            ]
-        if self.unsupported + 2 * self.unsupported_error < -UNSUPPORTED:
-            return [
-                warning(
-                    "too-much-weight",
-                    f"weights sum to {1 - self.unsupported:.0%} of the target's exposure, more than can be: the "
-                    "position model, the propensities or the lists do not fit the log",
-                    numbers={"share": 1 - self.unsupported},
-                )
-            ]
-        return []
+            yield message("much-clipped", lost=self.lost, clip=clip, much=MUCH_CLIPPED)
+        share = self.unsupported
+        if share is not None and self.surely_unsupported > UNSUPPORTED:
+            key = "unsupported.estimated" if self.unsupported_error else "unsupported"
+            yield message(key, share=share, most=UNSUPPORTED, consequence=beyond.words)
+        elif share is not None and share + 2 * self.unsupported_error < -UNSUPPORTED:
+            yield message("too-much-weight", share=1 - share)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

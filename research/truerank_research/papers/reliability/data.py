@@ -30,7 +30,7 @@ from truerank_research.runner import Run, Setting, Source
 
 SEED = 20261117  # of how Jester is cut: chosen before any figure was seen
 HISTORY = 20  # jokes whose ratings are what is known of the users of the world
-RULE = ">5"
+LIKED = 5  # ratings above it are positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +179,15 @@ def jester_data(folder: Path, *, seed: int = SEED) -> StudiedData:
     learned = _drawn(everyone, len(everyone) // 2, seed=seed, purpose="jester, users for training")
     history = _drawn(items, HISTORY, seed=seed, purpose="jester, jokes of the history")
     unseen = ~pl.col("user").is_in(learned.implode()) & ~pl.col("item").is_in(history.implode())
-    liked = pl.col("rating") > float(RULE.removeprefix(">"))
+    liked = pl.col("rating") > LIKED
     rest = table.filter(~unseen & liked).select("user", "item", label=pl.lit(1))
     known = Ids.union({"training": Ids.of(learned), "who likes a joke that was shown": Ids.of(rest["user"])})
     return StudiedData(
-        read(table.filter(unseen & pl.col("user").is_in(known.values.implode())), positive=RULE, name="jester, world"),
+        read(
+            table.filter(unseen & pl.col("user").is_in(known.values.implode())),
+            positive=f">{LIKED}",
+            name="jester, world",
+        ),
         read(rest, users=known, items=items, name="jester, positives outside the world"),
     )
 

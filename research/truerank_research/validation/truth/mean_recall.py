@@ -16,7 +16,8 @@ from truerank.estimators.weighted import Published
 from truerank.metrics.recall import Recall
 from truerank.uncertainty.intervals import Population
 from truerank_research.estimators.corrected import Corrected
-from truerank_research.estimators.curved_recall import CurvedRecall, doubts
+from truerank_research.estimators.curve_messages import check_fit
+from truerank_research.estimators.curved_recall import CurvedRecall
 from truerank_research.estimators.shrunk import Shrunk
 from truerank_research.estimators.weighted import WeightedUsers
 from truerank_research.results import Measured
@@ -56,7 +57,9 @@ class MeanRecallWorld:
             }
             for at, question in enumerate(asked):
                 terms: dict[str, Terms] = {model: parts[at] for model, parts in found.items()}
-                doubted = {model for model, part in terms.items() if isinstance(part, CurvedRecall) and doubts(part)}
+                doubted = {
+                    model for model, part in terms.items() if isinstance(part, CurvedRecall) and any(check_fit(part))
+                }
                 alone, apart = Population().spreads(terms, pairs_of(terms), level=0.95)
                 for what, spread in named(alone, apart):
                     is_warned = not doubted.isdisjoint(what.split(" - "))

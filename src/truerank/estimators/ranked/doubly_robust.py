@@ -13,6 +13,7 @@ from truerank.core.errors import InputError
 from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Groups, Learned, Learner
 from truerank.core.ids import Ids, Keys
 from truerank.core.terms import Smooth
+from truerank.core.wording import option
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.estimators.cross_fitting import FoldSums, shrunk_means
 from truerank.estimators.ranked.base import RankedEstimator
@@ -204,8 +205,8 @@ class RankedDoublyRobust(RankedEstimator):
             )
         if not context.views_known and not context.logging_models:
             return (
-                "views are unknown and no position model says how likely they were; give {option:position MODEL}, or "
-                "use ips."
+                f"views are unknown and no position model says how likely they were; give "
+                f"{option('position MODEL')}, or use ips."
             )
         return None
 

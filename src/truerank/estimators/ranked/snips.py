@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed
 from truerank.core.terms import KnownTotal, Ratio
+from truerank.core.wording import option
 from truerank.estimators.ranked.base import WeightedImpressions
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
@@ -47,7 +48,8 @@ class RankedSNIPS(WeightedImpressions):
         if self.normaliser is Normaliser.SESSION and not context.total:
             return (
                 f"a value per session needs all items that {context.target} would rank; give a table "
-                "session,item,rank, or a column candidates with their number, or use {option:normaliser impression}."
+                f"session,item,rank, or a column candidates with their number, or use "
+                f"{option('normaliser impression')}."
             )
         return None
 

@@ -16,6 +16,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
+from truerank.core.wording import option
 from truerank.exposure.counts import Margins, counts_in
 from truerank.exposure.interventions.design import STRATEGIES as STRATEGIES
 from truerank.exposure.interventions.design import DrawingRule, RowDesign, Strategy
@@ -130,10 +131,10 @@ def rule_of(
     if not len(log):
         raise InputError(f"{log.source}: no rows; expected rows of users and items to draw from.")
     if chosen.margins and train is None:
-        raise InputError(f"{chosen.name} counts rows in the training log; give it: {{option:train TRAIN}}.")
+        raise InputError(f"{chosen.name} counts rows in the training log; give it: {option('train TRAIN')}.")
     if chosen.needs_random and random is None:
         raise InputError(
-            f"{chosen.name} compares with a slice that was shown at random; give it: {{option:random MAR}}, "
+            f"{chosen.name} compares with a slice that was shown at random; give it: {option('random MAR')}, "
             "or use wtd_h, which needs none."
         )
     for needed, given in ((bool(chosen.margins), train), (chosen.needs_random, random)):

@@ -11,7 +11,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.estimator import Groups, Learned, Learner
-from truerank.core.wording import columns_option
+from truerank.core.wording import columns_option, either
 from truerank.data.impressions import Impressions, RankedChunk
 from truerank.exposure.policies.policies import Policy
 from truerank.exposure.policies.targets import Target, policy_of
@@ -110,7 +110,7 @@ def logger_of_units(log: Impressions, loggers: Any) -> tuple[Ints, list[str]]:
     if unknown:
         raise InputError(
             f"{log.source}: logger {some(unknown)} has no exposures; every row needs them for all loggers: "
-            "{cli:--logger NAME=@COLUMN|loggers={name: column}} for each."
+            f"{either('--logger NAME=@COLUMN', 'loggers={name: column}')} for each."
         )
     code = np.searchsorted(np.array(ordered), found)[code.reshape(-1)]
     of_unit = np.full(log.n_units, -1, dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError
-from truerank.core.wording import columns_option
+from truerank.core.wording import columns_option, option
 from truerank.data.impressions import Array, Impressions
 from truerank.exposure.policies.rankers import mixed_exposures
 from truerank.exposure.positions.places import Positions
@@ -23,7 +23,7 @@ from truerank.exposure.positions.places import Positions
 Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up
 
-POSITION = "{option:position MODEL}, such as log, exp:0.9, yule:1.5, fit:yule or a file"
+POSITION = f"{option('position MODEL')}, such as log, exp:0.9, yule:1.5, fit:yule or a file"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

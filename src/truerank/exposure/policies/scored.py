@@ -11,6 +11,7 @@ import polars as pl
 from truerank.core.arrays import Floats
 from truerank.core.calls import COUNT, NUMBER, checked_arguments
 from truerank.core.errors import InputError
+from truerank.core.wording import option
 from truerank.data.batches import LazyTable
 from truerank.data.read import as_table, column, find_column, finite_numbers
 from truerank.exposure.policies.rankers import (
@@ -57,7 +58,7 @@ def exposures(
     given = find_column(table, "retrieval", mapping)
     retrieval = None if given is None else finite_numbers(given, where=f"{where}, column 'retrieval'").to_numpy()
     if retrieval is not None and n_candidates is not None:
-        raise InputError(f"{where}: a column retrieval beside {{option:n_candidates}}; expected one of both.")
+        raise InputError(f"{where}: a column retrieval beside {option('n_candidates')}; expected one of both.")
     found = np.zeros(len(values))
     order = np.argsort(session.rank("dense").to_numpy(), kind="stable")
     starts = np.flatnonzero(np.diff(session.rank("dense").to_numpy()[order], prepend=-1))
@@ -113,8 +114,8 @@ def with_exposures(
     found = dict(targets)
     scored = [name for name, target in targets.items() if is_table(target) and _has_scores(target, columns)]
     if not scored:
-        option = "temperature" if temperature is not None else "n_candidates"
-        raise InputError(f"{{option:{option}}} is for targets with a column score, and there is none.")
+        unused = option("temperature" if temperature is not None else "n_candidates")
+        raise InputError(f"{unused} is for targets with a column score, and there is none.")
     for name in scored:
         if position is None:
             raise InputError(f"{name}: scores need a position model, which says how likely each rank is viewed.")

@@ -12,6 +12,7 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.wording import option
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import as_table, column, find_column, finite_numbers
 from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
@@ -33,7 +34,7 @@ class ExposureColumn:
 
 
 Target = RankColumn | ExposureColumn | Any  # or a table session, item and rank or exposure
-RANKED = "{option:temperature 0} ranks them in order, a larger number at random"
+RANKED = f"{option('temperature 0')} ranks them in order, a larger number at random"
 FEW_CELLS = 16  # of a table of sessions and ranks, for each of the ranks given
 THE_LOG = (RankColumn("position"), ExposureColumn("propensity"))  # the logging policy as a target
 

@@ -92,7 +92,7 @@ def _table(table: pl.DataFrame, path: Path) -> Table:
     try:
         return Table(tuple(table["probability"].cast(pl.Float64).to_list()))
     except InputError as error:
-        raise InputError(f"{path}: {error.text}") from None
+        raise InputError(f"{path}: {error.marked}") from None
 
 
 def _place(text: str) -> Place:

@@ -23,6 +23,7 @@ from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.threads import one_blas_thread
+from truerank.core.wording import option
 from truerank.data.features import Features
 
 
@@ -161,6 +162,6 @@ def n_cells(log: Log, candidates: Candidates | None) -> Floats:
     if np.isnan(n).any():
         raise InputError(
             f"{log.source}: propensities need the number of candidates, which top lists leave open. Give the catalogue "
-            "with {option:items FILE} or {option:n_items N}."
+            f"with {option('items FILE')} or {option('n_items N')}."
         )
     return n

@@ -15,6 +15,7 @@ from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.values import Positive, check, text_of
+from truerank.core.wording import option
 from truerank.data.features import Features
 from truerank.exposure.propensities import Fitted, PropensityLearner, check_propensity, n_cells
 
@@ -50,7 +51,7 @@ class Logistic:
         if given.user_features is None and given.item_features is None:
             raise InputError(
                 "propensity logistic: no features; it needs a table of features of users or items. "
-                "Give one: {option:user_features FILE}, {option:item_features FILE}."
+                f"Give one: {option('user_features FILE')}, {option('item_features FILE')}."
             )
         log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
         pairs, n = Pairs.of(log.user, log.item, n_units=log.n_units), n_cells(log, candidates)

@@ -14,6 +14,7 @@ from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.core.ranking import JudgedChunk, Pool
 from truerank.core.values import check, text_of
+from truerank.core.wording import option
 from truerank.exposure.propensities import Fitted, PropensityLearner, n_cells
 from truerank.exposure.propensities.calibration import able_rows, check_no_repeats, no_candidate, size_of_slice
 
@@ -214,7 +215,7 @@ def _slice_of(given: PropensityLearner) -> Log:
     if given.random is None:
         raise InputError(
             "propensity naive-bayes: no random slice is given; it needs rows that were shown at random, with "
-            "labels. Give them: {option:random FILE}."
+            f"labels. Give them: {option('random FILE')}."
         )
     return given.random
 

@@ -19,6 +19,7 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
 from truerank.core.multiple import holm
 from truerank.core.options import Drawn
+from truerank.core.wording import option
 from truerank.data.describe import gini
 from truerank.exposure.randomness.draws import Dispersion, Draws, interaction, item_dispersion, owners
 from truerank.exposure.randomness.unevenness import Unevenness, unevenness
@@ -136,7 +137,7 @@ def _rule(drawn: Drawn | str, train: Log | None) -> Drawn:
     if drawn not in list(Drawn):
         raise InputError(f"drawn {drawn!r}; expected {' or '.join(Drawn)}.")
     if train is None and drawn == Drawn.UNSEEN:
-        raise InputError("drawn among unseen items, but no training log is given; expected one: {option:train FILE}.")
+        raise InputError(f"drawn among unseen items, but without a training log; give {option('train FILE')}.")
     return Drawn(drawn)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.log import Log
-from truerank.core.messages import Message, warning
 from truerank.core.ranking import JudgedChunk, Pool
 
 ALPHA = 0.001  # p below which so few users without a positive are no accident
@@ -126,20 +125,6 @@ class UserCounts:
         below = n < expected
         p = math.exp(n - expected + (n * math.log(expected / n) if n else 0.0)) if below else 1.0
         return WithoutPositive(n, expected, p)
-
-
-def selected_users(counts: UserCounts | None) -> tuple[Message, ...]:
-    """What takes every verdict away: users who are in the data because they have a positive label."""
-    test = None if counts is None else counts.test()
-    if test is None or not test.too_few:
-        return ()
-    return (
-        warning(
-            "users-selected-by-label",
-            f"{test.words}. Restore or collect the rows of users without a positive label, who were exposed as well",
-            numbers={"users": test.users, "expected": test.expected, "p": test.p},
-        ),
-    )
 
 
 def _merged(users: Ints) -> Ints:

@@ -22,6 +22,8 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.ranking import Scores
+from truerank.core.sizes import check_size
+from truerank.core.wording import option
 from truerank.data.file_version import unchanged, versions_of
 from truerank.data.files import check_readable
 from truerank.data.matrices import Stored
@@ -99,6 +101,7 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, *, path: Path) -> A
         held = entry.file_size - stream.tell()
         if declared != held or entry.file_size > _most(entry):
             raise ValueError(f"{entry.filename} declares {declared:,} bytes and holds {max(held, 0):,}")
+        check_size(f"{path}, {entry.filename},", memory=declared, instead="Give factors, or top lists.")
         data = stream.read()
     if len(data) != declared:
         raise ValueError(f"{entry.filename} declares {declared:,} bytes and holds {len(data):,}")
@@ -254,7 +257,7 @@ def _own(arrays: Mapping[str, Any], key: str, given: IdColumn | None, *, name: s
         if found != named:
             raise InputError(
                 f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that "
-                f"{{option:{key}}} names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
+                f"{option(key)} names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
             )
     return own
 

@@ -12,6 +12,7 @@ from truerank.core.arrays import Bools, as_array
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, as_ids
+from truerank.core.wording import option
 from truerank.data.matrices import named
 from truerank.ranks.scores.scores import Lists
 from truerank.ranks.scores.tables import lists
@@ -70,7 +71,7 @@ def _items(listed: npt.NDArray[Any], items: IdColumn | Ids | None, *, name: str)
         shown = listed.max() if listed.dtype.kind in "iu" else listed[0]
         raise InputError(
             f"{name}: an item is {shown!r}; expected places in the {size:,} `items`, from 0 to {size - 1:,}. Leave "
-            "{option:items} out where items are named by their ids."
+            f"{option('items')} out where items are named by their ids."
         )
     return ids[listed.astype(np.int64)]
 

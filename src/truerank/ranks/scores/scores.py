@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Ints, as_doubles, check_unmasked
+from truerank.core.arrays import Ints, as_doubles, check_unmasked, frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
@@ -134,6 +134,8 @@ def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "sco
         )
     if scores.dtype not in (np.float32, np.float64):
         scores = as_doubles(scores, where=name)
+    elif scores.flags.writeable:
+        scores = frozen(scores.copy())  # what the caller writes there later is not part of these scores
     user_ids, row = population(users, scores.shape[0], where=f"{name}, users")
     item_ids, column = population(items, scores.shape[1], where=f"{name}, items")
     same_order = bool((column == np.arange(len(column))).all())

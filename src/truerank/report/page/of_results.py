@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from truerank.core.errors import InputError, some
-from truerank.core.messages import Message, Severity
+from truerank.core.messages import DETECTABLE, Severity
 from truerank.core.provenance import Input, Provenance
-from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
+from truerank.core.wording import either, option
 from truerank.data.whole import whole_file
-from truerank.report.answers import adjusted, assumptions, warnings
+from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS
-from truerank.report.headlines import headlines
-from truerank.report.numbers import clip_text
+from truerank.report.numbers import clip_text, decimals, signed_interval
 from truerank.report.page.of_study import study_report
 from truerank.report.page.render import Claim, Page, Section, render
 from truerank.report.page.tables import MOST, CellKind, PageTable, TableColumn
@@ -26,10 +26,12 @@ from truerank.report.plots.intervals import intervals
 from truerank.report.plots.over_k import over_k
 from truerank.report.plots.panels import PlotPanel, library
 from truerank.report.plots.positions import positions
-from truerank.report.plots.segments import item_groups, segments
+from truerank.report.plots.segments import segments
 from truerank.report.plots.units import units
 from truerank.report.plots.weights import weights
-from truerank.report.questions import shown_questions
+from truerank.report.questions import ShownQuestion, item_groups, questions_of
+from truerank.report.summary import ResultSummary, summarize
+from truerank.report.verdicts import WORDS, ranked_models, verdict
 from truerank.studies.reliability.folder import NOTE
 
 OPEN = 6  # panels of a section before the others are folded
@@ -60,11 +62,11 @@ def report_of(path: Path, *, metric: str | None = None) -> bytes:
     if (path / NOTE).is_file():
         return study_report(path, metric=metric)
     if metric is not None:
-        raise InputError(f"{{option:metric}} {metric}: a report of results has all their metrics; leave it out.")
+        raise InputError(f"{option('metric')} {metric}: a report of results has all their metrics; leave it out.")
     if path.is_dir() and not (path / RESULTS).is_file():
         raise InputError(
             f"{path}: holds neither results ({RESULTS}) nor a study ({NOTE}); expected a folder of "
-            "{cli:--save|Results.save}, its JSON, or the folder of a reliability study."
+            f"{either('--save', 'Results.save')}, its JSON, or the folder of a reliability study."
         )
     return report(Results.read(path))
 
@@ -80,7 +82,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
     sections = [
         Section(name="values", title="Values", texts=_estimands(results), **_panels(intervals(results)),
                 tables=(_estimates(results),)),
-        Section(name="differences", title="Differences", texts=_about_differences(results, unit),
+        Section(name="differences", title="Differences", texts=_about_differences(results),
                 **_panels(differences(results)), tables=(_comparisons(results),)) if results.comparisons else None,
         _drawn("cutoffs", "Cut-offs", over_k(results)),
         _drawn("clips", "Clips", clips(results)),
@@ -90,17 +92,66 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
         _drawn("positions", "Position model", positions(results)),
         Section(name="evidence", title="Evidence", texts=(EVIDENCE,),
                 **_panels([*weights(results), *evidence(results)])),
-        Section(name="assumed", title="Assumed, left out, said", points=_points(results, unit)),
+        Section(name="assumed", title="Assumptions, exclusions and warnings", points=_points(results, unit)),
         _provenance(results.provenance),
     ]  # fmt: skip
     models = list(dict.fromkeys(each.model for each in results.estimates))
     return Page(
         title=f"truerank report: {some(models)}",
         question=_question(models),
-        claims=tuple(Claim(each.verdict, each.badge, each.sentence) for each in headlines(results)),
+        card=_card(results),
+        claims=tuple(_claim(question) for question in questions_of(results)),
         sections=tuple(section for section in sections if section is not None),
         facts=_facts(results),
     )
+
+
+def _card(results: Results) -> tuple[tuple[str, str], ...]:
+    """Verdict, effect on the primary (first) metric, evidence, caveat, next step: what to know after one minute."""
+    questions = questions_of(results)
+    if not questions:
+        return ()
+    for_cli = (results.provenance.call or "").startswith("truerank ")
+    summary = summarize(results, for_cli=for_cli)
+    first, models = questions[0], ranked_models(questions)
+    pair = None if len(models) < 2 else first.difference(models[0], first.baseline or models[1])
+    if pair is None and len(models) > 1:
+        pair = first.difference(models[0], models[1])
+    cells = [("Verdict", summary.verdict)]
+    if pair is not None:
+        value = next(estimate.value for estimate in first.estimates if estimate.model == pair.baseline)
+        relative = f", {pair.difference / value:+.0%} relative" if value > 0 else ""
+        places = decimals(max(value, value + pair.difference))
+        effect = signed_interval(pair.difference, pair.low, pair.high, places)
+        cells.append(("Effect", f"{first.label}: {pair.model} - {pair.baseline} {effect}, "
+                                f"{pair.level:.0%} CI in brackets{relative}"))  # fmt: skip
+    cells += [("Evidence", summary.evidence)] if summary.evidence else []
+    cells.append(("Caveat", summary.warnings[0] if summary.warnings else "none that changes the conclusion"))
+    return (*cells, ("Next step", _next_step(results, summary, for_cli=for_cli)))
+
+
+def _next_step(results: Results, summary: ResultSummary, *, for_cli: bool) -> str:
+    if not summary.evidence:
+        return "Evaluate a second model, to compare."
+    if summary.evidence != "sufficient":
+        return "Collect what the caveat asks for before deciding; truerank advise says what the data support."
+    detectable = [message.said(for_cli=for_cli) for message in results.messages if message.code in DETECTABLE]
+    if detectable and not any(
+        pair.verdict in SHOWN_ABOVE or pair.verdict in SHOWN_BELOW for pair in results.comparisons
+    ):
+        return f"Collect more data: {detectable[0]}"
+    return "Decide by the metric that matters to you, and confirm it online."
+
+
+def _claim(question: ShownQuestion) -> Claim:
+    """The verdict of one question, that of its leader first."""
+    leader = question.leader
+    pairs = [] if leader is None else [comparison if comparison.model == leader.model else comparison.turned()
+                                       for comparison in question.differences
+                                       if leader.model in (comparison.model, comparison.baseline)]  # fmt: skip
+    verdicts = [comparison.verdict for comparison in pairs]
+    kind = next((kind for kind in (*SHOWN_ABOVE, NOT_SHOWN, INSUFFICIENT) if kind in verdicts), "no comparison")
+    return Claim(kind, WORDS.get(kind, kind), verdict([question], ranked_models([question])))
 
 
 EVIDENCE = "What tells how far these numbers can be trusted. Dashed lines are where it begins to matter."
@@ -141,20 +192,20 @@ def _drawn(name: str, title: str, panels: Sequence[PlotPanel], texts: Sequence[s
 def _estimands(results: Results) -> tuple[str, ...]:
     """What each question estimates; cut-offs of one metric together."""
     found: dict[tuple[str, str], None] = {}
-    for each in shown_questions(results):
+    for each in questions_of(results):
         k = each.estimates[0].k
-        general = [text if k is None else text.replace(f"@{k}", "@K") for text in (each.label, each.estimand)]
+        general = [text if k is None else text.replace(f"@{k}", "@K") for text in (each.title, each.estimand)]
         found[general[0], general[1]] = None
     return tuple(f"{label}: {estimand}." for label, estimand in found)
 
 
-def _about_differences(results: Results, unit: str) -> tuple[str, ...]:
-    return (f"Differences are paired, from the same {unit}; {adjusted(results)}.",)
+def _about_differences(results: Results) -> tuple[str, ...]:
+    return (adjustment(results),)
 
 
 def _about_units(results: Results, unit: str) -> tuple[str, ...]:
     if results.unit_table is not None:
-        shown = f" The first {QUESTIONS} questions." if len(shown_questions(results)) > QUESTIONS else ""
+        shown = f" The first {QUESTIONS} questions." if len(questions_of(results)) > QUESTIONS else ""
         return (f"What each {results.provenance.unit} has alone; a single one says little.{shown}",)
     return (
         f"These results do not hold single {unit}: save the results in a folder, which keeps them, and make the "
@@ -251,22 +302,17 @@ def _points(results: Results, unit: str) -> tuple[tuple[str, str], ...]:
         of = most.units + most.undefined
         left = f"Up to {most.undefined:,} of {of:,} {unit} were left out of a value: {most.model} at {most.metric}."
     return (
-        *(("assumed", each.removeprefix("Assumed: ")) for each in assumptions(results)),
         ("left out", left),
-        *((Severity.WARNING.value, each) for each in warnings(results, for_cli=for_cli)),
-        *((each.severity.value, each.said(for_cli=for_cli)) for each in sorted(results.messages, key=_importance)),
-    )
-
-
-def _importance(message: Message) -> int:
-    return [Severity.WARNING, Severity.CAUTION, Severity.NOTE].index(message.severity)
+        *((Severity.WARNING.value if text.startswith("!") else "", text.removeprefix("! "))
+          for text in remarks(results, for_cli=for_cli)),
+    )  # fmt: skip
 
 
 def _provenance(provenance: Provenance) -> Section:
     settings = {name: value for name, value in provenance.settings.items() if value is not None}
     return Section(
         name="provenance",
-        title="How to make it again",
+        title="Reproduce this report",
         texts=(f"Over {provenance.population}.",) if provenance.population else (),
         tables=(_inputs(provenance.inputs),) if provenance.inputs else (),
         facts=(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
 
-import msgspec
-
-from truerank.core.printable import printable
+from truerank.core.escaping import chart_spec, embedded_json, printable
 from truerank.models.settings import load
 from truerank.report.page.tables import PageTable
 from truerank.report.plots.panels import CONFIG, PlotPanel
@@ -66,6 +64,7 @@ class Page:
 
     title: str
     question: str
+    card: tuple[tuple[str, str], ...] = ()
     claims: tuple[Claim, ...] = ()
     sections: tuple[Section, ...] = ()
     facts: tuple[tuple[str, str], ...] = field(default=())
@@ -89,7 +88,7 @@ def render(page: Page) -> bytes:
         page=page,
         style=style,
         scripts=[each for each in (drawing, script) if each],
-        data=embedded({"charts": charts, "tables": tables, "config": CONFIG}),
+        data=embedded_json({"charts": charts, "tables": tables, "config": CONFIG}),
         policy=_policy([drawing, script], style),
         version=__version__,
     )
@@ -105,23 +104,11 @@ def one_chart(chart: Any, *, title: str) -> bytes:
 
 def specification(panel: PlotPanel) -> dict[str, Any]:
     """A chart without what the page says once for all of them."""
-    spec: dict[str, Any] = dict(panel.zooming().to_dict(validate=False))
+    spec = chart_spec(panel.zooming())
     for name in ("$schema", "config"):
         spec.pop(name, None)
     given = [{"name": name, "value": value} for name, value in panel.parameters.items()]
     return spec | ({"params": [*spec.get("params", ()), *given]} if given else {})
-
-
-def embedded(content: Mapping[str, Any]) -> str:
-    """JSON that can stand in a page: no character of it can end the element that holds it.
-
-    >>> embedded({"a": "</script>&"})
-    '{"a":"\\\\u003c/script\\\\u003e\\\\u0026"}'
-    """
-    text = msgspec.json.encode(content).decode()
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.printable import printable
+from truerank.core.escaping import printable
 from truerank.report.numbers import number, p_value
 
 FIRST = 25  # rows that a table shows before it is asked for more

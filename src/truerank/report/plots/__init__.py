@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truerank.core.errors import InputError
-from truerank.core.printable import printable
+from truerank.core.escaping import html_text
 from truerank.report.plots.panels import PlotPanel, composed
 from truerank.report.plots.plot import Plot
 
@@ -53,7 +53,8 @@ class Plots:
 
     def segments(self, within: Any = None) -> Plot:
         """The same within groups of units, as `Results.by` takes them; without `within` by the groups of items."""
-        from truerank.report.plots.segments import item_groups, segments
+        from truerank.report.plots.segments import segments
+        from truerank.report.questions import item_groups
 
         groups: Mapping[str, Results] = item_groups(self.results) if within is None else self.results.by(within)
         nothing = "there are no groups of items. Say which groups of units are meant: segments(4), or a table."
@@ -99,7 +100,6 @@ def _plot(title: str, panels: Sequence[PlotPanel], nothing: str) -> Plot:
 def notebook_picture(results: Results) -> str:
     """The interval plot as an image in HTML; nothing where there is nothing to draw, or nothing to draw with."""
     import base64
-    import html
 
     from truerank.report.plots.intervals import intervals
     from truerank.report.reliability_charts import PictureFormat, picture
@@ -110,5 +110,5 @@ def notebook_picture(results: Results) -> str:
     except InputError:
         return ""
     content = base64.b64encode(picture(chart, PictureFormat.SVG, who="a notebook")).decode()
-    said = html.escape(printable(" ".join(panel.sentence for panel in panels)))
+    said = html_text(" ".join(panel.sentence for panel in panels))
     return f'<img alt="{said}" src="data:image/svg+xml;base64,{content}">'

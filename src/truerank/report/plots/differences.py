@@ -18,7 +18,7 @@ from truerank.report.plots.panels import (
     tooltips,
     verdict_scales,
 )
-from truerank.report.questions import ShownQuestion, shown_questions
+from truerank.report.questions import ShownQuestion, questions_of
 
 SHOWN = (*SHOWN_ABOVE, *SHOWN_BELOW)
 
@@ -27,7 +27,7 @@ def differences(results: Results) -> list[PlotPanel]:
     """The differences of each question that has some; where they are many, those with the highest or the baseline."""
     return [
         _panel(question)
-        for question in shown_questions(results)
+        for question in questions_of(results)
         if any(math.isfinite(each.difference) for each in question.differences)
     ]
 
@@ -37,14 +37,14 @@ def pair(comparison: Comparison) -> str:
 
 
 def _panel(question: ShownQuestion) -> PlotPanel:
-    shown = question.told()
+    shown = question.top_differences()
     rows: Rows = [
         {"pair": pair(each), "difference": each.difference, "low": each.low, "high": each.high, "p": each.p_adjusted,
          "verdict": each.verdict}
         for each in shown
     ]  # fmt: skip
     return PlotPanel(
-        question.label, _sentence(question, len(shown)), difference_chart(rows, question.metric), zooms=True
+        question.title, _sentence(question, len(shown)), difference_chart(rows, question.metric), zooms=True
     )
 
 

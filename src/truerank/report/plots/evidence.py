@@ -19,7 +19,7 @@ from truerank.report.plots.panels import (
     named,
     tooltips,
 )
-from truerank.report.questions import ShownQuestion, shown_questions
+from truerank.report.questions import ShownQuestion, questions_of
 from truerank.uncertainty.balance import FAR, MUCH
 from truerank.uncertainty.verdicts import FEWEST, HALF, MUCH_LOST
 
@@ -28,13 +28,13 @@ ROW = 26
 
 def balance(results: Results) -> list[PlotPanel]:
     """How much of each list the rows stand for, 100 % where all of it; nothing where that cannot be known."""
-    questions = shown_questions(results)
+    questions = questions_of(results)
     found = [(question, each) for question in questions for each in question.estimates[:MOST_COLOURS]
              if each.evidence.balance is not None]  # fmt: skip
     if not found:
         return []
     rows: Rows = [
-        {"question": question.label, "model": each.model, "share": each.evidence.balance, "z": each.evidence.balance_z}
+        {"question": question.title, "model": each.model, "share": each.evidence.balance, "z": each.evidence.balance_z}
         for question, each in found
     ]
     chart = _by_model(rows, title="share of the list that the rows stand for", at=1.0, zero=False)
@@ -43,7 +43,7 @@ def balance(results: Results) -> list[PlotPanel]:
 
 def evidence(results: Results) -> list[PlotPanel]:
     """Balance, clusters that tell models apart, what one cluster holds, weight lost and exposure without support."""
-    questions = shown_questions(results)
+    questions = questions_of(results)
     weighed = bool(results.provenance.details.get("diagnostics"))  # then `weights` tells it in full
     return [
         *balance(results),
@@ -69,12 +69,12 @@ def _of_balance(rows: Rows) -> str:
 
 def _informative(questions: list[ShownQuestion], *, cluster: str) -> list[PlotPanel]:
     found: list[tuple[ShownQuestion, Comparison]] = [
-        (question, each) for question in questions for each in question.told(MOST_COLOURS)
+        (question, each) for question in questions for each in question.top_differences(MOST_COLOURS)
     ]
     if not found:
         return []
     rows: Rows = [
-        {"question": question.label, "pair": pair(each), "n": each.evidence.informative, "df": each.evidence.df,
+        {"question": question.title, "pair": pair(each), "n": each.evidence.informative, "df": each.evidence.df,
          "share": max(each.evidence.informative, 0.5)}
         for question, each in found
     ]  # fmt: skip
@@ -97,7 +97,7 @@ def _shares(questions: list[ShownQuestion], name: str, title: str, limit: float,
     if not found:
         return []
     rows: Rows = [
-        {"question": question.label, "model": each.model, "share": getattr(each.evidence, name)}
+        {"question": question.title, "model": each.model, "share": getattr(each.evidence, name)}
         for question, each in found
     ]
     most = max(rows, key=lambda row: row["share"])

@@ -7,14 +7,14 @@ from typing import Any
 from truerank.core.results import Estimate, Results
 from truerank.report.numbers import interval, number
 from truerank.report.plots.panels import BLUE, PlotPanel, Rows, inline, layered, library, named, rows_height, tooltips
-from truerank.report.questions import ShownQuestion, shown_questions
+from truerank.report.questions import ShownQuestion, questions_of
 
 
 def intervals(results: Results) -> list[PlotPanel]:
     """The highest values of each question that has one; of very many models the first twenty and the baseline."""
     return [
         _panel(question, question.leader, unit=results.provenance.unit)
-        for question in shown_questions(results)
+        for question in questions_of(results)
         if question.leader is not None
     ]
 
@@ -26,7 +26,7 @@ def _panel(question: ShownQuestion, leader: Estimate, *, unit: str) -> PlotPanel
         for each in shown
     ]
     return PlotPanel(
-        question.label, _sentence(question, leader, len(shown)), _chart(rows, question.metric, unit=unit), zooms=True
+        question.title, _sentence(question, leader, len(shown)), _chart(rows, question.metric, unit=unit), zooms=True
     )
 
 

@@ -15,7 +15,7 @@ from truerank.report.plots.panels import (
     model_colour,
     tooltips,
 )
-from truerank.report.questions import ShownQuestion, shown_questions
+from truerank.report.questions import ShownQuestion, questions_of
 
 HEIGHT = 220
 
@@ -23,7 +23,7 @@ HEIGHT = 220
 def over_k(results: Results) -> list[PlotPanel]:
     """A panel for each metric with more than one cut-off, by estimator."""
     families: dict[tuple[str, str, str], list[ShownQuestion]] = {}
-    for question in shown_questions(results):
+    for question in questions_of(results):
         k = question.estimates[0].k
         if k is not None:
             family = question.metric.replace(f"@{k}", "", 1), question.estimator, question.reward

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from truerank.core.errors import InputError
-from truerank.core.printable import printable
+from truerank.core.escaping import printable
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
 from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.report.reliability_layout import COLOURS, SHAPES, wrapped

@@ -8,6 +8,7 @@ from typing import Any
 
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
+from truerank.core.escaping import chart_spec
 from truerank.data.whole import whole_file
 from truerank.report.plots.panels import WHO
 from truerank.report.reliability_charts import PictureFormat, picture
@@ -43,7 +44,7 @@ class Plot:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """The specification, which notebooks draw without any network, and a drawing for those that cannot."""
-        spec = self.chart.to_dict(validate=False)
+        spec = chart_spec(self.chart)
         version = spec["$schema"].rpartition("/v")[2].partition(".")[0]
         return {
             f"application/vnd.vegalite.v{version}+json": spec,

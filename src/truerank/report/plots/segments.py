@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from truerank.core.results import TURNED, Comparison, Results
@@ -20,27 +19,15 @@ from truerank.report.plots.panels import (
     named,
     tooltips,
 )
-from truerank.report.questions import ShownQuestion, segments_of, shown_questions
+from truerank.report.questions import ShownQuestion, questions_of
 
 STEP = 14
 
 
 def segments(results: Results, groups: Mapping[str, Results], *, most: int | None = None) -> list[PlotPanel]:
     """Two panels for each question (the first `most`): the main difference by group, and values by group."""
-    within = {name: shown_questions(each) for name, each in groups.items()}
-    return [panel for question in shown_questions(results)[:most] for panel in _panels(question, within)]
-
-
-def item_groups(results: Results) -> dict[str, Results]:
-    """Results of each group of items, as if it had been asked about alone."""
-    return {
-        name: replace(
-            results,
-            estimates=tuple(replace(each, segment=None) for each in results.estimates if each.segment == name),
-            comparisons=tuple(replace(each, segment=None) for each in results.comparisons if each.segment == name),
-        )
-        for name in segments_of(results)
-    }
+    within = {name: questions_of(each) for name, each in groups.items()}
+    return [panel for question in questions_of(results)[:most] for panel in _panels(question, within)]
 
 
 def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> list[PlotPanel]:
@@ -56,7 +43,7 @@ def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> 
     models = [each.model for each in whole.estimates[:MOST_COLOURS]]
     main = _main(whole)
     if main is not None:
-        by_group = {name: _same_pair(question, main) for name, question in same.items()}
+        by_group = {name: question.difference(main.model, main.baseline) for name, question in same.items()}
         rows: Rows = [
             {"group": name, "difference": each.difference, "low": each.low, "high": each.high, "p": each.p_adjusted,
              "verdict": each.verdict}
@@ -64,7 +51,7 @@ def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> 
         ]  # fmt: skip
         if known(rows, "difference"):
             found.append(
-                PlotPanel(whole.label, _sentence(rows, main), difference_chart(rows, whole.metric, by="group"))
+                PlotPanel(whole.title, _sentence(rows, main), difference_chart(rows, whole.metric, by="group"))
             )
     values: Rows = [
         {"group": name, "model": each.model, "value": each.value, "low": each.low, "high": each.high,
@@ -74,26 +61,17 @@ def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> 
     if known(values, "value"):
         rest = f" The highest {len(models)} models." if len(models) < len(whole.estimates) else ""
         text = f"{whole.metric} of each model within each group.{rest}"
-        found.append(PlotPanel(whole.label, text, _values(values, models, list(same), whole.metric)))
+        found.append(PlotPanel(whole.title, text, _values(values, models, list(same), whole.metric)))
     return found
 
 
 def _main(question: ShownQuestion) -> Comparison | None:
     """The difference that a reader asks about first: the best against the baseline, or against the next."""
     place = {each.model: at for at, each in enumerate(question.estimates)}
-    told = question.told()
+    told = question.top_differences()
     if question.baseline is None:
         return min(told, key=lambda each: place[each.model] + place[each.baseline], default=None)
     return min(told, key=lambda each: place[each.model], default=None)
-
-
-def _same_pair(question: ShownQuestion, wanted: Comparison) -> Comparison | None:
-    for each in question.differences:
-        if (each.model, each.baseline) == (wanted.model, wanted.baseline):
-            return each
-        if (each.baseline, each.model) == (wanted.model, wanted.baseline):
-            return each.turned()
-    return None
 
 
 def _sentence(rows: Rows, main: Comparison) -> str:

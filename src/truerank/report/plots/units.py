@@ -21,7 +21,7 @@ from truerank.report.plots.panels import (
     rows_height,
     tooltips,
 )
-from truerank.report.questions import ShownQuestion, shown_questions
+from truerank.report.questions import ShownQuestion, questions_of
 
 MOST_PAIRS = 10
 MOST_ROWS = 12
@@ -37,7 +37,7 @@ def units(results: Results, *, most: int | None = None) -> list[PlotPanel]:
         return []
     frame, unit = results.units(), f"{results.provenance.unit}s"
     found: list[PlotPanel] = []
-    for question in shown_questions(results)[:most]:
+    for question in questions_of(results)[:most]:
         values = _values(frame, question)
         if values is not None:
             found += _panels(question, values, unit=unit)
@@ -46,7 +46,7 @@ def units(results: Results, *, most: int | None = None) -> list[PlotPanel]:
 
 def _values(frame: pl.DataFrame, question: ShownQuestion) -> pl.DataFrame | None:
     """A row for each unit, a column for each model that is drawn; nothing where a table holds two ways at once."""
-    pairs = question.told(MOST_PAIRS)
+    pairs = question.top_differences(MOST_PAIRS)
     names = {each.model for each in question.estimates[:MOST_ROWS]}
     names |= {name for each in pairs for name in (each.model, each.baseline)}
     clips = {each.model: each.clip for each in question.estimates}
@@ -68,16 +68,16 @@ def _values(frame: pl.DataFrame, question: ShownQuestion) -> pl.DataFrame | None
 
 
 def _panels(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> list[PlotPanel]:
-    pairs = question.told(MOST_PAIRS)
+    pairs = question.top_differences(MOST_PAIRS)
     gaps = {pair(each): _gap(values, each) for each in pairs}
     gaps = {name: gap for name, gap in gaps.items() if len(gap)}
     found = []
     if gaps:
         first = next(iter(gaps))
-        found.append(PlotPanel(question.label, _who(first, gaps[first], unit, of=len(values)), _gains(gaps)))
+        found.append(PlotPanel(question.title, _who(first, gaps[first], unit, of=len(values)), _gains(gaps)))
         if (abs(gaps[first]) > SAME).any():
             found.append(
-                PlotPanel(question.label, _how_much(first, gaps[first], unit), _histogram(gaps[first], first, unit))
+                PlotPanel(question.title, _how_much(first, gaps[first], unit), _histogram(gaps[first], first, unit))
             )
     spread = _spread(question, values, unit=unit)
     return [*found, *([] if spread is None else [spread])]
@@ -189,7 +189,7 @@ def _spread(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> Plot
         f"Of the {len(first):,} {unit} of {shown[0]}, {zero:,} have 0; half have at most {np.median(first):.3g}, "
         f"one in ten at least {np.quantile(first, 0.9):.3g}."
     )
-    return PlotPanel(question.label, sentence, _strips(rows, shown, unit=unit))
+    return PlotPanel(question.title, sentence, _strips(rows, shown, unit=unit))
 
 
 def _strips(rows: Rows, models: list[str], *, unit: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.log import Log
+from truerank.core.wording import option
 from truerank.studies.reliability.advice_figures import Choice, Figures, Wrong, named
 from truerank.studies.reliability.logs import Liked, Look, Seen, exposes_nothing, users_who_like
 from truerank.studies.reliability.studied import Candidates, Likeness, Studied, likenesses
@@ -179,12 +180,12 @@ def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float 
         if logger is None or sparsity is None:
             raise RefusedError(
                 f"{log.source}: positives alone do not show what else was exposed. Give a log with negatives, or say "
-                "how it was exposed: {option:study_logger NAME|logger=...} and {option:sparsity S}."
+                f"how it was exposed: {option('study_logger NAME', 'logger=...')} and {option('sparsity S')}."
             )
         return _several(Liked.of_log(log, n_items=n_items), log)
     if not (log.label == 1).any():
         raise InputError(
-            f"{log.source}: no positive label; expected users who like something. Check {{option:positive}}."
+            f"{log.source}: no positive label; expected users who like something. Check {option('positive')}."
         )
     return _several(Look.of_log(log, n_items=n_items), log)
 

@@ -16,6 +16,7 @@ import msgspec
 
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
+from truerank.core.wording import either
 from truerank.studies.reliability.advice import Advice, advise_by
 from truerank.studies.reliability.advice_words import outside
 from truerank.studies.reliability.studied import Studied
@@ -88,6 +89,6 @@ def _with_metric(studies: Sequence[Studied], metric: str | None) -> list[Studied
         known = list(dict.fromkeys(name for each in studies for name in each.metrics))
         raise InputError(
             f"metric {metric!r} is in none of the studies that come with truerank; expected one of "
-            f"{some(known, most=20)}, or a study of your own with it: {{cli:--study DIR|study=DIR}}."
+            f"{some(known, most=20)}, or a study of your own with it: {either('--study DIR', 'study=DIR')}."
         )
     return able

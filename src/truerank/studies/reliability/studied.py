@@ -95,7 +95,7 @@ def _check_format(note: Path) -> None:
     """A study of another format was made in another way: its figures mean something else."""
     try:
         known = msgspec.json.decode(note.read_bytes(), type=dict[str, Any])
-    except (msgspec.DecodeError, OSError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise InputError(f"{note}: cannot be read ({error}). Run the study in a new folder.") from None
     if known.get("format") != FORMAT:
         found = f"format {known['format']}" if "format" in known else "no format"

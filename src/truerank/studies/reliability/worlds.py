@@ -17,6 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Scores
+from truerank.core.wording import option
 from truerank.exposure.loggers.expose import sorted_world
 from truerank.ranks.kernel.rank import Aligned, check_block
 
@@ -93,7 +94,7 @@ class LabelledWorld:
             raise InputError(
                 f"{log.source}: {share:.1%} of {n_users:,} users x {n_items:,} items have a label; a study needs a "
                 "fully observed world. If pairs that are not listed are negatives, say "
-                "{option:unlisted negative|replace(log, complete=True)}."
+                f"{option('unlisted negative', 'replace(log, complete=True)')}."
             )
         observed = Pairs.of(log.user[left], log.item[left], n_units=n_users)
         return cls(log, log.users, log.items, positive, observed, excluded, n_dropped, n_unknown)

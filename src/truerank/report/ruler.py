@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from truerank.core.results import Comparison, Estimate
 from truerank.report.numbers import number
 
-SIGNS = "├─┼┤│●"  # that lines are made of, each a column wide
-NARROW, WIDE = 16, 40  # columns of an axis: below these it tells nothing, beyond those it tells no more
+NARROW, WIDE = 16, 30  # columns of an axis: below these it tells nothing, beyond those it tells no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +67,3 @@ class Ruler:
     def _column(self, at: float) -> int:
         share = (at / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halves: their differences do not overflow
         return round(share * (self.width - 1))
-
-
-def ruler_of(rows: Sequence[Estimate | Comparison], width: int) -> Ruler | None:
-    """The axis of the estimates of one question, or of their differences."""
-    ends = [end for row in rows for end in (row.low, _value(row), row.high)]
-    return Ruler.of(ends, width, zero=isinstance(rows[0], Comparison))
-
-
-def line_of(ruler: Ruler, row: Estimate | Comparison) -> str:
-    return ruler.line(row.low, _value(row), row.high)
-
-
-def _value(row: Estimate | Comparison) -> float:
-    return row.difference if isinstance(row, Comparison) else row.value

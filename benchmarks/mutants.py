@@ -1,0 +1,283 @@
+"""How many small mistakes in estimators, intervals and ranking would the fast tests notice?
+
+    pip install --group mutants
+    python -m benchmarks.mutants cover build/mutants            once: which fast test runs which line
+    python -m benchmarks.mutants run build/mutants --count 200  goes on where it was stopped
+    python -m benchmarks.mutants list build/mutants             what survived, to be looked at
+
+A mutant is one change of one place: < for <=, + for -, `and` for `or`, another number, `max` for `min`. Places are drawn
+by the seed from all lines that a fast test runs. A mutant lives in a copy of the package; the tests that run its line are
+tried, the quickest first, until one fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "truerank"
+FOLDERS = ("estimators", "uncertainty", "ranks")
+COMPILED = "fast*.py"  # compiled code is seen by no tracer; its plain twins are mutated instead
+LONGEST = 300.0  # seconds for the tests of a mutant; one that hangs is noticed
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "any": "all", "all": "any",
+         "floor": "ceil", "ceil": "floor", "sqrt": "abs"}  # fmt: skip
+NO_CODE = (ast.Import, ast.ImportFrom, ast.Raise, ast.Assert)  # the words of errors are nobody's mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change: the text from a first to a last place of a file (lines from 1, columns in bytes) becomes another."""
+
+    file: str
+    first: tuple[int, int]
+    last: tuple[int, int]
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.first[0]}: {self.before} -> {self.after}"
+
+
+# ------------------------------------------------------------------------------------------------------------- mutants
+
+
+def mutants_of(file: Path) -> Iterator[Mutant]:
+    """All changes that one operator, number or name allows."""
+    source = file.read_text()
+    for node in code_nodes(ast.parse(source)):
+        before = ast.get_source_segment(source, node)
+        after = changed(node)
+        if before is None or after is None or node.end_lineno is None or node.end_col_offset is None:
+            continue
+        place = str(file.relative_to(PACKAGE))
+        first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+        yield Mutant(place, first, last, before, f"({ast.unparse(after)})")
+
+
+def code_nodes(tree: ast.AST) -> Iterator[ast.expr]:
+    """Expressions that compute: no annotations, decorators, docstrings, defaults of types, nor words of errors."""
+    for name, value in ast.iter_fields(tree):
+        if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if not isinstance(node, ast.AST) or isinstance(node, (*NO_CODE, ast.JoinedStr)):
+                continue
+            if isinstance(node, ast.expr):
+                yield node
+            yield from code_nodes(node)
+
+
+def changed(node: ast.expr) -> ast.expr | None:  # noqa: PLR0911 - one line per kind
+    """The expression with its operator, number or name exchanged; None if it has none."""
+    match node:
+        case ast.Compare(ops=[operator]) if type(operator) in COMPARISONS:
+            return ast.Compare(node.left, [COMPARISONS[type(operator)]()], node.comparators)
+        case ast.BinOp() if type(node.op) in OPERATORS:
+            return ast.BinOp(node.left, OPERATORS[type(node.op)](), node.right)
+        case ast.BoolOp():
+            return ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert()):
+            return node.operand
+        case ast.Constant(value=bool(value)):
+            return ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            return ast.Constant(value + 1)
+        case ast.Constant(value=float(value)):
+            return ast.Constant(value * 1.1 + 0.1 * (value == 0))
+        case ast.Call(func=ast.Name(id=name)) if name in NAMES:
+            return ast.Call(ast.Name(NAMES[name]), node.args, node.keywords)
+        case ast.Call(func=ast.Attribute(value=room, attr=name)) if name in NAMES:
+            return ast.Call(ast.Attribute(room, NAMES[name]), node.args, node.keywords)
+    return None
+
+
+def mutated(mutant: Mutant, source: bytes) -> bytes:
+    """The file with the change."""
+    lines = source.splitlines(keepends=True)
+    (first, start), (last, end) = mutant.first, mutant.last
+    lines[first - 1 : last] = [lines[first - 1][:start] + mutant.after.encode() + lines[last - 1][end:]]
+    return b"".join(lines)
+
+
+def drawn(seed: int, covered: dict[str, dict[str, list[str]]]) -> list[Mutant]:
+    """All mutants of lines that a test runs, in an order that the seed decides."""
+    files = [
+        path for folder in FOLDERS for path in sorted((PACKAGE / folder).rglob("*.py")) if not path.match(COMPILED)
+    ]
+    every = [mutant for path in files for mutant in mutants_of(path)]
+    every = [mutant for mutant in every if str(mutant.first[0]) in covered.get(mutant.file, {})]
+    return random.Random(seed).sample(every, len(every))
+
+
+# ------------------------------------------------------------------------------------------------- which test runs what
+
+PLUGIN = """
+import json, os, time
+import coverage, pytest
+
+measured = coverage.Coverage(source=[os.environ["MUTANTS_SOURCE"]], data_file=None)
+seconds = {}
+
+def pytest_configure(config):
+    measured.start()
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    measured.switch_context(item.nodeid)
+    begin = time.perf_counter()
+    result = yield
+    seconds[item.nodeid] = time.perf_counter() - begin
+    measured.switch_context("")
+    return result
+
+def pytest_sessionfinish(session):
+    measured.stop()
+    data = measured.get_data()
+    lines = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
+    with open(os.environ["MUTANTS_OUT"], "w") as out:
+        json.dump({"seconds": seconds, "lines": lines}, out)
+"""
+
+
+def cover(out: Path, tests: list[str]) -> None:
+    """Run the fast tests once under coverage, and write down which of them runs which line of the folders."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "which_test.py").write_text(PLUGIN)
+    raw = out / "raw.json"
+    environment = {"MUTANTS_SOURCE": str(PACKAGE), "MUTANTS_OUT": str(raw.resolve())}
+    paths = [str(out.resolve()), str(ROOT / "src")]
+    done = pytest(paths, ["-p", "which_test", *tests], environment, None)
+    if not raw.exists():
+        sys.exit(done.stdout + done.stderr)
+    measured = json.loads(raw.read_text())
+    names: dict[str, int] = {}
+    lines: dict[str, dict[str, list[int]]] = {}
+    for file, by_line in measured["lines"].items():
+        place = str(Path(file).relative_to(PACKAGE))
+        if Path(place).parts[0] in FOLDERS:
+            lines[place] = {
+                line: [names.setdefault(test, len(names)) for test in tests if test]
+                for line, tests in by_line.items()
+                if any(tests)
+            }
+    seconds = {test: round(measured["seconds"][test], 3) for test in names}
+    (out / "covered.json").write_text(json.dumps({"tests": list(names), "seconds": seconds, "lines": lines}))
+    raw.unlink()
+    print(f"{len(names)} tests run {sum(map(len, lines.values())):,} lines of {', '.join(FOLDERS)}")
+
+
+def read_covered(out: Path) -> tuple[dict[str, dict[str, list[str]]], dict[str, float]]:
+    """The tests of every line, the quickest first, and the seconds of every test."""
+    stored = json.loads((out / "covered.json").read_text())
+    tests, seconds = stored["tests"], stored["seconds"]
+    lines = {
+        file: {line: sorted((tests[at] for at in places), key=seconds.__getitem__) for line, places in by_line.items()}
+        for file, by_line in stored["lines"].items()
+    }
+    return lines, seconds
+
+
+# ----------------------------------------------------------------------------------------------------------------- runs
+
+
+def run(out: Path, *, seed: int, count: int) -> None:
+    """Try mutants until `count` of them are written down in `mutants.jsonl`; those that are there are not tried again."""
+    covered, _ = read_covered(out)
+    written = out / "mutants.jsonl"
+    finished = {json.loads(line)["mutant"] for line in written.read_text().splitlines()} if written.exists() else set()
+    copy = out.resolve() / "copy"
+    if not copy.exists():
+        shutil.copytree(ROOT / "src", copy)  # times of files are kept, so that compiled code stays valid
+    for mutant in drawn(seed, covered)[:count]:
+        if str(mutant) in finished:
+            continue
+        begin = time.perf_counter()
+        tests = covered[mutant.file][str(mutant.first[0])]
+        outcome, by = tried(mutant, tests, copy)
+        line = {"mutant": str(mutant), "outcome": outcome, "by": by, "tests": len(tests), **asdict(mutant)}
+        with written.open("a") as file:
+            file.write(json.dumps({**line, "seconds": round(time.perf_counter() - begin, 1)}) + "\n")
+        print(f"{outcome:8} {mutant}", flush=True)
+    listed(out, survivors=False)
+
+
+def tried(mutant: Mutant, tests: list[str], copy: Path) -> tuple[str, str]:
+    """Whether a test fails with the mutant, and which."""
+    file = copy / "truerank" / mutant.file
+    source = (PACKAGE / mutant.file).read_bytes()
+    names = copy.parent / "names.txt"
+    names.write_text("\n".join(tests))
+    file.write_bytes(mutated(mutant, source))
+    try:
+        done = pytest([str(copy)], ["-x", "-p", "no:randomly", f"@{names}"], {}, LONGEST)
+    except subprocess.TimeoutExpired:
+        return "killed", "it did not end"
+    finally:
+        shutil.copy2(PACKAGE / mutant.file, file)
+    if done.returncode == 0:
+        return "survived", ""
+    failures = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "killed", failures[0].split(" - ")[0] if failures else done.stdout[-200:]
+
+
+def pytest(
+    paths: list[str], words: list[str], environment: dict[str, str], longest: float | None
+) -> subprocess.CompletedProcess[str]:
+    """The fast tests, or those of them that are named, with these folders in front of the package."""
+    path = os.pathsep.join([*paths, str(ROOT), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-rfE", "-p", "no:cacheprovider", *words]
+    surroundings = {**os.environ, **environment, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        command, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False, timeout=longest
+    )
+
+
+def listed(out: Path, *, survivors: bool) -> None:
+    rows = [json.loads(line) for line in (out / "mutants.jsonl").read_text().splitlines()]
+    outcomes = Counter(row["outcome"] for row in rows)
+    if survivors:
+        for row in rows:
+            if row["outcome"] == "survived":
+                print(f"{row['mutant']} ({row['tests']} tests)")
+    print(f"{outcomes['killed']} of {len(rows)} mutants killed ({outcomes['killed'] / max(len(rows), 1):.0%})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("step", choices=["cover", "run", "list"])
+    parser.add_argument("out", type=Path, help="a folder for what was measured; build/ is under no version control")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--tests", nargs="+", default=[], help="for cover: files or folders instead of all fast tests")
+    chosen = parser.parse_args()
+    if chosen.step == "cover":
+        cover(chosen.out, chosen.tests)
+    elif chosen.step == "run":
+        run(chosen.out, seed=chosen.seed, count=chosen.count)
+    else:
+        listed(chosen.out, survivors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Checks of an off-policy evaluation: of the log, of its position models, of a target, of one estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from truerank.core.estimator import Asked, Clipping, Estimator, Learned
+from truerank.core.messages import Message, message
+from truerank.core.refits import Refitted
+from truerank.core.terms import Terms
+from truerank.core.wording import columns_option
+from truerank.data.impressions import Logged
+from truerank.evaluation.measure import Measured
+from truerank.evaluation.question import Cell
+from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.evaluation.ranked_sight import Looking
+from truerank.exposure.positions.fits import Parameter
+from truerank.exposure.positions.learner import from_clicks
+from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
+from truerank.uncertainty.intervals import Interval
+from truerank.uncertainty.support import check_unseen
+from truerank.uncertainty.tails import check_rewards, check_tails
+
+if TYPE_CHECKING:
+    from truerank.evaluation.ranked_plan import RankedPlan
+
+FEW_UNITS = 30
+FEW_PAYING = 20
+
+
+# -------------------------------------------------------------------------------------------------------------- the log
+
+
+def check_log(facts: RankedFacts, looking: Looking, learned: Learned) -> Iterator[Message]:
+    """What was read, where exposures come from, what was fitted."""
+    for sentence in facts.notes:
+        yield message("log-read", sentence=sentence)
+    if facts.cluster == facts.unit:
+        columns = columns_option("user", by="truerank.read_impressions")
+        yield message("independent-units", unit=facts.unit, columns=columns)
+    positions = looking.models(learned)
+    if facts.propensity and looking.loggers:
+        yield message("propensity-unused")
+    elif facts.propensity and positions is not None:
+        yield message("propensity-used", positions=positions)
+    if looking.learner is not None:
+        yield from check_fits(learned[looking.learner], looking.learner.positions, facts)
+    if looking.shares is not None and not learned[looking.shares].nested:
+        yield message("loggers-share-users")
+
+
+def check_fits(fitted: FittedPositions, requested: Positions, facts: RankedFacts) -> Iterator[Message]:
+    """What was fitted, to how much, and whether it describes the log."""
+    rejected, clicks = fitted.rejected(), from_clicks(requested)
+    rows = f"impressions and their {facts.clicks}" if clicks else "lists"
+    for place, fit in fitted.fits.items():
+        parameters = ", ".join(map(_parameter, fit.parameters[:3]))
+        yield message("position-fit", place=place, model=fit.model.name, parameters=parameters, n=fit.n, rows=rows)
+        for sentence in fit.notes:
+            yield message("position-fit.detail", place=place, sentence=sentence)
+        if fit.list_end is not None:
+            yield message(
+                "list-end", place=place, rank=fit.list_end, lists=fit.n, lists_at_end=fit.n_censored, about=(place,)
+            )
+        if place in rejected:
+            yield message(
+                "position-misfit",
+                place=place,
+                observed=f"{facts.clicks}s" if clicks else "views",
+                p=fit.goodness.p,
+                remedy=position_remedy(facts, clicks=clicks),
+                about=(place,),
+            )
+
+
+def _parameter(fitted: Parameter) -> str:
+    error = f" ± {fitted.stderr:.2g}" if math.isfinite(fitted.stderr) else ""
+    return f"{fitted.name} = {fitted.value:.4g}{error}"
+
+
+def position_remedy(facts: RankedFacts, *, clicks: bool) -> str:
+    """What to do about a position model that does not describe the log: the table, and the columns that it lacks."""
+    surface = [] if facts.surfaces else ["surface (where in the product a list is scrolled)"]
+    viewed = "viewed (which of the displayed items were viewed)"
+    if clicks:
+        wanted = [viewed, *surface]
+    elif facts.ends_known:
+        wanted = surface
+    else:
+        wanted = [*surface, "candidates (how many items a list has)", viewed]
+    columns = f", and add to the log the column{'s' if len(wanted) > 1 else ''} {', '.join(wanted)}" if wanted else ""
+    return f"Use the position model fit:table{columns}"
+
+
+def check_question(
+    requested: Positions | None, facts: RankedFacts, looking: Looking, learned: Learned, interval: Interval
+) -> Iterator[Message]:
+    """Surfaces that are too many for a fit of their own, and loggers whose number of sessions is fixed."""
+    requests = () if requested is None or from_clicks(requested) else requested.requests
+    per_surface = any(model.per_surface and place.surface is None for place, model in requests)
+    if len(facts.surfaces) > MOST_GROUPS and per_surface:
+        yield message("many-surfaces", most=MOST_GROUPS)
+    if looking.shares is not None and learned[looking.shares].nested and interval.refits:
+        yield message("loggers-fixed")
+
+
+# ------------------------------------------------------------------------------------------------------------ a target
+
+
+def check_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: RankedFacts) -> Iterator[Message]:
+    """Sessions that a target does not rank, or the log does not have; items that it never exposes."""
+    ranked, unlogged, never = (int(tallies.get((name, what), 0)) for what in ("known", "unlogged", "never"))
+    unlogged += facts.absent.get(name, 0)
+    if ranked < facts.n_units:
+        missing = facts.n_units - ranked
+        yield message("no-ranking", target=name, units=missing, n_units=facts.n_units, unit=facts.unit, about=(name,))
+    if unlogged:
+        yield message("unlogged-sessions", target=name, sessions=unlogged, about=(name,))
+    if never:
+        yield message("never-shown", target=name, rows=never, n_rows=facts.n_rows, about=(name,))
+
+
+def check_clips(choices: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
+    """Which clips were chosen, and how far that moves values."""
+    for choice in choices:
+        if choice["by_rule"]:
+            clip, equal = choice["clip"], choice["smallest_equal"]
+            yield message(
+                "clip-chosen",
+                clip=_clip(clip),
+                subject=choice["of"],
+                reward=choice["reward"],
+                estimator=choice["estimator"],
+                equal="" if equal == clip else f", but for those from {_clip(equal)} on that give the same,",
+                change=choice["against_largest_clip"],
+            )
+    for name in dict.fromkeys(choice["estimator"] for choice in choices if not choice["by_rule"]):
+        yield message("no-clip-chosen", estimator=name)
+
+
+def _clip(clip: float | None) -> str:
+    return "inf" if clip is None else format(clip, "g")
+
+
+# --------------------------------------------------------------------------------------------------------- one estimate
+
+
+@dataclass(frozen=True)
+class ImpressionEstimate:
+    """One target, reward, estimator and clip of an evaluation, with what was measured of it."""
+
+    plan: RankedPlan
+    cell: Cell
+    measured: Measured
+
+    @property
+    def estimator(self) -> Estimator:
+        return self.plan.question.asked[self.cell[1]][0]
+
+    @property
+    def request(self) -> Asked:
+        return self.plan.question.asked[self.cell[1]][1]
+
+    @cached_property
+    def terms(self) -> Terms:
+        return self.measured.terms[self.cell]
+
+
+def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:
+    """Units that are excluded, how many clusters have a reward, and whether a few of them carry the value."""
+    facts, terms = estimate.plan.facts, estimate.terms
+    sums, cluster = terms.whole, facts.cluster
+    missing = facts.n_units - int(estimate.measured.size[terms.defined].sum())
+    if missing > 0:
+        reason = estimate.request.metric.left_out
+        yield message("left-out", units=missing, of=facts.n_units, unit=facts.unit, reason=reason)
+    paying = int(np.count_nonzero(sums.clusters.sums(np.abs(sums.sums[:, 0]))))
+    if not paying:
+        yield message("no-reward")
+    elif paying < FEW_PAYING:
+        yield message("few-rewards", units=paying, cluster=cluster)
+    used = terms.clusters.has(terms.defined)
+    n_used, strata = int(np.count_nonzero(used)), terms.clusters.stratum
+    linear = not isinstance(terms, Refitted) and estimate.plan.question.interval.refits
+    if n_used == 1:
+        yield message("no-interval.single", cluster=cluster)
+    elif linear and strata is not None and (np.bincount(strata[used]) == 1).any():
+        yield message("no-interval.stratum", cluster=cluster)
+    elif 0 < n_used < FEW_UNITS:
+        yield message("few-units", units=n_used, cluster=cluster)
+    yield from check_tails(sums, cluster=cluster)
+    yield from check_rewards(estimate.measured.tallies.get(("rewards", estimate.request.reward)))
+
+
+def check_weights(estimate: ImpressionEstimate) -> Iterator[Message]:
+    """Weights that make a value unreliable, and the bounds of what the log cannot show."""
+    plan, about, request = estimate.plan, estimate.estimator.about, estimate.request
+    if about.clipping is not Clipping.NONE:
+        kind = "viewed rows" if plan.facts.logged is Logged.VIEWED else "displayed rows"
+        diagnostics = plan.weight_diagnostics(estimate.cell, estimate.measured)
+        yield from diagnostics.check(request.clip, kind=kind, beyond=about.beyond)
+        unseen = plan.unseen(estimate.cell, estimate.terms, estimate.measured)
+        yield from check_unseen(estimate.terms.value(), unseen, plan.facts.rewards[request.reward].between)
+    if about.caution:
+        yield message("for-comparison", reason=about.caution)
+
+
+ESTIMATE_CHECKS: tuple[Callable[[ImpressionEstimate], Iterator[Message]], ...] = (check_units, check_weights)
