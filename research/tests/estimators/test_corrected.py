@@ -21,7 +21,7 @@ from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import fit_curve, plausible
 from truerank_research.validation.truth.contenders import ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.means import ranks_of
+from truerank_research.validation.truth.mean_recall import ranks_of
 from truerank_research.validation.truth.worlds import TruthWorld
 
 N_USERS, N_ITEMS = 300, 200

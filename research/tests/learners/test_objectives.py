@@ -23,7 +23,7 @@ from truerank_research.learners.debiasing import (
 )
 from truerank_research.learners.examples import Examples, Others, naive_bayes
 from truerank_research.learners.networks import Convolution, Factorisation, LogLoss, SquaredLoss
-from truerank_research.learners.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
+from truerank_research.learners.recipes import AutoDebias, Bias, DoublyRobustLearning, HardNegatives
 from truerank_research.learners.train import Batch, PairBlock, Setup, repeatable
 
 
@@ -76,13 +76,13 @@ SCORES = [0.5, -1.0, 2.0]  # of three items of one user whose own bias is 0
 def test_bias_is_the_mean_loss() -> None:
     """ln(1 + eˢ) - y s with labels 1, 0, 1."""
     rows = examples([0, 0, 0], [0, 1, 2], [1, 0, 1], [1, 1, 1], shape=(1, 3))
-    found = Weighted(setup(biases([0.0], SCORES), rows)).loss(Batch.of(rows))
+    found = Weighted(Bias(), setup(biases([0.0], SCORES), rows)).loss(Batch.of(rows))
     assert float(found.detach()) == pytest.approx((softplus(0.5) - 0.5 + softplus(-1) + softplus(2) - 2) / 3, rel=1e-6)
 
 
 def test_ips_weighs_each_row() -> None:
     rows = examples([0, 0, 0], [0, 1, 2], [1, 0, 1], [0.5, 3.0, 0.5], shape=(1, 3))
-    found = Weighted(setup(biases([0.0], SCORES), rows)).loss(Batch.of(rows))
+    found = Weighted(Bias(), setup(biases([0.0], SCORES), rows)).loss(Batch.of(rows))
     by_hand = (0.5 * (softplus(0.5) - 0.5) + 3 * softplus(-1) + 0.5 * (softplus(2) - 2)) / 3
     assert float(found.detach()) == pytest.approx(by_hand, rel=1e-6)
 
@@ -90,7 +90,7 @@ def test_ips_weighs_each_row() -> None:
 def test_squared_loss_has_labels_of_both_signs() -> None:
     """(0.5 - 1)², (-1 + 1)², (2 - 1)²."""
     rows = examples([0, 0, 0], [0, 1, 2], [1, 0, 1], [1, 1, 1], shape=(1, 3))
-    found = Weighted(setup(biases([0.0], SCORES), rows, fit=SquaredLoss())).loss(Batch.of(rows))
+    found = Weighted(Bias(), setup(biases([0.0], SCORES), rows, fit=SquaredLoss())).loss(Batch.of(rows))
     assert float(found.detach()) == pytest.approx((0.25 + 0 + 1) / 3, rel=1e-6)
 
 
@@ -169,7 +169,7 @@ def test_true_propensities_make_dr_unbiased_whatever_is_imputed() -> None:
         total += prob * float(loss.detach())
         gradient += prob * objective.setup.parameters[3].grad.ravel()
     full = setup(biases(*start), everything)
-    loss = Weighted(full).loss(Batch.of(everything))
+    loss = Weighted(Bias(), full).loss(Batch.of(everything))
     loss.backward()
     assert total == pytest.approx(float(loss.detach()), abs=1e-6)
     assert gradient.tolist() == pytest.approx(full.parameters[3].grad.ravel().tolist(), abs=1e-6)

@@ -16,8 +16,7 @@ from truerank.models.kunn import KUNN, from_items, from_users, nearest_items, ne
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, nearest
 from truerank_research.claims import Cell, Cells, Verdict
-from truerank_research.papers.dcg.ease_path import EASEPath
-from truerank_research.papers.dcg.movielens import CLAIMS, INTERACTIONS
+from truerank_research.papers.dcg.movielens import CLAIMS, INTERACTIONS, EASEPath
 from truerank_research.papers.dcg.platform import NEW, OLD, REWARDS, Platform, draw_week
 
 

@@ -12,15 +12,13 @@ from truerank_research.claims import Verdict
 from truerank_research.papers.reliability.figures import (
     FIXED,
     SIZED,
-    ResultReading,
     SamplerClaim,
     StudyFigures,
     WorldScale,
+    excelling,
 )
-from truerank_research.papers.reliability.printed import published
-from truerank_research.papers.reliability.questions import verdict_of
-from truerank_research.papers.reliability.sampler_claims import BY_CONSTRUCTION, CLAIMS, REVISED
-from truerank_research.papers.reliability.sampler_tests import MOSTLY, excelling
+from truerank_research.papers.reliability.questions import TABLES, published, verdict_of
+from truerank_research.papers.reliability.sampler_claims import BY_CONSTRUCTION, CLAIMS, MOSTLY, REVISED
 
 SCALE = WorldScale("nDCG@20", "nDCG@10", cutoff=20, large=50, half=20, moderate=20)
 SIZES = (1, 10, 20, 50)
@@ -277,7 +275,7 @@ def test_readings() -> None:
         value=pl.when(pl.col("question") == "resolution_rounded").then(0.9).otherwise("value")
     )
     key = (SCALE.metric, "resolution", "uniform", 0.0, "Full", None)
-    values = [StudyFigures.read(table, scale=SCALE, reading=each).of[key].value for each in ResultReading]
+    values = [StudyFigures.read(table, scale=SCALE, rounded=rounded).of[key].value for rounded in (False, True)]
     assert values == [0.8, 0.9]
 
 
@@ -291,7 +289,7 @@ def test_every_claim_is_complete_and_has_its_own_name() -> None:
 
 def test_published_curves() -> None:
     """What was read off the figures obeys the identities that the definitions imply, up to reading."""
-    values = {(each.question, each.logger, each.sparsity, each.sampler): each.value for each in published()}
+    values = {(question, *where): value for question in TABLES for where, value in published(question).items()}
     assert len(values) == 262
     for (question, *where), value in values.items():
         other = values.get(("predictive_power", *where))  # type: ignore[arg-type]

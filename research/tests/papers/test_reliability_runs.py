@@ -10,8 +10,15 @@ import pytest
 
 from truerank.reliability import Preset
 from truerank_research.claims import Cell, Cells, Verdict
-from truerank_research.papers.reliability.data import BLOCKS, EASED, SETTINGS, made_data
-from truerank_research.papers.reliability.fitting import fit_scores, scores_of, study_logs
+from truerank_research.papers.reliability.data import (
+    BLOCKS,
+    EASED,
+    SETTINGS,
+    fit_scores,
+    made_data,
+    scores_of,
+    study_logs,
+)
 from truerank_research.papers.reliability.questions import NEAR, STUDIES, SUPPORT
 from truerank_research.papers.reliability.sampler_claims import CLAIMS
 from truerank_research.papers.reliability.tuning import QUICK, run_trial, search_settings

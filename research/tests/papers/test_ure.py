@@ -16,17 +16,21 @@ from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.estimators.weighted import kept_chance
 from truerank_research.papers.ure import ordering, reevaluation
-from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, split_of
-from truerank_research.papers.ure.hardness import losses
-from truerank_research.papers.ure.recall import (
+from truerank_research.papers.ure.data import (
+    Block,
+    CoatBlock,
+    Split,
     among,
+    coat_split,
     coefficient,
     curve,
     inclusion_chance,
     recall_at,
+    split_of,
     traditional,
     weighted_mean,
 )
+from truerank_research.papers.ure.hardness import losses
 from truerank_research.papers.ure.reevaluation import BIAS
 from truerank_research.papers.ure.theorems import sampled_means
 from truerank_research.runner import Setting

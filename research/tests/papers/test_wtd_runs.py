@@ -9,9 +9,17 @@ import pytest
 from truerank.models.neighbours import ItemKNN
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.wtd import COAT, RECOMMENDERS, SETS, TRUTH
-from truerank_research.papers.wtd.runs import EVERY, PRACTICE, RANDOM, RunMeans, best_settings, score_run
+from truerank_research.papers.wtd.runs import (
+    EVERY,
+    PRACTICE,
+    RANDOM,
+    RunMeans,
+    best_settings,
+    nearest,
+    score_run,
+    similarities,
+)
 from truerank_research.papers.wtd.setting import RAW, STRATEGIES, split_of
-from truerank_research.papers.wtd.similarities import nearest, similarities
 from truerank_research.papers.wtd.table_2 import CLAIMS, MAIN
 from truerank_research.runner import Setting
 

@@ -7,9 +7,8 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from truerank_research.runner import Source, committed
-from truerank_research.validation.advice.fresh import (
-    MADE,
+from truerank_research.runner import committed
+from truerank_research.validation.advice import (
     SPARSITIES,
     AdvisedWorld,
     fresh_logs,
@@ -18,7 +17,7 @@ from truerank_research.validation.advice.fresh import (
 )
 
 COMMITTED = committed("advice")
-WORLD = AdvisedWorld(MADE, Source(), False, 3)
+WORLD = AdvisedWorld(seed=3)
 
 
 def test_every_user_is_in_one_half_with_all_labels() -> None:
@@ -34,7 +33,7 @@ def test_every_user_is_in_one_half_with_all_labels() -> None:
 
 def test_fresh_logs_are_as_sparse_as_they_should_be() -> None:
     """A tenth of each user's pairs is held out, so that of what is left a share of 1 - sparsity is shown."""
-    table = fresh_logs(WORLD, 1, "uniform", 20, 2)
+    table = fresh_logs(WORLD, "uniform", 20, 2)
     assert table.height == 2 * len(SPARSITIES)
     for sparsity in SPARSITIES:
         looks, signs = looks_and_signs(table.filter(table["sparsity"] == sparsity), candidates=WORLD.grid.n_candidates)

@@ -7,7 +7,14 @@ import pytest
 
 from truerank.core.counted import CountedItems
 from truerank_research.runner import committed
-from truerank_research.validation.list_intervals import ListedPopulation, held, list_intervals, rare_world, zipf_world
+from truerank_research.validation.list_intervals import (
+    POPULATION,
+    ListedPopulation,
+    held,
+    list_intervals,
+    rare_world,
+    zipf_world,
+)
 
 DRAWS = 300
 COMMITTED = committed("lists")
@@ -16,7 +23,7 @@ COMMITTED = committed("lists")
 @pytest.fixture(scope="module")
 def worlds() -> list[ListedPopulation]:
     rng = np.random.default_rng(5)
-    return [zipf_world(60, 0.5, 1, rng=rng), rare_world(2000, 0.02, rng=rng)]
+    return [zipf_world(60, 0.5, 1, rng=rng, n_users=POPULATION), rare_world(2000, 0.02, rng=rng, n_users=POPULATION)]
 
 
 @pytest.mark.parametrize("n", [20, 100])

@@ -11,8 +11,7 @@ import pytest
 from truerank.simulation.feed import Broken, FeedSettings, make_feed
 from truerank.simulation.feed_truth import TRUE_SESSIONS, truth_of
 from truerank_research.runner import Run, committed
-from truerank_research.validation.offpolicy.logs import ManyLogs, estimates_of, many_logs
-from truerank_research.validation.offpolicy.sample import directions, made_sample
+from truerank_research.validation.offpolicy import ManyLogs, estimates_of, many_logs
 
 SMALL = FeedSettings(kinds=20, items=80, pool=10, candidates=7, length=6, sessions=800)
 N = 40
@@ -70,15 +69,6 @@ def test_a_chosen_clip_saves_next_to_nothing() -> None:
     for feed in ("default", "steep"):
         lost = [row["unclipped coverage"] - row["coverage"] for row in rows if row["feed"] == feed]
         assert max(lost) > 0
-
-
-def test_a_made_sample_has_what_the_open_bandit_sample_has() -> None:
-    """Means of logged propensities sum to more than 1 over the items where a policy changes, frequencies do not."""
-    rows = directions(made_sample(1, rows=4000))
-    assert len(rows) == 3 * (2 * 2 + 2)
-    for row in rows:
-        more = any("more than can be" in each for each in row["warnings"])
-        assert more == (row["target"] == "bts")
 
 
 @pytest.mark.slow

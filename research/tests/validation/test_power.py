@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from truerank_research.runner import committed
-from truerank_research.validation.power import CLOSE
-from truerank_research.validation.power_worlds import compare_power, worlds
+from truerank_research.validation.power import CLOSE, compare_power, worlds
 
 
 @pytest.mark.parametrize("name", ["precision hajek, 40 users x 30", "sessions snips, 40 users x 30"])

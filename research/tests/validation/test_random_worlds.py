@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from truerank_research.validation.environments import Parameters, draw_rng
+from truerank_research.validation.calibration import N_WORLDS, draw_parameters, random_environment
+from truerank_research.validation.environments import Parameters, draw_rng, tilted_weights, user_values
 from truerank_research.validation.labelled_worlds import labelled_pairs, make_labelled_world
-from truerank_research.validation.populations import tilted_weights
-from truerank_research.validation.random_worlds import N_WORLDS, draw_parameters, random_environment
-from truerank_research.validation.true_values import user_values
 
 
 @pytest.fixture(scope="module")

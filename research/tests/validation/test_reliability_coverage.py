@@ -39,7 +39,6 @@ def test_coverage_by_hand() -> None:
     assert (row["sampler"], row["kind"]) == ("Random", "mean over users")
     assert row["covered"] == pytest.approx(2 / 3)
     assert row["mean"] == pytest.approx(1.6 / 3)
-    assert row["width"] == pytest.approx(0.2)
     assert row["sd"] == pytest.approx(np.std([0.4, 0.5, 0.7], ddof=1))
     (figure,) = figures(found)
     assert (figure["rows"], figure["least"]) == (1, pytest.approx(2 / 3))

@@ -13,10 +13,8 @@ from truerank_research.runner import committed
 from truerank_research.validation.truth import worlds as of_study
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.mean_recall import bars
-from truerank_research.validation.truth.means import ESTIMATORS, MeanRecallWorld
-from truerank_research.validation.truth.summary import errors
-from truerank_research.validation.truth.worlds import TruthWorld
+from truerank_research.validation.truth.mean_recall import ESTIMATORS, MeanRecallWorld, bars
+from truerank_research.validation.truth.worlds import TruthWorld, errors
 
 TINY = SyntheticSettings(users=90, items=70, disliking=0.1)
 SEED = 3

@@ -11,29 +11,27 @@ from scipy.sparse import csr_array
 from truerank.core.arrays import Bools, Ints
 from truerank_research.learners.examples import Examples, Others, Pattern, plain_scores, scores, starts
 from truerank_research.learners.networks import Sides, Tensors, normal
-from truerank_research.learners.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
-from truerank_research.learners.train import Batch, PairBlock, Setup, everyone, mean_square
+from truerank_research.learners.recipes import (
+    AutoDebias,
+    Bias,
+    DoublyRobustLearning,
+    HardNegatives,
+    IPSLearning,
+    Method,
+)
+from truerank_research.learners.train import Batch, Objective, PairBlock, Setup, mean_square
 
 
-class Weighted:
+class Weighted(Objective):
     """Σ w ℓ(s, y) over a batch / its size; w = 1, or mean propensity / propensity (Schnabel et al. 2016, eq. 8).
 
     With weights (n / pairs) / propensity the expectation over what was seen is the mean loss of all pairs.
     """
 
-    patient_from = 0
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.examples = setup.train
-
     @property
     def reached(self) -> tuple[Bools, Bools]:
         rows = self.examples
         return np.bincount(rows.user, minlength=rows.n_users) > 0, np.bincount(rows.item, minlength=rows.n_items) > 0
-
-    def prepare(self, batch: Batch, epoch: int) -> None:
-        """Nothing else is learned."""
 
     def loss(self, batch: Batch) -> torch.Tensor:
         setup = self.setup
@@ -85,7 +83,7 @@ class Meta:
         return label.index_select(0, state.ravel()).reshape(state.shape)
 
 
-class MetaLearning:
+class MetaLearning(Objective):
     """L(θ, φ) = Σ_rows w1 ℓ(s, y) + λ Σ_pairs w2 ℓ(s, m) + weight decay (Chen et al. 2021, eq. 10 and 14).
 
     Before each step on θ, φ takes one: θ' = θ - η ∇L(θ, φ) is assumed, and φ goes down the gradient of the loss on the
@@ -95,8 +93,8 @@ class MetaLearning:
 
     def __init__(self, method: AutoDebias, setup: Setup) -> None:
         assert setup.uniform is not None  # refused before
-        self.setup, self.method, self.uniform = setup, method, setup.uniform
-        self.examples, self.warm_up, self.patient_from = setup.train, method.warm_up, method.patient_from
+        super().__init__(method, setup)
+        self.uniform, self.patient_from = setup.uniform, method.patient_from
         self.known = known_states(setup.train)
         self.meta = Meta.start(setup.rng, setup.train.n_users, setup.train.n_items)
         groups = [
@@ -109,10 +107,6 @@ class MetaLearning:
         ]
         self.block, self.state = self._block()
 
-    @property
-    def reached(self) -> tuple[Bools, Bools]:
-        return everyone(self.examples)
-
     def prepare(self, batch: Batch, epoch: int) -> None:
         self.block, self.state = self._block()
         rows: Ints | slice = slice(None)
@@ -121,7 +115,7 @@ class MetaLearning:
         gradients = self.meta_gradient(batch, Batch.of(self.uniform, rows))
         for part, gradient in zip(self.meta.all, gradients, strict=True):
             part.grad = gradient
-        for optimiser in self.optimisers if epoch >= self.warm_up else self.optimisers[-1:]:
+        for optimiser in self.optimisers if epoch >= self.method.warm_up else self.optimisers[-1:]:
             optimiser.step()
 
     def meta_gradient(self, batch: Batch, uniform: Batch) -> tuple[torch.Tensor, ...]:
@@ -160,7 +154,7 @@ def known_states(examples: Examples) -> csr_array:
     return csr_array((state[last], examples.item[last], start), shape=(examples.n_users, examples.n_items))
 
 
-class JointLearning:
+class JointLearning(Objective):
     """The mean over all pairs of ê + o (e - ê) / propensity (Wang et al. 2019, eq. 5), both models in turn.
 
     The imputation model g, of the same form, predicts the signed error y - ŷ: a step on the mean of w (g - (y - ŷ))².
@@ -169,18 +163,11 @@ class JointLearning:
     this is ê = (ŷ - fixed ŷ - g)² of the paper's code.
     """
 
-    patient_from = 0
-
     def __init__(self, method: DoublyRobustLearning, setup: Setup) -> None:
-        self.setup, self.method = setup, method
-        self.examples = setup.train
+        super().__init__(method, setup)
         self.network = setup.network.sized(method.imputation_dimensions)
         self.imputation = self.network.start(setup.rng)
         self.optimiser = torch.optim.Adam(self.imputation, lr=method.imputation_rate, fused=True)
-
-    @property
-    def reached(self) -> tuple[Bools, Bools]:
-        return everyone(self.examples)
 
     def prepare(self, batch: Batch, epoch: int) -> None:
         self.optimiser.zero_grad()
@@ -217,26 +204,20 @@ class JointLearning:
 TILE = 1 << 20  # drawn pairs that are scored at a time
 
 
-class Sampled:
+class Sampled(Objective):
     """ℓ(s_ui, 1) + (1/H) Σ ℓ(s_uj, 0) over the H highest-scoring of U drawn items j, the mean over positives (u, i).
 
     Shi et al. 2023, DNS(H, U): -ln σ(s_ui) - (1/H) Σ ln(1 - σ(s_uj)). Items are drawn with replacement from those that
     are no positive of the user in the log, held out or not; a user to whom every item is one has no negative part.
     """
 
-    patient_from = 0
-
     def __init__(self, method: HardNegatives, setup: Setup) -> None:
-        self.setup, self.method = setup, method
-        self.examples = setup.train
+        super().__init__(method, setup)
         self.others = Others.of(setup.liked, n_items=setup.train.n_items)
 
     @property
     def reached(self) -> tuple[Bools, Bools]:
         return self.examples.positives.count > 0, np.ones(self.examples.n_items, dtype=bool)
-
-    def prepare(self, batch: Batch, epoch: int) -> None:
-        """Nothing else is learned."""
 
     def loss(self, batch: Batch) -> torch.Tensor:
         setup = self.setup
@@ -270,3 +251,12 @@ def hardest(
         best = np.argpartition(-score.numpy().reshape(drawn.shape), method.kept - 1, axis=1)[:, : method.kept]
         kept[start : start + rows] = np.take_along_axis(drawn, best, axis=1)
     return user, kept
+
+
+OBJECTIVES: dict[type[Method], type[Objective]] = {
+    Bias: Weighted,
+    IPSLearning: Weighted,
+    DoublyRobustLearning: JointLearning,
+    AutoDebias: MetaLearning,
+    HardNegatives: Sampled,
+}

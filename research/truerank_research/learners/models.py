@@ -29,7 +29,7 @@ from truerank_research.learners.recipes import (
 NEEDS = "torch"
 
 
-def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) -> type[Any]:
+def learned(title: str, name: str, backbone: type[Any], method: type[Any]) -> type[Any]:
     """The model class of a backbone and a method: a frozen dataclass with the settings of both and of training."""
     parts = (backbone, method, Training)
 
@@ -76,15 +76,15 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) ->
     return found
 
 
-MF = learned("MF", "mf", backbone=MatrixFactorisation, method=Bias)
-MFIPS = learned("MFIPS", "mf-ips", backbone=MatrixFactorisation, method=IPSLearning)
-MFDR = learned("MFDR", "mf-dr", backbone=MatrixFactorisation, method=DoublyRobustLearning)
-MFAutoDebias = learned("MFAutoDebias", "mf-autodebias", backbone=MatrixFactorisation, method=AutoDebias)
-MFDNS = learned("MFDNS", "mf-dns", backbone=MatrixFactorisation, method=HardNegatives)
+MF = learned("MF", "mf", MatrixFactorisation, Bias)
+MFIPS = learned("MFIPS", "mf-ips", MatrixFactorisation, IPSLearning)
+MFDR = learned("MFDR", "mf-dr", MatrixFactorisation, DoublyRobustLearning)
+MFAutoDebias = learned("MFAutoDebias", "mf-autodebias", MatrixFactorisation, AutoDebias)
+MFDNS = learned("MFDNS", "mf-dns", MatrixFactorisation, HardNegatives)
 
 
-LightGCN = learned("LightGCN", "lightgcn", backbone=GraphConvolution, method=Bias)
-LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", backbone=GraphConvolution, method=IPSLearning)
-LightGCNDR = learned("LightGCNDR", "lightgcn-dr", backbone=GraphConvolution, method=DoublyRobustLearning)
-LightGCNAutoDebias = learned("LightGCNAutoDebias", "lightgcn-autodebias", backbone=GraphConvolution, method=AutoDebias)
-LightGCNDNS = learned("LightGCNDNS", "lightgcn-dns", backbone=GraphConvolution, method=HardNegatives)
+LightGCN = learned("LightGCN", "lightgcn", GraphConvolution, Bias)
+LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", GraphConvolution, IPSLearning)
+LightGCNDR = learned("LightGCNDR", "lightgcn-dr", GraphConvolution, DoublyRobustLearning)
+LightGCNAutoDebias = learned("LightGCNAutoDebias", "lightgcn-autodebias", GraphConvolution, AutoDebias)
+LightGCNDNS = learned("LightGCNDNS", "lightgcn-dns", GraphConvolution, HardNegatives)

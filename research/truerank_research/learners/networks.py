@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 
 from truerank.core.arrays import Floats, Ints
 from truerank_research.learners.examples import Examples, compressed
-from truerank_research.learners.recipes import PointwiseLoss
+from truerank_research.learners.recipes import Backbone, GraphConvolution, PointwiseLoss
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +191,13 @@ class Convolution:
 
     def sized(self, dimensions: int) -> Convolution:
         return replace(self, dimensions=dimensions or self.dimensions)
+
+
+def network_of(backbone: Backbone, examples: Examples) -> Network:
+    """The torch side of a backbone for the examples at hand."""
+    if isinstance(backbone, GraphConvolution):
+        return Convolution.of(examples, backbone.dimensions, backbone.layers, biases=backbone.biases)
+    return Factorisation(examples.n_users, examples.n_items, backbone.dimensions)
 
 
 def with_biases(p: torch.Tensor, q: torch.Tensor, b_user: torch.Tensor, b_item: torch.Tensor) -> Sides:

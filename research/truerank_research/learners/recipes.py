@@ -1,14 +1,14 @@
 """What the learned models are put together from, without torch: a backbone, a method and a way of training.
 
 A backbone says what a score is; a method says which loss is minimised, and what it needs. Each is a small frozen value
-that gives its torch side when it is asked to, so that `truerank models` can list all of them where torch is missing.
+whose torch side stands in `networks` or `debiasing`, so that `truerank models` can list all where torch is missing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
 from truerank.models import Labels
 from truerank.models.settings import LogUniform, OneOf, setting
@@ -51,22 +51,13 @@ class Beside(StrEnum):
     SLICE = "a random slice"
 
 
-class Backbone(Protocol):
-    """What a score is; `network` gives its torch side for the examples at hand."""
+class Method:
+    """Which loss is minimised (`debiasing.OBJECTIVES` has its torch side). `about` completes "<backbone>, ..."."""
 
-    @property
-    def dimensions(self) -> int: ...
-    def network(self, examples: Any) -> Any: ...
-
-
-class Method(Protocol):
-    """Which loss is minimised; `objective` gives its torch side. `about` completes "<backbone>, ..."."""
-
+    __slots__ = ()
     about: ClassVar[str]
-    labels: ClassVar[Labels]
-    beside: ClassVar[Beside]
-
-    def objective(self, setup: Any) -> Any: ...
+    labels: ClassVar[Labels] = Labels.BOTH
+    beside: ClassVar[Beside] = Beside.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +84,6 @@ class MatrixFactorisation:
     about: ClassVar[str] = "Matrix factorisation with biases"
     dimensions: int = setting(10, "numbers that describe a user and an item", least=1, search=OneOf((10, 32, 64)))
 
-    def network(self, examples: Any) -> Any:
-        from truerank_research.learners.networks import Factorisation
-
-        return Factorisation(examples.n_users, examples.n_items, self.dimensions)
-
 
 @dataclass(frozen=True, slots=True)
 class GraphConvolution:
@@ -108,66 +94,44 @@ class GraphConvolution:
     layers: int = setting(3, "steps over the graph", least=0, search=OneOf((1, 2, 3)))
     biases: bool = setting(False, "add b_u + b_i to the score", search=OneOf((False, True)))
 
-    def network(self, examples: Any) -> Any:
-        from truerank_research.learners.networks import Convolution
 
-        return Convolution.of(examples, self.dimensions, self.layers, biases=self.biases)
+Backbone = MatrixFactorisation | GraphConvolution
 
 
 # ------------------------------------------------------------------------------------------------------------- methods
 
 
 @dataclass(frozen=True, slots=True)
-class Bias:
+class Bias(Method):
     """The mean loss of the rows as they are: what is seen stands for what is not."""
 
     about: ClassVar[str] = "trained on the log as it is"
-    labels: ClassVar[Labels] = Labels.BOTH
-    beside: ClassVar[Beside] = Beside.NOTHING
-
-    def objective(self, setup: Any) -> Any:
-        from truerank_research.learners.debiasing import Weighted
-
-        return Weighted(setup)
 
 
 @dataclass(frozen=True, slots=True)
-class IPSLearning:
+class IPSLearning(Method):
     """Each row's loss times 1 / its propensity (Schnabel et al. 2016, eq. 8)."""
 
     about: ClassVar[str] = "each row weighted by 1 / its propensity"
-    labels: ClassVar[Labels] = Labels.BOTH
     beside: ClassVar[Beside] = Beside.PROPENSITY
-
-    def objective(self, setup: Any) -> Any:
-        from truerank_research.learners.debiasing import Weighted
-
-        return Weighted(setup)
 
 
 @dataclass(frozen=True, slots=True)
-class DoublyRobustLearning:
+class DoublyRobustLearning(Method):
     """Imputed errors of all pairs, corrected by the rows that were seen (Wang et al. 2019, joint learning)."""
 
     about: ClassVar[str] = "doubly robust: imputed errors of all pairs, corrected where rows were seen"
-    labels: ClassVar[Labels] = Labels.BOTH
     beside: ClassVar[Beside] = Beside.PROPENSITY
     imputation_rate: float = setting(0.01, "learning rate of the imputation model", above=0, search=RATES)
     imputation_decay: float = setting(0.1, "weight decay of the imputation model", least=0, search=RATES)
     imputation_dimensions: int = setting(0, "size of the imputation model; 0: that of the model", least=0)
 
-    def objective(self, setup: Any) -> Any:
-        from truerank_research.learners.debiasing import JointLearning
-
-        return JointLearning(self, setup)
-
 
 @dataclass(frozen=True, slots=True)
-class AutoDebias:
+class AutoDebias(Method):
     """Weights and imputed labels learned so that one step on them helps on the random slice (Chen et al. 2021)."""
 
     about: ClassVar[str] = "weights and imputed labels learned from a random slice (AutoDebias)"
-    labels: ClassVar[Labels] = Labels.BOTH
     beside: ClassVar[Beside] = Beside.SLICE
     imputed: float = setting(0.05, "weight of the imputed part of the loss", least=0, search=LogUniform(1e-3, 1))
     step: float = setting(0.001, "size of the assumed step", above=0, search=LogUniform(1e-4, 1e-1))
@@ -180,19 +144,13 @@ class AutoDebias:
     warm_up: int = setting(20, "epochs before the weights are learned", least=0)
     patient_from: int = setting(20, "epochs before patience is counted; 50 in AutoDebias's code", least=0)
 
-    def objective(self, setup: Any) -> Any:
-        from truerank_research.learners.debiasing import MetaLearning
-
-        return MetaLearning(self, setup)
-
 
 @dataclass(frozen=True, slots=True)
-class HardNegatives:
+class HardNegatives(Method):
     """For each positive, the hardest of some random negatives: DNS(H, U) (Shi et al. 2023)."""
 
     about: ClassVar[str] = "each positive against the hardest of some random items, DNS(H, U)"
     labels: ClassVar[Labels] = Labels.POSITIVES
-    beside: ClassVar[Beside] = Beside.NOTHING
     drawn: int = setting(50, "U: items drawn for each positive", least=1, search=OneOf((50, 100, 200)))
     hardness: float = setting(
         0.2, "H / U: share of them that is kept, highest scores first", above=0, most=1,
@@ -207,11 +165,6 @@ class HardNegatives:
         (5, 1)
         """
         return max(1, int(self.drawn * self.hardness + 0.5))
-
-    def objective(self, setup: Any) -> Any:
-        from truerank_research.learners.debiasing import Sampled
-
-        return Sampled(self, setup)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,9 +18,30 @@ from truerank.core.log import Log, Pairs
 from truerank.core.progress import Progress
 from truerank.models import NOTHING_BESIDE, Side
 from truerank_research.learners.examples import Examples, Material, Pattern, material, scores
-from truerank_research.learners.networks import FITS, Fit, Network, Sides, Tensors
-from truerank_research.learners.pooled_auc import pooled_auc
+from truerank_research.learners.networks import FITS, Fit, Network, Sides, Tensors, network_of
 from truerank_research.learners.recipes import Descent, Recipe, Training
+
+
+def pooled_auc(score: Floats, label: Floats) -> float:
+    """The chance that a positive row scores above a negative one, ties counting half; NaN if a class is missing.
+
+    (Σ mid-ranks of positives - n⁺(n⁺ + 1)/2) / (n⁺ n⁻), the Mann-Whitney statistic with mid-ranks. Rows of all users
+    are pooled, so it also rewards telling active users from others; for early stopping, not to compare recommenders.
+
+    >>> pooled_auc(np.array([0.1, 0.4, 0.4, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]))
+    0.875
+    """
+    positive = label == 1
+    n_positive = int(np.count_nonzero(positive))
+    n_negative = len(label) - n_positive
+    if n_positive == 0 or n_negative == 0:
+        return math.nan
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    # twice the mid-rank of a group of equal scores is a whole number, so the sum is exact
+    twice = 2 * last - count + 1
+    total = int(twice[place][positive].sum())
+    return (total - n_positive * (n_positive + 1)) / (2 * n_positive * n_negative)
 
 
 @contextmanager
@@ -87,20 +108,27 @@ class Batch:
         return scores(*sides, self.pattern)
 
 
-class TrainingObjective(Protocol):
+class Objective:
     """What is minimised. `prepare` comes before each step on the parameters and updates whatever else is learned.
 
     `examples` are what batches are made of; `reached` says which users and items the loss ever sees; `patient_from`
     is the number of epochs before patience is counted.
     """
 
-    examples: Examples
-    patient_from: int
+    patient_from = 0
+
+    def __init__(self, method: Any, setup: Setup) -> None:
+        self.method, self.setup, self.examples = method, setup, setup.train
 
     @property
-    def reached(self) -> tuple[Bools, Bools]: ...
-    def prepare(self, batch: Batch, epoch: int) -> None: ...
-    def loss(self, batch: Batch) -> torch.Tensor: ...
+    def reached(self) -> tuple[Bools, Bools]:
+        return np.ones(self.examples.n_users, dtype=bool), np.ones(self.examples.n_items, dtype=bool)
+
+    def prepare(self, batch: Batch, epoch: int) -> None:
+        """Nothing else is learned."""
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +161,6 @@ def mean_square(network: Network, parameters: Tensors, pattern: Pattern) -> torc
     return total / (2 * len(pattern.column))
 
 
-def everyone(examples: Examples) -> tuple[Bools, Bools]:
-    return np.ones(examples.n_users, dtype=bool), np.ones(examples.n_items, dtype=bool)
-
-
 @dataclass(frozen=True, slots=True)
 class TrainedFactors:
     """Factors and biases of all users and items, and how training went: AUC after each epoch, and which was best."""
@@ -164,10 +188,12 @@ def train(
     A user or an item that the loss never sees (no rows, unless the method imputes all pairs) is given the mean of
     those it sees.
     """
+    from truerank_research.learners.debiasing import OBJECTIVES
+
     with repeatable(recipe.training.threads):
         parts = material(recipe.name, recipe.method, log, side=side, seed=seed)
         setup = _setup(recipe, parts, seed=seed)
-        objective: TrainingObjective = recipe.method.objective(setup)
+        objective = OBJECTIVES[type(recipe.method)](recipe.method, setup)
         best, auc = _descend(recipe, setup, objective, parts.validation, seed=seed, progress=progress)
         with torch.no_grad():
             user, item = (side.numpy().astype(np.float64) for side in setup.network.sides(best))
@@ -176,7 +202,7 @@ def train(
 
 
 def _setup(recipe: Recipe, parts: Material, *, seed: int) -> Setup:
-    network: Network = recipe.backbone.network(parts.train)
+    network = network_of(recipe.backbone, parts.train)
     return Setup(
         network=network,
         parameters=network.start(generator(seed, "start of a learned model")),
@@ -191,7 +217,7 @@ def _setup(recipe: Recipe, parts: Material, *, seed: int) -> Setup:
 
 
 def _descend(
-    recipe: Recipe, setup: Setup, objective: TrainingObjective, held: Examples, *, seed: int, progress: Progress | None
+    recipe: Recipe, setup: Setup, objective: Objective, held: Examples, *, seed: int, progress: Progress | None
 ) -> tuple[Tensors, list[float]]:
     """The parameters of the best epoch, and the validation AUC of each."""
     training: Training = recipe.training

@@ -13,12 +13,10 @@ from scipy.stats import t
 
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_keys, cell_uniforms
-from truerank.core.errors import extra
 from truerank.core.log import Log
 from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side
-from truerank.models.settings import load
 from truerank.ranking.scores.scores import dense
 from truerank.simulation.dataset import World, WorldSettings, make_world
 from truerank_research.learners.recipes import (
@@ -90,7 +88,6 @@ def errors(
     Errors are means over all pairs, what is predicted is σ of the score with all biases; candidates of Recall are the
     pairs that neither the log nor the slice shows.
     """
-    load("torch", install=extra("torch"), who="this study")
     from truerank_research.learners.train import train
 
     truth = planted.world.truth
@@ -148,7 +145,7 @@ def measure(run: Run) -> Measured:
     rows = [row for at, backbone in enumerate(BACKBONES) for row in _rows(backbone, tables[at * n : (at + 1) * n])]
     return Measured(
         {"errors": rows},
-        {"worlds": n, "users": settings.users, "items": settings.items, "slice": SLICE, "batch": training.batch},
+        {"worlds": n, "users": settings.users, "items": settings.items},
     )
 
 

@@ -1,4 +1,4 @@
-"""The fully observed block of KuaiRec with two scorers, for studies that need a truth; or a world of its shape."""
+"""The fully observed block of KuaiRec, for studies that need a truth, or a world of its shape; a scorer of it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ import numpy as np
 from scipy.sparse.linalg import svds
 
 from truerank.core.log import Log
-from truerank.core.ranking import Candidates
 from truerank.data.datasets.kuairec import KuaiRec
-from truerank.models.baselines import Popularity
 from truerank.models.matrix import one_thread, positives
-from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import Factors, factors
 from truerank.simulation.dataset import WorldSettings, make_world
-from truerank_research.observed import ObservedWorld
 from truerank_research.runner import Source
 
 DATASET = "kuairec"
@@ -24,12 +20,6 @@ SMALL = WorldSettings(users=150, items=200, density=0.08, shown=30, judged=20)
 
 
 @cache
-def observed(source: Source, *, full: bool, seed: int) -> tuple[ObservedWorld, Log]:
-    """Every cell of the block, ranked by popularity and by a truncated SVD, and the log that both learnt from."""
-    labels, train = block(source, full=full, seed=seed)
-    return ranked(labels, train), train
-
-
 def block(source: Source, *, full: bool, seed: int) -> tuple[Log, Log]:
     """Every cell of the block, and the positives outside it.
 
@@ -66,16 +56,7 @@ def liked_pairs(log: Log) -> Log:
     return Log(log.users, log.items, user, item, rewards={"label": np.ones(len(kept))})
 
 
-def ranked(labels: Log, train: Log) -> ObservedWorld:
-    """Every cell with its ranks by the two scorers."""
-    whole = Candidates(len(labels.users), float(len(labels.items)))
-    models = {"popularity": Popularity().fit(train, seed=0), "svd": svd(train)}
-    with one_thread():
-        ranks = {name: rank(scores, labels, pools=[whole], name=name)[0] for name, scores in models.items()}
-    return ObservedWorld(labels, ranks)
-
-
-def svd(train: Log, *, dimensions: int = 32) -> Factors:
+def svd(train: Log, *, dimensions: int) -> Factors:
     matrix = positives(train)
     start = np.ones(min(matrix.shape))
     with one_thread():  # so that equal ranks do not depend on how many processes share the machine

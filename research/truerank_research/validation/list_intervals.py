@@ -43,7 +43,7 @@ class ListedPopulation:
         return len(self.lists["first"])
 
 
-def rare_world(n_items: int, share: float, *, rng: np.random.Generator, n_users: int = POPULATION) -> ListedPopulation:
+def rare_world(n_items: int, share: float, *, rng: np.random.Generator, n_users: int) -> ListedPopulation:
     """The same K items for everybody, but any others for a share of users; of the second model for half of it."""
     rare = rng.random(n_users)
     other = K + rng.integers(0, (n_items - K) // K, n_users)[:, None] * K + np.arange(K)
@@ -55,7 +55,7 @@ def rare_world(n_items: int, share: float, *, rng: np.random.Generator, n_users:
 
 
 def zipf_world(
-    n_items: int, exponent: float, groups: int, *, rng: np.random.Generator, n_users: int = POPULATION
+    n_items: int, exponent: float, groups: int, *, rng: np.random.Generator, n_users: int
 ) -> ListedPopulation:
     """Items by Zipf's law, in another order for each group; the second model is steeper for two thirds of users."""
     base = -exponent * np.log(np.arange(1, n_items + 1))

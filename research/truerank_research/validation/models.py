@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -73,13 +71,9 @@ def categories(source: Source, train: Log) -> pl.DataFrame:
 def peak_megabytes() -> float:
     """The most memory that this process has had; not a number where the system does not count it."""
     status = Path("/proc/self/status")
-    if status.exists():  # what getrusage tells is also of the process that started this one
-        return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1024  # type: ignore[index]
-    try:
-        import resource
-    except ImportError:
-        return math.nan
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 * (1024 if sys.platform == "darwin" else 1))
+    # what getrusage tells is also of the process that started this one
+    found = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.exists() else None
+    return math.nan if found is None else int(found[1]) / 1024
 
 
 def run_alone(function: Callable[..., Mapping[str, Any]], *arguments: Any, fresh: bool) -> pl.DataFrame:
@@ -104,7 +98,7 @@ def measure(run: Run) -> Measured:
     # one after another, as they would share the cores, each in a process that it starts itself
     rows = pl.concat(replace(run, processes=1).pieces(measure_model, arguments, about="fitting models"))
     size = {name: rows[name][0] for name in ("pairs", "users", "items")}
-    return Measured({"models": rows.drop(*size).to_dicts()}, {**size, "cores": os.cpu_count()})
+    return Measured({"models": rows.drop(*size).to_dicts()}, size)
 
 
 STUDIES = (

@@ -17,7 +17,6 @@ from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harv
 from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
 from truerank.exposure.positions.position_models import YuleSimon
-from truerank.exposure.positions.requests import fit_groups
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -27,16 +26,18 @@ CLICK_SESSIONS, CLICK_ITEMS, CLICK_RANKS = 3000, 30, 6
 REPLICATES = 100
 FEATURES = np.array([0.3, -0.2])
 INTERCEPT = {"exp": float(np.log(4.0)), "yule": float(np.log(1.5)), "log": float(np.log(100.0))}
-N_GROUPS, BETWEEN = 40, 0.4
 METHODS = {"expectation-maximisation": fit_clicks, "intervention harvesting": fit_harvest}
 AT_ONCE = 100  # fits that are kept together
 
 
 class PlantedFits(Protocol):
-    """What is planted: fits of sessions drawn from it, of which `str` is unique; what `numbers` are is its own."""
+    """Numbers that are planted, and fits of sessions drawn from them; `str` is unique."""
+
+    @property
+    def planted(self) -> dict[str, float]: ...
 
     def fitted(self, run: int, *, seed: int) -> Floats:
-        """[numbers x 3] of one run."""
+        """(value, low, high) of each number in one run."""
         ...
 
 
@@ -131,37 +132,6 @@ class PlantedFeatures:
         return np.array([[each.value, each.low, each.high] for each in fit.parameters])
 
 
-@dataclass(frozen=True, slots=True)
-class PlantedGroups:
-    """Depths of groups of few sessions, whose parameters differ."""
-
-    family: str
-
-    def __str__(self) -> str:
-        return f"{self.family}, {N_GROUPS} groups"
-
-    def fitted(self, run: int, *, seed: int) -> Floats:
-        """Error on the scale of the shrunk values and of one for everyone, and the share of intervals that hold."""
-        rng = generator(seed, f"groups {self.family} {run}")
-        u = INTERCEPT[self.family] + BETWEEN * rng.normal(size=N_GROUPS)
-        group = np.repeat(np.arange(N_GROUPS), rng.integers(5, 60, N_GROUPS))
-        depth, censored = cut(draw_depths(self.family, u[group], rng), 30, 30, rng)
-        fits = fit_groups(self.family, Depths.of(depth, censored=censored, group=np.char.zfill(group.astype(str), 3)))
-        law = FAMILIES[self.family]
-        truth = law.value(u)
-        found = np.array([(fit.parameter.value, fit.parameter.low, fit.parameter.high) for fit in fits.groups.values()])
-        to_scale = (lambda x: np.log(x / (1 - x))) if law.scale == "logit" else np.log
-        shrunk = float(np.sqrt(np.mean((to_scale(found[:, 0]) - u) ** 2)))
-        pooled = float(np.sqrt(np.mean((to_scale(fits.everyone.parameter.value) - u) ** 2)))
-        covered = float(np.mean((found[:, 1] <= truth) & (truth <= found[:, 2])))
-        return np.array([[shrunk, pooled, covered]])
-
-    def summed(self, found: Floats) -> dict[str, Any]:
-        """Means over runs."""
-        shrunk, pooled, covered = found[:, 0].mean(axis=0)
-        return {"family": self.family, "shrunk": shrunk, "pooled": pooled, "coverage": covered}
-
-
 # -------------------------------------------------------------------------------------------------------- from clicks
 
 
@@ -225,7 +195,7 @@ def fits_of(asked: Sequence[tuple[PlantedFits, int]], *, seed: int, run: Run) ->
     ]
 
 
-def recoveries(fits: PlantedDepths | PlantedFeatures | PlantedClicks, found: Floats) -> list[dict[str, Any]]:
+def recoveries(fits: PlantedFits, found: Floats) -> list[dict[str, Any]]:
     """How each planted number was found over many runs."""
     rows = []
     for at, (parameter, value) in enumerate(fits.planted.items()):
@@ -249,26 +219,17 @@ def recoveries(fits: PlantedDepths | PlantedFeatures | PlantedClicks, found: Flo
 def measure(run: Run) -> Measured:
     """Position models of each family and from clicks: what is found of what was planted, and how often it is held."""
     runs, few = (2000, 200) if run.full else (4, 2)
-    features = [PlantedFeatures(family) for family in INTERCEPT]
-    groups = [PlantedGroups(family) for family in INTERCEPT]
     clicks = [PlantedClicks(method) if run.full else PlantedClicks(method, 1000, 4) for method in METHODS]
-    many: list[PlantedFits] = [*DEPTHS, *features]
-    rare: list[PlantedFits] = [*groups, *clicks]
-    asked = [*((fits, runs) for fits in many), *((fits, few) for fits in rare)]
-    found = dict(zip([*many, *rare], fits_of(asked, seed=run.seed, run=run), strict=True))
+    planted: dict[str, tuple[Sequence[PlantedFits], int]] = {
+        "depths": (DEPTHS, runs),
+        "features": ([PlantedFeatures(family) for family in INTERCEPT], runs),
+        "clicks": (clicks, few),
+    }
+    asked = [(fits, n) for parts, n in planted.values() for fits in parts]
+    found = dict(zip([fits for fits, _ in asked], fits_of(asked, seed=run.seed, run=run), strict=True))
     return Measured(
-        {
-            "groups": [fits.summed(found[fits]) for fits in groups],
-            **{
-                name: [row for fits in planted for row in recoveries(fits, found[fits])]
-                for name, planted in (("depths", DEPTHS), ("features", features), ("clicks", clicks))
-            },
-        },
-        {
-            "runs": runs, "group runs": few, "click runs": few, "longest feed": LONG,
-            "groups": N_GROUPS, "between": BETWEEN, "sessions": clicks[0].sessions, "items": CLICK_ITEMS,
-            "ranks": CLICK_RANKS, "replicates": clicks[0].replicates,
-        },
+        {name: [row for fits in parts for row in recoveries(fits, found[fits])] for name, (parts, _) in planted.items()},
+        {"runs": runs},
     )  # fmt: skip
 
 

@@ -152,10 +152,9 @@ def measured(truth: pl.DataFrame, runs: Floats, repetitions: int) -> pl.DataFram
             held = ((low - 1e-12 <= true) & (true <= high + 1e-12) & known).sum(axis=0) / known.sum(axis=0)
             mean = np.nansum(value, axis=0) / known.sum(axis=0)
             spread = np.sqrt(np.nansum((value - mean) ** 2, axis=0) / (known.sum(axis=0) - 1))
-            width = np.nansum(high - low, axis=0) / known.sum(axis=0)
         parts.append(
             truth.select(KEY).with_columns(
-                kind=pl.lit(kind), repetitions=pl.lit(repetitions), truth=true, mean=mean, sd=spread, width=width,
+                kind=pl.lit(kind), repetitions=pl.lit(repetitions), truth=true, mean=mean, sd=spread,
                 covered=held,
             )
         )  # fmt: skip
@@ -188,8 +187,7 @@ def measure(run: Run) -> Measured:
     return Measured(
         {"figures": [row for table in tables for row in figures(table)]},
         {
-            "runs": runs, "population": world.settings.users, "items": world.settings.items, "users": world.users,
-            "resamples": world.resamples, "truth repetitions": world.truth_repetitions,
+            "runs": runs, "population": world.settings.users, "users": world.users,
         },
     )  # fmt: skip
 

@@ -35,8 +35,8 @@ from truerank.ranking.kernel.rank import rank
 from truerank.sampling.unequal import DrawBy
 from truerank.uncertainty.intervals import Design, around, between
 from truerank_research.results import Measured
-from truerank_research.runner import Run, Source, Study
-from truerank_research.validation.kuairec import DATASET, observed, svd
+from truerank_research.runner import Run, Setting, Source, Study
+from truerank_research.validation.kuairec import DATASET, block, svd
 
 PER_USER = 20
 AT_ONCE = 20  # draws that are kept together
@@ -53,13 +53,10 @@ Question = tuple[str, str, str]  # what, metric, estimator
 
 
 @dataclass(frozen=True, slots=True)
-class TargetedSetting:
+class TargetedSetting(Setting):
     """Which world, and the cut-off that exposures are chosen for."""
 
-    source: Source
-    full: bool
-    seed: int
-    k: int
+    k: int = 5
 
     @property
     def summed(self) -> list[Additive]:
@@ -94,19 +91,20 @@ class RankedModels:
 
 @cache
 def ranked_models(source: Source, full: bool, seed: int) -> RankedModels:
-    world, train = observed(source, full=full, seed=seed)
+    labels, train = block(source, full=full, seed=seed)
+    n_users, n_items = len(labels.users), len(labels.items)
     scores: dict[str, Scores] = {
         "popularity": Popularity().fit(train, seed=0),
         "svd-32": svd(train, dimensions=32),
         "item-knn": ItemKNN().fit(train, seed=0),
-        **{f"svd-{n}": svd(train, dimensions=n) for n in (8, 128) if 2 * n < world.n_users},  # else nothing is left out
+        **{f"svd-{n}": svd(train, dimensions=n) for n in (8, 128) if 2 * n < n_users},  # else nothing is left out
         "narrow-knn": ItemKNN(neighbours=5).fit(train, seed=0),
         RANDOM: Random().fit(train, seed=0),
     }
-    whole = Candidates(world.n_users, float(world.n_items))
+    whole = Candidates(n_users, float(n_items))
     with one_thread():
-        ranks = {name: rank(each, world.labels, pools=[whole], name=name)[0] for name, each in scores.items()}
-    return RankedModels(world.labels, strangers(train) if source.is_synthetic else train, scores, ranks)
+        ranks = {name: rank(each, labels, pools=[whole], name=name)[0] for name, each in scores.items()}
+    return RankedModels(labels, strangers(train) if source.is_synthetic else train, scores, ranks)
 
 
 def strangers(train: Log) -> Log:
@@ -258,12 +256,12 @@ def measure(run: Run) -> Measured:
     arguments = [(setting, first, min(first + AT_ONCE, draws)) for setting in settings for first in starts]
     drawn = pl.concat(run.pieces(draw_exposures, arguments, about="drawing exposures"))
     rows = summary(drawn.join(truth, on=["what", "metric"], maintain_order="left"))
-    users, items = settings[0].models().shape
+    items = settings[0].models().shape[1]
     return Measured(
         {"questions": rows, "kinds": [_kind(rows, kind, bar) for kind, bar in BARS.items()]},
         {
-            "draws": draws, "every": EVERY, "users": users, "items": items, "per user": PER_USER,
-            "cutoffs": cutoffs, "known": KNOWN,
+            "draws": draws, "every": EVERY, "items": items, "per user": PER_USER,
+            "known": KNOWN,
         },
     )  # fmt: skip
 
@@ -291,7 +289,6 @@ def summary(drawn: pl.DataFrame) -> list[dict[str, Any]]:
         / pl.when(pl.col("estimator") == "hajek").then(pl.col("hajek")).otherwise(pl.col("uniform")).first(),
         bias=(pl.col("value").mean() - pl.col("truth").first()) / (pl.col("value").std() / pl.len().sqrt()),
         covered=held.filter(pl.col("low").is_not_nan()).mean(),
-        wrong=((pl.col("value") * pl.col("truth").sign()) < 0).mean(),
     )
     return [{**row, "kind": kind_of(row["what"])} for row in found.to_dicts()]
 

@@ -90,7 +90,7 @@ def measure(run: Run) -> Measured:
     tables = run.pieces(watch_stream, arguments, about="drawing streams")
     n = len(starts)
     rows = [_row(stream, pl.concat(tables[at * n : (at + 1) * n]), users) for at, stream in enumerate(STREAMS)]
-    return Measured({"streams": rows}, {"runs": runs, "users": users, "first look": FIRST})
+    return Measured({"streams": rows}, {"runs": runs, "users": users})
 
 
 def _row(stream: UserStream, drawn: pl.DataFrame, users: int) -> dict[str, Any]:

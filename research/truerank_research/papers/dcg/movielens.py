@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from scipy.sparse import csr_array
 
@@ -16,8 +18,9 @@ from truerank.core.log import Log
 from truerank.data.datasets.movielens import MovieLens1M
 from truerank.data.read import read
 from truerank.evaluation.judged import evaluate
+from truerank.models.ease import mirror
 from truerank.models.kunn import from_items, from_users, nearest_items, nearest_users
-from truerank.models.matrix import positives
+from truerank.models.matrix import one_thread, positives
 from truerank.models.neighbours import Draw, nearest
 from truerank.ranking.scores.scores import dense
 from truerank.sampling.designs import UniformDesign
@@ -25,10 +28,40 @@ from truerank.sampling.pools import Members
 from truerank.simulation.dataset import WorldSettings, make_world
 from truerank.uncertainty.agreement import correlation, disagreement, rank_correlation
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
-from truerank_research.papers.dcg.ease_path import EASEPath
 from truerank_research.papers.splits import dcg_movielens
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Study
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EASEPath:
+    """EASE for many λ at the price of one eigendecomposition: XᵀX = Q diag(e) Qᵀ, so P = Q diag(1 / (e + λ)) Qᵀ."""
+
+    liked: Any
+    value: Floats
+    vector: Floats
+
+    @classmethod
+    def of(cls, liked: Any) -> EASEPath:
+        from scipy.linalg import eigh
+
+        with one_thread():
+            value, vector = eigh((liked.T @ liked).toarray(order="F"), overwrite_a=True)
+        return cls(liked.astype(np.float32), value, vector)
+
+    def scores(self, regularisation: float) -> npt.NDArray[np.float32]:
+        """X B of one λ, for every user and item."""
+        from scipy.linalg import blas
+
+        with one_thread():
+            half = np.asfortranarray(self.vector / np.sqrt(np.maximum(self.value, 0.0) + regularisation)[None, :])
+            inverse = blas.dsyrk(1.0, half, lower=True)
+        mirror(inverse)
+        weights = inverse / -np.diag(inverse).copy()[None, :]
+        np.fill_diagonal(weights, 0.0)
+        found: npt.NDArray[np.float32] = self.liked @ weights.astype(np.float32, order="C")
+        return found
+
 
 EASE, KUNN = "EASE", "KUNN"
 TOGETHER = 3  # EASE models of one piece

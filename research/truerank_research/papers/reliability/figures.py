@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from math import hypot, isnan
 
@@ -24,17 +23,10 @@ import polars as pl
 RESOLUTION, FIDELITY, ROBUSTNESS, POWER = "resolution", "fidelity", "robustness", "predictive_power"
 FIXED = ("Full", "Exposed", "Random@e")
 SIZED = ("Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
-
-
-class ResultReading(StrEnum):
-    """Which columns of the results are read.
-
-    USERS    the mean over users, undefined τ excluded; ties are exact
-    ROUNDED  the same, with ties after rounding to 4 decimals
-    """
-
-    USERS = "per user"
-    ROUNDED = "rounded"
+EVERY = (*FIXED, *SIZED)
+ALWAYS = 0.8  # the share of cells that a sentence asks for, plain or "consistently"
+HIDDEN = (0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)  # something is hidden
+QUESTIONS = (RESOLUTION, FIDELITY, ROBUSTNESS, POWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +65,15 @@ class StudyFigures:
     of: dict[tuple[str, str, str, float, str, int | None], StudyFigure]
 
     @classmethod
-    def read(
-        cls, results: pl.DataFrame, *, scale: WorldScale, reading: ResultReading = ResultReading.USERS
-    ) -> StudyFigures:
-        """Names without what is in brackets: variants of a preset have those of what they stand for."""
+    def read(cls, results: pl.DataFrame, *, scale: WorldScale, rounded: bool = False) -> StudyFigures:
+        """Means over users, undefined τ excluded; ties are exact, or `rounded` to 4 decimals.
+
+        Names are without what is in brackets: variants of a preset have those of what they stand for.
+        """
         results = results.with_columns(pl.col("logger", "sampler").str.replace(r"\(.*", "")).filter(
             pl.col("metric").is_in([scale.metric, scale.shorter])
         )
-        if reading is ResultReading.ROUNDED:
+        if rounded:
             results = results.filter(pl.col("question") == "resolution_rounded").with_columns(
                 question=pl.lit(RESOLUTION)
             )
@@ -166,12 +159,11 @@ class SamplerClaim:
     sentence: str
     rule: str
     measure: str
-    question: str
-    needed: float
     test: ClaimTest
     samplers: tuple[str, ...]
     sparsities: tuple[float, ...] | None = None
     loggers: tuple[str, ...] | None = None
+    needed: float = ALWAYS
 
     def support(self, figures: StudyFigures) -> tuple[int, int, float]:
         """How many cells support the claim, of how many, and the median of what is measured."""
@@ -187,22 +179,23 @@ class SamplerClaim:
         return supporting, len(tested), float(np.median(defined)) if defined else float("nan")
 
 
-def beats(question: str, *rivals: str, size: Callable[[WorldScale], int] = lambda scale: scale.large) -> ClaimTest:
+def beats(question: str, *rivals: str) -> ClaimTest:
     """Clearly above every rival; the figure is the smallest lead."""
-    return _against(question, rivals, size, is_above=True)
 
-
-def trails(question: str, *rivals: str, size: Callable[[WorldScale], int] = lambda scale: scale.large) -> ClaimTest:
-    """Clearly below every rival; the figure is the smallest distance, negative."""
-    return _against(question, rivals, size, is_above=False)
-
-
-def _against(question: str, rivals: tuple[str, ...], size: Callable[[WorldScale], int], *, is_above: bool) -> ClaimTest:
     def test(place: LogPlace) -> tuple[float, bool]:
-        figure, others = _own_and(place, question, rivals, size(place.figures.scale))
-        if is_above:
-            return figure.value - _largest(others), all(above(figure, rival) for rival in others)
-        return figure.value - _least(others), all(above(rival, figure) for rival in others)
+        own, others = _own_and(place, question, rivals, place.figures.scale.large)
+        return own.value - _largest(others), all(above(own, rival) for rival in others)
+
+    return test
+
+
+def trails(question: str, *rivals: str, moderate: bool = False) -> ClaimTest:
+    """Clearly below every rival, at the large or the moderate size; the figure is the smallest distance, negative."""
+
+    def test(place: LogPlace) -> tuple[float, bool]:
+        scale = place.figures.scale
+        own, others = _own_and(place, question, rivals, scale.moderate if moderate else scale.large)
+        return own.value - min(rival.value for rival in others), all(above(rival, own) for rival in others)
 
     return test
 
@@ -282,5 +275,37 @@ def _largest(figures: Sequence[StudyFigure]) -> float:
     return float(np.max([each.value for each in figures]))
 
 
-def _least(figures: Sequence[StudyFigure]) -> float:
-    return float(np.min([each.value for each in figures]))
+def open_questions(sampler: str) -> tuple[str, ...]:
+    """What a sampler can be good at: Full is what fidelity compares with, and agrees with itself."""
+    return tuple(each for each in QUESTIONS if (sampler, each) != ("Full", FIDELITY))
+
+
+def excelling(figures: StudyFigures) -> tuple[str, ...]:
+    """The samplers that no other clearly beats in most logs, in every question that is open to them."""
+    logs = [(logger, sparsity) for logger in figures.loggers for sparsity in HIDDEN if sparsity in figures.sparsities]
+    found = []
+    for name in EVERY:
+        places = [LogPlace(figures, logger, sparsity, name) for logger, sparsity in logs]
+        good = (sum(_unbeaten(each, question) for each in places) for question in open_questions(name))
+        if all(each > len(places) / 2 for each in good):
+            found.append(name)
+    return tuple(found)
+
+
+def nobody_excels(place: LogPlace) -> tuple[float, bool]:
+    """No sampler excels; the figure is how many do. Undefined where a question has no figures, as ties of means."""
+    here = [(each, at) for each in EVERY for at in place.figures.sparsities]
+    if any(all(isnan(place.at(q, each, sparsity=at).value) for each, at in here) for q in QUESTIONS):
+        return float("nan"), False
+    n = len(excelling(place.figures))
+    return float(n), n == 0
+
+
+def _unbeaten(place: LogPlace, question: str) -> bool:
+    own = place.at(question)
+    others = (
+        place.at(question, each) for each in EVERY if each != place.sampler and (each, question) != ("Full", FIDELITY)
+    )
+    return not isnan(own.value) and not any(
+        above(own, each) if question == RESOLUTION else above(each, own) for each in others
+    )

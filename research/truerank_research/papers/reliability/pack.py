@@ -25,8 +25,7 @@ from truerank.reliability import Grid, study
 from truerank.reliability.advising import WORLD, StudiedWorld
 from truerank.reliability.folder import KIND, LOGS, NOTE, RESULTS
 from truerank.reliability.studied import NEEDED, QUESTIONS
-from truerank_research.papers.reliability.data import SEED, settings_of
-from truerank_research.papers.reliability.fitting import fitted, scores_of
+from truerank_research.papers.reliability.data import SEED, fitted, scores_of, settings_of
 from truerank_research.runner import Run, Source
 
 DIGITS = 3

@@ -3,32 +3,100 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from truerank.reliability import Preset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows
+from truerank_research.papers.reliability.data import StudyRun, studied
 from truerank_research.papers.reliability.figures import (
+    ALWAYS,
+    EVERY,
     FIDELITY,
     POWER,
     RESOLUTION,
     ROBUSTNESS,
     LogPlace,
-    ResultReading,
     SamplerClaim,
     StudyFigure,
     StudyFigures,
 )
-from truerank_research.papers.reliability.fitting import StudyRun, studied
-from truerank_research.papers.reliability.printed import published
-from truerank_research.papers.reliability.sampler_claims import CLAIMS, REVISED
-from truerank_research.papers.reliability.sampler_tests import ALWAYS, EVERY, EXACTLY
+from truerank_research.papers.reliability.sampler_claims import CLAIMS, EXACTLY, REVISED
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
-SPECIFIED, WIDER = (
-    0.02,
-    0.05,
-)  # how far from a number that was read off a figure ours may be: specified, and a wider one
+LOGGERS = {"Uni": "uniform", "Pop": "popularity", "Pos": "positivity"}
+TABLES = {
+    RESOLUTION: """
+| Full | Random@e | Exposed | Skew | Positivity | WTDH
+Uni 0 | ~.045 | .045 | | .021 | .015 | .037
+Uni 50 | .073 | .049 | | .029 | .025 | .043
+Uni 85 | .236 | .067 | | | | .108
+Uni 95 | .498 | .029 | .028 | .271 | .293 | .246
+Pop 50 | .073 | .051 | .048 | .031 | .027 | .044
+Pop 95 | .426 | .027 | .026 | .276 | .293 | .232
+Pos 50 | .050 | .041 | | .020 | .017 | .038
+Pos 90 | .099 | .012 | .011 | .033 | .029 | .048
+Pos 95 | .165 | .0014 | .0012 | .066 | | .075""",
+    FIDELITY: """
+| Exposed | Random@e | Random | Skew | Popularity | Positivity | WTDH
+Uni 0 | ~1 | .995 | .827 | .810 | .791 | .706 | .758
+Uni 10 | .945 | .953 | .822 | .810 | | .710 | .763
+Uni 50 | ~.83 | .834 | .793 | .786 | | .706 | .739
+Uni 90 | .639 | .630 | .736 | .729 | | .715 | .687
+Uni 95 | ~.57 | .573 | .741 | .734 | | ~.73 | .691
+Pop 0 | 1 | 1 | ~.827 | .817 | .796 | .725 | .827
+Pop 10 | ~.95 | .953 | ~.83 | .820 | .682 | .734 | .834
+Pop 50 | .843 | .872 | .831 | .808 | .767 | .744 | .815
+Pop 95 | .606 | .625 | .782 | .791 | | | .744
+Pos 10 | .959 | .952 | ~.83 | .809 | .637 | .728 | .828
+Pos 50 | .835 | .871 | .845 | .804 | .788 | .766 | .826
+Pos 95 | .632 | .699 | .828 | | .816 | | .807""",
+    ROBUSTNESS: """
+| Full | Exposed | Random@e | Random | Skew | Popularity | Positivity | WTDH
+Uni 10 | .929 | ~.91 | .912 | .867 | .839 | .831 | .782 | .903
+Uni 50 | .763 | ~.75 | .741 | .748 | .734 | .722 | .639 | .827
+Uni 95 | .401 | .340 | .330 | .390 | .380 | | .283 | .506
+Pop 10 | .938 | .924 | .910 | .874 | .848 | .725 | .801 | .862
+Pop 50 | .782 | .765 | .739 | | .748 | .706 | .660 | .727
+Pop 95 | ~.49 | .354 | .411 | .492 | .430 | | .335 | .523
+Pos 10 | .990 | .957 | .950 | .940 | .857 | .671 | .838 | .883
+Pos 50 | .895 | .821 | .816 | .842 | | .768 | .754 | .809
+Pos 95 | .668 | .480 | .561 | .675 | .604 | .592 | .532 | .702""",
+    POWER: """
+| Full | Exposed | Random@e | Random | Skew | Popularity | Positivity | WTDH
+Uni 10 | .929 | .912 | .905 | .810 | .801 | | .691 | .753
+Uni 50 | .763 | .748 | .734 | ~.72 | | | .592 | .715
+Uni 85 | .549 | | .518 | ~.53 | .525 | | .406 | .592
+Uni 95 | .401 | .340 | .330 | ~.37 | .366 | | .261 | .456
+Pop 10 | .938 | .924 | .910 | ~.81 | | .701 | .720 | .803
+Pop 50 | .782 | .758 | .739 | .717 | .725 | .708 | .639 | .694
+Pop 95 | .492 | ~.355 | .411 | .475 | .425 | | .354 | .501
+Pos 10 | .990 | .955 | .947 | ~.82 | .809 | .640 | .725 | .821
+Pos 50 | .895 | .821 | .814 | .790 | .780 | | .747 | .766
+Pos 95 | .668 | .480 | .561 | .651 | .589 | .604 | .580 | .678""",
+}
+
+
+def published(question: str) -> dict[tuple[str, float, str], float]:
+    """All values of a figure that could be read, by logger, sparsity and sampler.
+
+    >>> published(RESOLUTION)["uniform", 0.0, "Full"]
+    0.045
+    """
+    head, *rows = TABLES[question].strip().splitlines()
+    samplers = [name.strip() for name in head.split("|")[1:]]
+    values = {}
+    for row in rows:
+        where, *texts = (text.strip() for text in row.split("|"))
+        logger, sparsity = where.split()
+        for sampler, text in zip(samplers, texts, strict=True):
+            if text:
+                values[LOGGERS[logger], int(sparsity) / 100, sampler] = float(text.removeprefix("~"))
+    return values
+
+
+# how far from a number that was read off a figure ours may be: specified, and a wider one
+SPECIFIED, WIDER = 0.02, 0.05
 FEWER = (0.0, 0.1, 0.5, 0.9, 0.95)  # sparsities of tables without published numbers
 SUPPORT, NEAR = "Cells that support each claim", "Numbers read off the figure, and ours (KuaiRec)"
 TITLES = {
@@ -74,13 +142,12 @@ def measure_question(question: str, claims: Sequence[SamplerClaim]) -> Callable[
 
 def _figures(run: StudyRun, question: str) -> StudyFigures:
     """Ties are rounded in the paper's code; τ is already that of rounded values there."""
-    rounded = question == RESOLUTION and run.preset is Preset.RELEASED
-    return run.figures(ResultReading.ROUNDED if rounded else ResultReading.USERS)
+    return run.figures(rounded=question == RESOLUTION and run.preset is Preset.RELEASED)
 
 
 def _table_cells(run: StudyRun, question: str) -> Iterator[Cell]:
     figures = _figures(run, question)
-    printed = _published(question) if run.setting.name == "kuairec" and run.preset is Preset.RELEASED else {}
+    printed = published(question) if run.setting.name == "kuairec" and run.preset is Preset.RELEASED else {}
     sparsities = figures.sparsities if printed else tuple(value for value in figures.sparsities if value in FEWER)
     table = f"{run.title}: {TITLES[question]}, n = {run.setting.scale.large:,}"
     for logger in figures.loggers:
@@ -98,13 +165,9 @@ def _figure(figures: StudyFigures, question: str, logger: str, sparsity: float, 
     return LogPlace(figures, logger, sparsity, sampler).at(question)
 
 
-def _published(question: str) -> Mapping[tuple[str, float, str], float]:
-    return {(read.logger, read.sparsity, read.sampler): read.value for read in published() if read.question == question}
-
-
 def _near_cells(runs: Sequence[StudyRun], question: str) -> Iterator[Cell]:
     """How many of the numbers that can be read are reached, within both tolerances."""
-    printed = _published(question)
+    printed = published(question)
     for run in (run for run in runs if run.setting.name == "kuairec"):
         figures, row = _figures(run, question), run.preset.value
         away = [_figure(figures, question, *where).value - value for where, value in printed.items()]

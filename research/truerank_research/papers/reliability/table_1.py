@@ -9,8 +9,7 @@ import polars as pl
 from truerank.evaluation.judged import evaluate
 from truerank.reliability import Grid
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
-from truerank_research.papers.reliability.data import StudiedData, StudiedSetting, settings_of
-from truerank_research.papers.reliability.fitting import fitted, scores_of
+from truerank_research.papers.reliability.data import StudiedData, StudiedSetting, fitted, scores_of, settings_of
 from truerank_research.papers.reliability.questions import DIFFERENCES, SIMULATED
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study

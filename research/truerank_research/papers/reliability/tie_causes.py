@@ -11,11 +11,9 @@ import polars as pl
 
 from truerank.reliability import Preset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows
-from truerank_research.papers.reliability.data import StudiedModel, StudiedSetting, settings_of
-from truerank_research.papers.reliability.figures import RESOLUTION, LogPlace, ResultReading, StudyFigures
-from truerank_research.papers.reliability.fitting import fit_scores, study_logs
-from truerank_research.papers.reliability.printed import published
-from truerank_research.papers.reliability.questions import DIFFERENCES, SIMULATED
+from truerank_research.papers.reliability.data import StudiedModel, StudiedSetting, fit_scores, settings_of, study_logs
+from truerank_research.papers.reliability.figures import RESOLUTION, LogPlace, StudyFigures
+from truerank_research.papers.reliability.questions import DIFFERENCES, SIMULATED, published
 from truerank_research.papers.reliability.tuning import FULL, QUICK, search_settings
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
@@ -26,7 +24,7 @@ MISSING = 0.0038  # of all cells: 17,827 of 4,694,397 of KuaiRec
 BASE, NO_FEATURES, CELLS, CHANCE, TUNED = (
     "as in E-S1", "no features", "unobserved cells", "settings by chance", "tuned",
 )  # fmt: skip
-READINGS = {"exact": ResultReading.USERS, "rounded": ResultReading.ROUNDED}
+READINGS = EXACT, ROUNDED = ("exact", "rounded")
 TRIALS = "Trials: mean over folds"
 HALF = 0.5  # of the way from what is here to what is printed
 
@@ -85,14 +83,13 @@ def _seed(entry: StudiedModel, plain: Mapping[str, StudiedModel], seed: int) -> 
 
 
 def _ties(name: str, setting: StudiedSetting, table: pl.DataFrame, *, real: bool) -> Iterator[Cell]:
-    known = {(each.sparsity, each.sampler): each.value for each in published()
-             if each.question == RESOLUTION and each.logger == "uniform"}  # fmt: skip
-    for how, reading in READINGS.items():
-        figures = StudyFigures.read(table, scale=setting.scale, reading=reading)
+    known = published(RESOLUTION) if real else {}
+    for how in READINGS:
+        figures = StudyFigures.read(table, scale=setting.scale, rounded=how == ROUNDED)
         for sparsity in figures.sparsities:
             for sampler in SAMPLERS:
                 figure = LogPlace(figures, "uniform", sparsity, sampler).at(RESOLUTION)
-                printed = known.get((sparsity, sampler)) if real else None
+                printed = known.get(("uniform", sparsity, sampler))
                 yield Cell(
                     f"Tie rate, {how}, uniform logger, n = {setting.scale.large:,}",
                     f"{sampler}, {100 * sparsity:.0f} %", name, figure.value, printed, figure.low, figure.high,
@@ -121,7 +118,7 @@ def cause_rule(variant: str, reading: str) -> Callable[[Cells], Finding]:
 
     def rule(cells: Cells) -> Finding:
         full = [cell for cell in cells.cells if cell.row == "Full, 0 %"]
-        here = [cell for cell in full if cell.column == BASE and ", exact," in cell.table]
+        here = [cell for cell in full if cell.column == BASE and f", {EXACT}," in cell.table]
         there = [cell for cell in full if cell.column == variant and f", {reading}," in cell.table]
         if not here or not there or here[0].published is None:
             return Finding(Verdict.UNTESTABLE, "The printed numbers are of KuaiRec; this dataset is simulated.")
@@ -141,11 +138,11 @@ CLAIMS = tuple(
         "is here to what is printed (.045); in part if a tenth of the way.", cause_rule(variant, reading), ours=True,
     )
     for key, cause, variant, reading in (
-        ("rounding", "rounding to 4 decimals", BASE, "rounded"),
-        ("features", "features that make LightFM-F like LightFM", NO_FEATURES, "exact"),
-        ("tuning", "tuning", TUNED, "exact"),
-        ("chance", "settings that a search without information chose", CHANCE, "exact"),
-        ("unobserved", "cells that nobody observed", CELLS, "exact"),
+        ("rounding", "rounding to 4 decimals", BASE, ROUNDED),
+        ("features", "features that make LightFM-F like LightFM", NO_FEATURES, EXACT),
+        ("tuning", "tuning", TUNED, EXACT),
+        ("chance", "settings that a search without information chose", CHANCE, EXACT),
+        ("unobserved", "cells that nobody observed", CELLS, EXACT),
     )
 )  # fmt: skip
 STUDIES = (

@@ -9,24 +9,24 @@ from itertools import pairwise
 import numpy as np
 
 from truerank_research.claims import Cell, Cells, Claim, Finding, below, cell_rows, numbers, share, steps
-from truerank_research.papers.ure.data import Block, split_of
-from truerank_research.papers.ure.recall import AgreementCurve, RecallGrid, SampledRecall, curve, cutoffs_up_to
-from truerank_research.papers.ure.training import (
-    N_RANDOM,
-    autodebias_positions,
-    random_models_difference,
-    size_settings,
+from truerank_research.papers.ure.data import (
+    AgreementCurve,
+    Block,
+    RecallGrid,
+    SampledRecall,
+    curve,
+    cutoffs_up_to,
+    split_of,
 )
+from truerank_research.papers.ure.training import autodebias_positions, describe_random_models
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
 JUDGED, WITHIN = (20, 40, 80, 160, 320), (1, 3, 5, 10, 20)
 USUAL_N, USUAL_K = 80, 5
-BY_N, BY_K, KENDALL = (
-    "Figure 3a: Pearson's r, K̄ = 5",
-    "Figure 3b: Pearson's r, N̄ = {}",
-    "Figure 3c: Kendall's τ, K̄ = 5",
-)
+BY_N = "Figure 3a: Pearson's r, K̄ = 5"
+BY_K = "Figure 3b: Pearson's r, N̄ = {}"
+KENDALL = "Figure 3c: Kendall's τ, K̄ = 5"
 PEAKS = "Figure 3: where agreement is highest"
 FOUR = "Figure 1: order of four models, best first"
 LARGE_K, SMALL_K, STRONG, WEAK = 100, 10, 0.9, 0.6  # what the text says of Figure 3
@@ -41,20 +41,15 @@ def measure(run: Run) -> Measured:
     usual = judged.index(USUAL_N) if USUAL_N in judged else len(judged) - 2
     grid = RecallGrid(cutoffs_up_to(int(split.count.min()))[:-1], judged, WITHIN, 20 if run.full else 2)
     recall = grid.measure(split, positions, seed=run.seed)
-    n_models = len(positions)
+    settings, differences = describe_random_models(run, len(positions), grid.draws, split)
     return Measured(
         {
             "cells": cell_rows(
                 [*_curve_cells(grid, recall, split.n_candidates, usual), *_four_cells(grid, recall, usual)]
             )
         },
-        {
-            "models": n_models,
-            "diverged": (N_RANDOM if run.full else 4) - n_models,
-            "draws of D_rand": grid.draws,
-            **size_settings(split),
-        },
-        [*block.differences, *random_models_difference(n_models, grid.draws)],
+        settings,
+        [*block.differences, *differences],
     )
 
 

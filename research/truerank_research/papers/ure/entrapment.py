@@ -11,8 +11,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.learners.recipes import Recipe
-from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, split_of
-from truerank_research.papers.ure.recall import recall_at, traditional
+from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, recall_at, split_of, traditional
 from truerank_research.papers.ure.training import (
     ALL_BACKBONES,
     BACKBONES,

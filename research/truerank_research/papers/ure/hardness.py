@@ -10,8 +10,7 @@ from truerank.core.arrays import Floats
 from truerank.core.chance import generator
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, numbers, share
 from truerank_research.learners.recipes import HardNegatives, MatrixFactorisation, Recipe
-from truerank_research.papers.ure.data import Block, split_of
-from truerank_research.papers.ure.recall import coefficient, cutoffs_up_to, recall_at
+from truerank_research.papers.ure.data import Block, coefficient, cutoffs_up_to, recall_at, split_of
 from truerank_research.papers.ure.training import positions_of, recipe_of, size_settings, train_model, training_of
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study

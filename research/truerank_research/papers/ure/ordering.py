@@ -12,14 +12,18 @@ from truerank.estimators import terms_of
 from truerank.estimators.post_stratified import PostStratified
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Claim, Finding, below, cell_rows, numbers, share, span
-from truerank_research.papers.ure.data import SCALE, Block, Split, split_of
-from truerank_research.papers.ure.recall import AgreementCurve, RecallGrid, SampledRecall, curve, cutoffs_up_to
-from truerank_research.papers.ure.training import (
-    N_RANDOM,
-    autodebias_positions,
-    random_models_difference,
-    size_settings,
+from truerank_research.papers.ure.data import (
+    SCALE,
+    AgreementCurve,
+    Block,
+    RecallGrid,
+    SampledRecall,
+    Split,
+    curve,
+    cutoffs_up_to,
+    split_of,
 )
+from truerank_research.papers.ure.training import autodebias_positions, describe_random_models
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -30,10 +34,8 @@ HIGH, APART, SIGNIFICANT = 0.9, 0.2, 0.01
 SCHEMES = ("URE@K", "Recall@1̄", "Recall@5̄")
 FIGURE = "Figure 5a: {} with Recall@K, {}"
 CRITERION = "URE@30 against Recall@5̄: Kendall's τ with Recall@30"
-OWN, OWN_PEAKS = (
-    "Figure 5b: Kendall's τ of URE@K' with Recall@K",
-    "Figure 5b: the K at which URE@K' agrees most with Recall@K",
-)
+OWN = "Figure 5b: Kendall's τ of URE@K' with Recall@K"
+OWN_PEAKS = "Figure 5b: the K at which URE@K' agrees most with Recall@K"
 
 
 def measure(run: Run) -> Measured:
@@ -55,15 +57,13 @@ def measure(run: Run) -> Measured:
             ranked, parts = autodebias_positions(run, other), split_of(other)
             found = Agreements(at_chosen, at_chosen.measure(parts, ranked, seed=run.seed))
             cells += found.criterion_cells(other, parts, ranked, seed=run.seed)
+    settings, differences = describe_random_models(run, len(positions), grid.draws, split)
     return Measured(
         {"cells": cell_rows(cells)},
-        {
-            "models": len(positions), "diverged": (N_RANDOM if run.full else 4) - len(positions),
-            "draws of D_rand": grid.draws, **size_settings(split),
-        },
+        settings,
         [
             *block.differences,
-            *random_models_difference(len(positions), grid.draws),
+            *differences,
             "The short version says correlation, the long one Kendall: both coefficients were computed.",
             "The paper has no post-stratified recall, which varies less and estimates pooled recall; its order of "
             "models was compared with their mean over users. Noise is the standard deviation of an estimate over "

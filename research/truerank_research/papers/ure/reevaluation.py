@@ -18,8 +18,7 @@ from truerank.estimators.weighted import Pooled, Published
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, numbers, share, untestable
 from truerank_research.estimators.corrected import Corrected
-from truerank_research.papers.ure.data import Block, Split, split_of
-from truerank_research.papers.ure.recall import inclusion_chance, traditional, weighted_mean
+from truerank_research.papers.ure.data import Block, Split, inclusion_chance, split_of, traditional, weighted_mean
 from truerank_research.papers.ure.training import (
     BACKBONES,
     METHODS,

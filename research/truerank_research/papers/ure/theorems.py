@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -21,8 +22,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
-from truerank_research.observed import ObservedWorld, draw_labels
-from truerank_research.papers.ure.recall import inclusion_chance, weighted_mean
+from truerank_research.papers.ure.data import inclusion_chance, weighted_mean
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -144,31 +144,35 @@ def _first_cells() -> Iterator[Cell]:
 
 def draw_bias(users: int, items: int, judged: int, seed: int, first: int, last: int) -> pl.DataFrame:
     """Estimates from some draws of D_rand in a simulated dataset, and what each of them estimates."""
-    world = _world(users, items, seed)
-    positives = np.bincount(world.labels.user, weights=world.labels.label, minlength=users)
+    labels, ranks = _ranked_world(users, items, seed)
+    positives = np.bincount(labels.user, weights=labels.label, minlength=users)
     chance = inclusion_chance(positives, np.full(users, items), judged=judged)
     rows = []
     for number in range(first, last):
         rng = generator(seed, f"D_rand {judged} {number}")
-        log, ranks = draw_labels(world, judged, rng)
-        rows.append(_estimates(log, ranks["model"], chance))
-    truth = {f"truth of {name}": pl.lit(value) for name, value in zip(ROWS, _truths(world), strict=True)}
+        rows.append(_estimates(*draw_labels(labels, ranks, judged, rng), chance))
+    truth = {f"truth of {name}": pl.lit(value) for name, value in zip(ROWS, _truths(labels, ranks), strict=True)}
     return pl.DataFrame(dict(zip(ROWS, np.array(rows).T, strict=True))).with_columns(**truth)
 
 
-def _world(users: int, items: int, seed: int) -> ObservedWorld:
+def _ranked_world(users: int, items: int, seed: int) -> tuple[Log, Ranks]:
     """A dataset, ranked by a noisy guess at the appeal of its items: the share that likes an item, and some taste."""
     settings = WorldSettings(users=users, items=items, shown=items // 10, judged=items // 10, density=0.04)
     world = make_world(settings, seed=seed)
     noise = generator(seed, "noise of a scorer").normal(size=world.rating.shape)
     score = world.rating.mean(axis=0)[None, :] + 0.5 * world.rating + noise
-    rank = np.empty(score.shape)
-    np.put_along_axis(
-        rank, np.argsort(-score, axis=1), np.arange(items, dtype=float)[None, :].repeat(users, axis=0), axis=1
-    )
+    rank = np.argsort(np.argsort(-score, axis=1), axis=1).astype(np.float64)
     count = np.full(users, float(items))
-    ranks = Ranks(rank.ravel(), np.zeros(rank.size), count, count, np.ones(users, dtype=bool))
-    return ObservedWorld(world.truth, {"model": ranks})
+    return world.truth, Ranks(rank.ravel(), np.zeros(rank.size), count, count, np.ones(users, dtype=bool))
+
+
+def draw_labels(labels: Log, ranks: Ranks, n: int, rng: np.random.Generator) -> tuple[Log, Ranks]:
+    """n random items of each user, all sets equally likely, of a log with every pair; and their ranks."""
+    n_users, n_items = len(labels.users), len(labels.items)
+    keys = rng.random((n_users, n_items), dtype=np.float32)
+    item = np.sort(np.argpartition(keys, n, axis=1)[:, :n], axis=1)
+    row = (np.arange(n_users)[:, None] * n_items + item).ravel()
+    return labels.select(row), replace(ranks, above=ranks.above[row], tied=ranks.tied[row])
 
 
 def _estimates(log: Log, ranks: Ranks, chance: Floats) -> list[float]:
@@ -183,8 +187,7 @@ def _estimates(log: Log, ranks: Ranks, chance: Floats) -> list[float]:
     ]
 
 
-def _truths(world: ObservedWorld) -> list[float]:
-    log, ranks = world.labels, world.ranks["model"]
+def _truths(log: Log, ranks: Ranks) -> list[float]:
     mean, precision, dcg = terms_of(Full(), log, ranks, metrics=[Recall(K), Precision(K), DCG(K)])
     pooled = terms_of(Pooled(), log, ranks, metrics=[Recall(K)])[0].value()
     return [mean.value(), pooled, mean.value(), precision.value(), dcg.value()]

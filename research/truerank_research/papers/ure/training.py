@@ -153,9 +153,13 @@ def autodebias_positions(run: Run, block: Block) -> list[Ints]:
     return [positions_of(table, split_of(block)) for table in tables if table.height]
 
 
-def random_models_difference(n_models: int, n_draws: int) -> tuple[str, str]:
-    """How the models and draws differ from the paper's."""
-    return (
+def describe_random_models(
+    run: Run, n_models: int, n_draws: int, split: Split
+) -> tuple[dict[str, Any], tuple[str, str]]:
+    """The settings of a run with these models and draws, and how they differ from the paper's."""
+    diverged = (N_RANDOM if run.full else 4) - n_models
+    settings = {"models": n_models, "diverged": diverged, "draws of D_rand": n_draws, **size_settings(split)}
+    return settings, (
         "The paper does not say how many AutoDebias models it trained, nor their settings: here they are random, with "
         f"batches of 65,536 rows and at most 12 epochs ({n_models} matrix factorisations).",
         f"Coefficients are means over {n_draws} draws of D_rand, with the range of nine tenths of them; the paper has "

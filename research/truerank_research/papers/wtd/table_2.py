@@ -32,12 +32,12 @@ from truerank_research.papers.wtd.runs import (
     RANDOM,
     RunMeans,
     best_settings,
+    compare_similarities,
     interval_cell,
     score_run,
     tune_run,
 )
 from truerank_research.papers.wtd.setting import STRATEGIES, TUNED, parts_of, shape_of
-from truerank_research.papers.wtd.similarities import compare_similarities
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Study
 

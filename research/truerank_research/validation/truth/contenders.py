@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class ShownRows:
     user: Ints
     item: Ints
     seed: int
-    made: dict[object, object] = field(default_factory=dict, repr=False)
+    made: dict[object, Any] = field(default_factory=dict, repr=False)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -61,9 +62,8 @@ class ShownRows:
     def _once(self, key: object, make: Callable[[], Matrix]) -> Matrix:
         if key not in self.made:
             self.made[key] = make()
-        found = self.made[key]
-        assert isinstance(found, np.ndarray)
-        return found
+        stored: Matrix = self.made[key]
+        return stored
 
     def count(self, rows: Bools) -> Floats:
         return np.asarray(rows.sum(axis=1), dtype=np.float64)
@@ -107,9 +107,8 @@ class ShownRows:
             users = {"users": chunk.labels.users}
             learned = learn([learner], lambda work: [work(chunk)], groups=Groups(self.seed, "one"), facts=users)
             self.made[LOG] = rates.predicted(chunk, learned[learner])
-        found = self.made[LOG]
-        assert isinstance(found, PredictedRates)
-        return found
+        stored: PredictedRates = self.made[LOG]
+        return stored
 
 
 Terms = Callable[[ShownRows, str, int], Smooth]
@@ -143,8 +142,8 @@ class Contender:
         }
 
 
-def _clusters(draw: ShownRows) -> Clusters:
-    return Clusters.numbered(len(draw.user))
+def _smooth(form: Any, draw: ShownRows, *columns: Floats) -> Smooth:
+    return smooth(form, columns, None, Clusters.numbered(len(draw.user)), exact=False, rows=None, weighting=None)
 
 
 def _hits(draw: ShownRows, model: str, k: int) -> Floats:
@@ -176,43 +175,36 @@ def post_stratified(draw: ShownRows, model: str, k: int) -> Smooth:
     n, judged = draw.size
     sums = np.stack([hits, relevant, listed, relevant - hits, judged - listed])
     known = (np.full(n, float(k)), np.full(n, float(draw.world.n_items - k)))
-    columns = (*(draw.stands_for * sums), *known)
-    return smooth(TwoStrata(), columns, None, _clusters(draw), exact=False, rows=None, weighting=None)
+    return _smooth(TwoStrata(), draw, *(draw.stands_for * sums), *known)
 
 
 def assisted(draw: ShownRows, model: str, k: int, *, by: str, recall: bool = False) -> Smooth:
     """By what is said of every pair; the sums of rows in lists are made from these rows alone."""
-    n, _ = draw.size
-    stands_for, n_items = draw.stands_for, draw.world.n_items
-    said = draw.foreseen(by)
-    inside = draw.inside(model, k)
+    n, predicted, inside = len(draw.user), draw.foreseen(by), draw.inside(model, k)
     unit = np.nonzero(inside)[0]
-    label, ahead = draw.label[inside].astype(np.float64), said[inside]
     worth = np.full(len(unit), 1.0 if recall else 1.0 / k)
-    weight = np.full(len(unit), stands_for)
-    top = [sums_by(unit, weight * each, n=n) for each in sampled(label, worth, ahead, weight)]
+    parts = _sampled(draw, draw.label[inside], worth, predicted[inside])
+    top = [sums_by(unit, part, n=n) for part in parts]
     of_list, of_all = draw.listed(by, model, k)
+    ones = np.ones(n)
     if not recall:
-        known = (np.ones(n), np.ones(n), of_list / k, np.ones(n))
-        form = AssistedMean(FEWEST, DOUBT)
-        return smooth(form, (*top, *known), None, _clusters(draw), exact=False, rows=None, weighting=None)
-    every = draw.made.setdefault(("sums", by), _every(draw, said))
-    assert isinstance(every, list)
-    rest = [whole - part for whole, part in zip(every, top, strict=True)]
-    relevant = stands_for * draw.count(draw.label)
-    places, others = np.full(n, float(k)), np.full(n, float(n_items - k))
-    known_share = (places, places, of_list, others, others, of_all - of_list)
-    share = AssistedShare(FEWEST, DOUBT)
-    columns = (top[0], relevant, *top[1:], *rest, *known_share)
-    return smooth(share, columns, None, _clusters(draw), exact=False, rows=None, weighting=None)
+        return _smooth(AssistedMean(FEWEST, DOUBT), draw, *top, ones, ones, of_list / k, ones)
+    if ("sums", by) not in draw.made:
+        every = _sampled(draw, draw.label, np.ones(draw.item.shape), predicted)
+        draw.made["sums", by] = np.stack([part.sum(axis=1) for part in every])
+    rest = draw.made["sums", by] - np.stack(top)
+    relevant = draw.stands_for * draw.count(draw.label)
+    places, others = k * ones, (draw.world.n_items - k) * ones
+    return _smooth(
+        AssistedShare(FEWEST, DOUBT), draw, top[0], relevant, *top[1:], *rest,
+        places, places, of_list, others, others, of_all - of_list,
+    )  # fmt: skip
 
 
-def _every(draw: ShownRows, said: Floats) -> list[Floats]:
-    """The sums of all shown rows, in lists or not, each with the worth 1."""
-    one = np.ones(draw.item.shape)
-    weight = np.full(draw.item.shape, draw.stands_for)
-    label = draw.label.astype(np.float64)
-    return [(weight * each).sum(axis=1) for each in sampled(label, one, said, weight)]
+def _sampled(draw: ShownRows, label: Bools, worth: Floats, predicted: Floats) -> list[Floats]:
+    """What shown rows add to the sums of assisted estimators."""
+    weight = np.full(label.shape, draw.stands_for)
+    return [weight * part for part in sampled(label.astype(np.float64), worth, predicted, weight)]
 
 
 CONTENDERS: tuple[Contender, ...] = (

@@ -2,16 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from truerank.core.estimator import Asked, Estimator, Learned
+from truerank.core.ranking import Ranks, RankView
+from truerank.core.terms import Terms
+from truerank.estimators.weighted import Published
+from truerank.metrics.recall import Recall
+from truerank.uncertainty.intervals import Population
+from truerank_research.estimators.corrected import Corrected
+from truerank_research.estimators.curve_messages import check_fit
+from truerank_research.estimators.curved_recall import CurvedRecall
+from truerank_research.estimators.shrunk import Shrunk
+from truerank_research.estimators.weighted import WeightedUsers
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
-from truerank_research.validation.truth.drawing import draw_worlds
-from truerank_research.validation.truth.means import MeanRecallWorld
-from truerank_research.validation.truth.summary import errors, summary
-from truerank_research.validation.truth.worlds import worlds
+from truerank_research.validation.truth.contenders import Contender, ShownRows, published
+from truerank_research.validation.truth.known import KnownWorld
+from truerank_research.validation.truth.worlds import (
+    KEY,
+    Reported,
+    TruthWorld,
+    draw_worlds,
+    errors,
+    named,
+    pairs_of,
+    summary,
+    worlds,
+)
+
+ESTIMATORS: tuple[Estimator, ...] = (Published(), Corrected(), WeightedUsers(), Shrunk())
+MEAN_OF_USERS = Contender("published", "Recall", published, of_users=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRecallWorld:
+    """The draws of a dataset of the study, asked for the mean recall over users; each with its intervals."""
+
+    drawn: TruthWorld
+
+    def reported(self, seed: int, run: int) -> Iterator[Reported]:
+        """Every value and every difference from the first model; warned where verdicts are taken from it."""
+        draw = self.drawn.draw(seed, run)
+        chunk, views = draw.chunk(), {model: RankView(ranks_of(draw, model)) for model in draw.world.rank}
+        asked = [Asked(Recall(k)) for k in self._cutoffs(draw.world)]
+        for estimator in ESTIMATORS:
+            found = {
+                model: estimator.terms(chunk, view, asked=asked, learned=Learned()) for model, view in views.items()
+            }
+            for at, question in enumerate(asked):
+                terms: dict[str, Terms] = {model: parts[at] for model, parts in found.items()}
+                doubted = {
+                    model for model, part in terms.items() if isinstance(part, CurvedRecall) and any(check_fit(part))
+                }
+                alone, apart = Population().spreads(terms, pairs_of(terms), level=0.95)
+                for what, spread in named(alone, apart):
+                    is_warned = not doubted.isdisjoint(what.split(" - "))
+                    yield what, str(question.metric), estimator.about.name, spread, is_warned
+
+    def true_values(self, seed: int) -> dict[tuple[str, str, str], float]:
+        """The mean recall over all users with a relevant item, which all of them are to come close to."""
+        world = self.drawn.known(seed)
+        return {
+            (what, str(Recall(k)), estimator.about.name): value
+            for k in self._cutoffs(world)
+            for what, value in MEAN_OF_USERS.truths(world, k).items()
+            for estimator in ESTIMATORS
+        }
+
+    def _cutoffs(self, world: KnownWorld) -> list[int]:
+        return [k for k in self.drawn.cutoffs if k < world.n_items]
+
+
+def ranks_of(draw: ShownRows, model: str) -> Ranks:
+    """The rank of every shown row; no two items of a user share one."""
+    above = draw.world.rank[model][draw.user[:, None], draw.item].ravel().astype(np.float64)
+    size = np.full(len(draw.user), float(draw.world.n_items))
+    return Ranks(above, np.zeros(len(above)), size, size, np.ones(len(draw.user), dtype=bool))
+
 
 CORRECTED = "corrected"
 REAL, CUTOFF = "kuairec", 50
@@ -24,7 +97,7 @@ def measure(run: Run) -> Measured:
     chosen, draws = (worlds(run), 500) if run.full else (worlds(run)[:1], 4)
     parts = []
     for world, drawn in draw_worlds(run, [MeanRecallWorld(world) for world in chosen], draws=draws):
-        row = summary(drawn).join(errors(drawn), on=["what", "metric", "estimator"])
+        row = summary(drawn).join(errors(drawn), on=KEY)
         parts.append(
             row.select(pl.lit(world.drawn.source).alias("world"), pl.lit(world.drawn.judged).alias("judged"), pl.all())
         )
@@ -32,34 +105,14 @@ def measure(run: Run) -> Measured:
 
 
 def mean_recall_tables(found: pl.DataFrame) -> Measured:
-    """Every cell (world, model, K, number judged), the bars and what misses them, and counts."""
-    means = mean_cells(found)
-    own, apart = (means.filter((pl.col("estimator") == CORRECTED) & each) for each in _kinds())
-    flat = own.filter(pl.col("published_bias").abs() <= NEAR)["error_published"]
-    error = apart["error_published"]
-    reached, missed = bars(means)
-    return Measured(
-        {"cells": _cells(means), "bars": reached, "missed": missed},
-        {
-            "draws": own["draws"].min(),
-            "least where right": flat.min(), "most where right": flat.max(), "median where right": flat.median(),
-            "differences": len(apart), "median of differences": error.median(), "most of differences": error.max(),
-            "worse differences": len(apart.filter(pl.col("error_published") > 1 + NOISE * pl.col("noise_error"))),
-            "right signs": apart["right_sign"].mean(),
-        },
-    )  # fmt: skip
-
-
-def mean_cells(found: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the mean recall over users, with the cut-off as a number and the bias as a share of the truth."""
-    return found.with_columns(
+    """Every cell (world, model, K, number judged), the bars and what misses them."""
+    means = found.with_columns(
         k=pl.col("metric").str.split("@").list.get(1).cast(pl.Int64),
         bias=(pl.col("mean") - pl.col("truth")) / pl.col("truth").abs(),
     )
-
-
-def _kinds() -> tuple[pl.Expr, pl.Expr]:
-    return ~pl.col("difference"), pl.col("difference")
+    reached, missed = bars(means)
+    own = means.filter((pl.col("estimator") == CORRECTED) & ~pl.col("difference"))
+    return Measured({"cells": _cells(means), "bars": reached, "missed": missed}, {"draws": own["draws"].min()})
 
 
 def bars(means: pl.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -9,10 +9,8 @@ import polars as pl
 
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
-from truerank_research.validation.truth.drawing import draw_worlds
 from truerank_research.validation.truth.known import FIRST
-from truerank_research.validation.truth.summary import ratios, summary
-from truerank_research.validation.truth.worlds import worlds
+from truerank_research.validation.truth.worlds import KEY, draw_worlds, ratios, summary, worlds
 
 NOISE = 2  # Monte-Carlo errors that a ratio may lie beyond a bar
 GOOD, STRATA = "assisted by a good judge", "post-stratified"
@@ -24,12 +22,11 @@ DIGITS = 3  # of what is drawn
 
 
 def measure(run: Run) -> Measured:
-    key = ["what", "metric", "estimator"]
     chosen, draws = (worlds(run), 2000) if run.full else (worlds(run)[:2], 8)
     parts = []
     for world, drawn in draw_worlds(run, chosen, draws=draws):
-        wide = ratios(drawn).pivot("reference", index=key, values=["ratio", "noise"])
-        row = summary(drawn).join(wide, on=key, how="left")
+        wide = ratios(drawn).pivot("reference", index=KEY, values=["ratio", "noise"])
+        row = summary(drawn).join(wide, on=KEY, how="left")
         parts.append(row.select(pl.lit(world.source).alias("world"), pl.lit(world.judged).alias("judged"), pl.all()))
     return truth_tables(with_cutoffs(pl.concat(parts, how="diagonal")))
 
@@ -58,9 +55,7 @@ def truth_tables(found: pl.DataFrame) -> Measured:
         },
         {
             "worlds": found["world"].unique(maintain_order=True).to_list(),
-            "fewest draws": draws.min(),
             "most draws": draws.max(),
-            "noise": found["noise"].filter(found["noise"] > 0).median(),
         },
     )
 

@@ -1,13 +1,16 @@
-"""The worlds of the study, and one draw of each."""
+"""The worlds of the study, drawn many times: what each draw reports, beside the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import polars as pl
+from polars.dataframe.group_by import GroupBy
 
 from truerank.core.arrays import Ints
 from truerank.core.chance import generator
@@ -16,8 +19,127 @@ from truerank.uncertainty.intervals import Population
 from truerank.uncertainty.spreads import Spread
 from truerank_research.runner import Run
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
-from truerank_research.validation.truth.drawing import Reported
 from truerank_research.validation.truth.known import FIRST, KnownWorld, SyntheticSettings, jester, kuairec, synthetic
+
+PUBLISHED = "published"
+REFERENCES = {"Precision": ("horvitz-thompson", "hajek"), "Recall": ("pooled", PUBLISHED)}
+KEY = ("what", "metric", "estimator")
+HELD = (pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))
+
+
+def summary(drawn: pl.DataFrame) -> pl.DataFrame:
+    """A row for each model or difference, metric and contender: mean, variance, coverage, share of right signs."""
+    value, truth = pl.col("value"), pl.col("truth")
+    has = pl.col("low").is_not_null() & pl.col("low").is_not_nan()
+    return (
+        drawn.filter(value.is_not_nan())
+        .group_by(KEY, maintain_order=True)
+        .agg(
+            draws=pl.len(),
+            truth=truth.first(),
+            mean=value.mean(),
+            variance=value.var(),
+            covered=HELD.filter(has).mean(),
+            intervals=has.sum(),
+            right_sign=(value.sign() == truth.sign()).mean(),
+            warned=pl.col("warned").mean(),
+        )
+        .with_columns(
+            difference=pl.col("what").str.contains(" - ", literal=True),
+        )
+    )
+
+
+RATIO = pl.col("square").mean() / pl.col("base").mean()
+
+
+def _noise(ratio: pl.Expr) -> pl.Expr:
+    """The Monte-Carlo error of a ratio of two estimators in the same draws.
+
+    It is that of the slope of one square on the other, by the deviations e_i² / s² - f_i² / t² of the draws.
+    """
+    return ratio * (pl.col("share") - pl.col("base_share")).std() / pl.len().sqrt()
+
+
+def _beside(drawn: pl.DataFrame, centre: pl.Expr, reference: str) -> GroupBy:
+    """Squares about a centre beside those of a reference in the same draws, by row of `summary`."""
+    squares = drawn.filter(pl.col("value").is_not_nan()).with_columns(square=(pl.col("value") - centre) ** 2)
+    squares = squares.with_columns(share=pl.col("square") / pl.col("square").mean().over(KEY))
+    base = squares.filter(pl.col("estimator") == reference).select(
+        "run", *KEY[:2], base="square", base_share="share", base_value="value"
+    )
+    return squares.join(base, on=["run", *KEY[:2]]).group_by(KEY, maintain_order=True)
+
+
+def ratios(drawn: pl.DataFrame) -> pl.DataFrame:
+    """Of each row of `summary` the variance over that of the references of its metric, with its Monte-Carlo error."""
+    mean = pl.col("value").mean().over(KEY)
+    return pl.concat(
+        _beside(drawn.filter(pl.col("metric").str.starts_with(metric)), mean, reference).agg(
+            reference=pl.lit(reference).first(), ratio=RATIO, noise=_noise(RATIO)
+        )
+        for metric, references in REFERENCES.items()
+        for reference in references
+    )
+
+
+def errors(drawn: pl.DataFrame) -> pl.DataFrame:
+    """Of each estimator of mean recall the root mean squared error over that of the published mean in the same draws.
+
+    With its Monte-Carlo error, and the bias of the published mean as a share of the truth.
+    """
+    error, truth = RATIO.sqrt(), pl.col("truth").first()
+    found = _beside(drawn, pl.col("truth"), PUBLISHED).agg(
+        error_published=error,
+        noise_error=_noise(error / 2),
+        published_bias=(pl.col("base_value").mean() - truth) / truth.abs(),
+    )
+    return found.filter(pl.col("estimator") != PUBLISHED)
+
+
+BLOCK = 50  # draws of a piece
+SCHEMA: dict[str, Any] = {"run": pl.Int64} | dict.fromkeys(KEY, pl.String) | {
+    "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "warned": pl.Boolean,
+}  # fmt: skip
+Reported = tuple[str, str, str, Spread, bool]  # what, metric, estimator, value with its interval, is it warned of
+
+
+class DrawnWorld(Protocol):
+    """A dataset whose truth is known; its representation tells it from others."""
+
+    def reported(self, seed: int, run: int) -> Iterable[Reported]:
+        """Every value and every difference of one draw."""
+        ...
+
+    def true_values(self, seed: int) -> Mapping[tuple[str, str, str], float]:
+        """What each value and difference estimates, by what, metric and estimator."""
+        ...
+
+
+def draw_block(world: DrawnWorld, seed: int, first: int, last: int) -> pl.DataFrame:
+    """What some draws report."""
+    rows = [
+        (run, *key, spread.value, spread.low, spread.high, is_warned)
+        for run in range(first, last)
+        for *key, spread, is_warned in world.reported(seed, run)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+World = TypeVar("World", bound=DrawnWorld)
+
+
+def draw_worlds(run: Run, worlds: Sequence[World], *, draws: int) -> Iterator[tuple[World, pl.DataFrame]]:
+    """Each dataset with what all its draws report, and the truth."""
+    starts = range(0, draws, BLOCK)
+    arguments = [(world, run.seed, first, min(first + BLOCK, draws)) for world in worlds for first in starts]
+    tables = iter(run.pieces(draw_block, arguments))
+    for world in worlds:
+        drawn = pl.concat([next(tables) for _ in starts])
+        values = world.true_values(run.seed)
+        truth = [values[key] for key in drawn.select(KEY).rows()]
+        yield world, drawn.with_columns(pl.Series("truth", truth, dtype=pl.Float64))
+
 
 MOST_USERS = 1411  # in a draw
 WITH_INTERVALS = 4  # of so many draws one: they cost most of the time

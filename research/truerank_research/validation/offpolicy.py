@@ -1,10 +1,10 @@
-"""Estimates from many logs of a feed against what a policy truly earns: bias, error, coverage, the chosen clip."""
+"""Off-policy estimates against the truth: of feeds with and without a violated assumption, and at a chosen clip."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -19,10 +19,11 @@ from truerank.estimators.ranked.naive import LearntDiscountRaw
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.ranked import off_policy
 from truerank.exposure.policies.targets import RankColumn
-from truerank.simulation.feed import REWARDS, Feed, FeedSettings, make_feed
-from truerank.simulation.feed_truth import draw_log, log_table, target_table, truth_of
+from truerank.simulation.feed import REWARDS, Broken, Feed, FeedSettings, Surface, make_feed
+from truerank.simulation.feed_truth import TRUE_SESSIONS, draw_log, log_table, target_table, truth_of
 from truerank.uncertainty.clipping import AutoClip
-from truerank_research.runner import Run
+from truerank_research.results import Measured
+from truerank_research.runner import Run, Study
 
 PAPER = Limited.INVERSE  # what clips limit in the paper, and in this study
 CLIP = 8.0
@@ -193,3 +194,65 @@ def chosen_clips(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
 
 def _ends(part: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
     return part["value"].to_numpy(), part["low"].to_numpy(), part["high"].to_numpy()
+
+
+STEEP = (Surface("second", "exp:0.5", 1.0),)
+SWITCHED = ("broken", "estimator", "clip", "reward", "relative bias", "relative rmse", "coverage")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedStudySize:
+    """How many logs of which feed."""
+
+    feed: FeedSettings
+    logs: int
+    switched: int
+    chosen: int
+    chosen_sessions: int
+    true_sessions: int
+
+
+FULL = FeedStudySize(FeedSettings(), 2000, 300, 200, 600, TRUE_SESSIONS)
+QUICK = FeedStudySize(FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=150), 3, 2, 2, 100, 2000)
+
+
+def measure(run: Run) -> Measured:
+    """What off-policy estimates are worth; the seed is that of the feed, logs have the seeds 0, 1, 2, ..."""
+    asked, seed = FULL if run.full else QUICK, run.seed
+    return Measured(
+        {
+            "coverage": list(many_logs(_logs("every assumption", asked.feed, asked.logs, asked, seed), run)),
+            "switches": list(_switched(asked, seed, run)),
+            "chosen clip": list(_chosen(asked, seed, run)),
+        },
+        {
+            "logs": asked.logs, "switched logs": asked.switched, "length": asked.feed.length, "sessions": asked.feed.sessions,
+        },
+    )  # fmt: skip
+
+
+def _logs(of: str, feed: FeedSettings, n: int, asked: FeedStudySize, seed: int) -> ManyLogs:
+    return ManyLogs(of, "estimates", feed, seed, n, asked.true_sessions)
+
+
+def _switched(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any]]:
+    for name in ("none", *Broken):
+        feed = replace(asked.feed, broken=frozenset() if name == "none" else frozenset({Broken(name)}))
+        for row in many_logs(_logs(f"broken {name}", feed, asked.switched, asked, seed), run):
+            if row["what"] == "value":
+                row |= {"broken": str(name), "relative rmse": row["rmse"] / row["truth"]}
+                yield {column: row[column] for column in SWITCHED}
+
+
+def _chosen(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any]]:
+    feed = replace(asked.feed, sessions=asked.chosen_sessions)
+    for name, each in (("default", feed), ("steep", replace(feed, surfaces=STEEP))):
+        yield from chosen_clips(ManyLogs(name, "chosen clip", each, seed, asked.chosen, asked.true_sessions), run)
+
+
+STUDIES = (
+    Study(
+        "offpolicy", "How accurate are off-policy estimates, and which violated assumptions bias them?",
+        measure, minutes=10,
+    ),
+)  # fmt: skip
