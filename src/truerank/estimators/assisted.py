@@ -88,13 +88,7 @@ class Assisted(Estimator):
         return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         metrics = [additive(question.metric) for question in asked]
         prediction = chosen(learned.facts["predictions"], self.by)

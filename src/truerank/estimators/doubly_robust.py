@@ -84,13 +84,7 @@ class DoublyRobust(Estimator):
         return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         questions = [(additive(question.metric), self._clip(question)) for question in asked]
         listed = self._listed(chunk, view, questions, learned)

@@ -63,13 +63,7 @@ class Full(Estimator):
         return self.without_relevant is AbsentUsers.ZERO and not isinstance(metric, Pairwise)
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         metrics, labels = [asking.metric for asking in asked], chunk.labels
         values = unit_values_of(metrics, labels, view.ranks)
@@ -117,13 +111,7 @@ class Traditional(Estimator):
         return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         values = unit_values_of([asking.metric for asking in asked], chunk.labels, view.ranks)
         return [_mean(values[asking.metric], view.ranks, chunk.clusters, exact=False) for asking in asked]

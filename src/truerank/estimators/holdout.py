@@ -67,13 +67,7 @@ class Holdout(Estimator):
         return f"mean {asked.metric} over {self.users}, taking unlisted pairs as irrelevant"
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         labels, ranks = chunk.labels, view.ranks
         some = np.bincount(labels.user[relevant(labels)], minlength=labels.n_units) > 0

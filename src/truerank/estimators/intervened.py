@@ -81,13 +81,7 @@ class Intervened(Estimator):
         return f"mean {metric} over {metric.on_full_labels} in an intervened test set, expected over its draws"
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         chance = inclusion_of(chunk.labels)
         return [
@@ -157,13 +151,7 @@ class IntervenedPooled(Estimator):
         )
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         log, ranks = chunk.labels, view.ranks
         chance = inclusion_of(log)

@@ -56,13 +56,7 @@ class JudgeAlone(Estimator):
         return ()
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         metrics = [additive(question.metric) for question in asked]
         judge = chosen(learned.facts["predictions"], Assistance.JUDGE)

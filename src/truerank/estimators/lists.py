@@ -59,13 +59,7 @@ class RecommendedLists(Estimator):
         return str(asked.metric.on_lists)
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Terms]:
         facts: ListFacts = learned.facts["lists"]
         deepest = top_of(chunk, view, max(asking.metric.k for asking in asked))

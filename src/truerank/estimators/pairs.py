@@ -65,13 +65,7 @@ class ExpandedPairs(Estimator):
         return str(asked.metric.pooled)
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
         positives = Positives.of(chunk.labels, view.ranks, gain=chunk.labels.label)

@@ -109,13 +109,7 @@ class PostNormalised(Estimator):
         )
 
     def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        asked: Sequence[Asked],
-        learned: Learned,
-        keep_rows: bool = False,
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
         log = chunk.labels
         sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))

@@ -37,18 +37,36 @@ def fixed(value: float, places: int) -> str:
     return "undefined" if math.isnan(value) else f"{value:.{places}f}"
 
 
+def bounds(low: float, high: float, places: int) -> str:
+    """The interval of a value that is shown with so many decimals.
+
+    >>> bounds(0.21, 0.2844, 3), bounds(math.nan, math.nan, 3)
+    ('(0.210, 0.284)', 'none')
+    """
+    return "none" if math.isnan(low) or math.isnan(high) else f"({low:.{places}f}, {high:.{places}f})"
+
+
 def signed_interval(value: float, low: float, high: float, places: int) -> str:
     """A difference with its interval; as many decimals as the interval needs, at least `places`.
 
-    >>> signed_interval(0.0283, 0.0177, 0.039, 3), signed_interval(0.5, math.nan, math.nan, 3)
-    ('+0.028 (0.018, 0.039)', '+0.500')
+    >>> signed_interval(0.0283, 0.0177, 0.039, 3), signed_interval(-1e-17, math.nan, math.nan, 3)
+    ('+0.028 (0.018, 0.039)', '0.000')
     """
     if math.isnan(value):
         return "undefined"
     if math.isnan(low) or math.isnan(high):
-        return f"{value:+.{places}f}"
+        return signed(value, places)
     places = max(places, decimals((high - low) / 2, digits=2))
-    return f"{value:+.{places}f} ({low:.{places}f}, {high:.{places}f})"
+    return f"{signed(value, places)} ({low:.{places}f}, {high:.{places}f})"
+
+
+def signed(value: float, places: int) -> str:
+    """A difference; one that is shown as 0 has no sign.
+
+    >>> signed(0.0283, 3), signed(-0.0283, 3), signed(-0.0, 3)
+    ('+0.028', '-0.028', '0.000')
+    """
+    return f"{value:+.{places}f}" if round(value, places) else f"{0:.{places}f}"
 
 
 def p_value(value: float) -> str:

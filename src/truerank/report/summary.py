@@ -15,7 +15,7 @@ from truerank.core.messages import DETECTABLE, Message, Severity
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Results
 from truerank.core.wording import option, worded
 from truerank.report.details import Cell, Detail, ResultTable, details_of, remarks
-from truerank.report.numbers import decimals, fixed, interval, number, signed_interval
+from truerank.report.numbers import bounds, decimals, fixed, number, signed, signed_interval
 from truerank.report.questions import MOST_MODELS, ShownQuestion, item_groups, questions_of
 from truerank.report.verdicts import (
     FEW,
@@ -99,7 +99,7 @@ def _metric_rows(questions: Sequence[ShownQuestion], models: Sequence[str]) -> R
             cells.append(_difference_cell(question.difference(models[0], models[1]), places))
         elif len(models) == 1:
             estimate = by_model[models[0]]
-            cells.append(Cell(interval(estimate.low, estimate.high)))
+            cells.append(Cell(bounds(estimate.low, estimate.high, places)))
         rows.append(tuple(cells))
     last = [f"difference ({level})"] if compared else [level] if len(models) == 1 else []
     return ResultTable(("", *models, *last), tuple(rows))
@@ -231,7 +231,7 @@ def _group_cell(question: ShownQuestion, models: Sequence[str]) -> Cell:
     if comparison is None or math.isnan(comparison.difference):
         return Cell("undefined")
     places = decimals(question.leader.value)
-    return Cell(f"{comparison.difference:+.{places}f}", "*" if comparison.verdict in SIGNIFICANT else "")
+    return Cell(signed(comparison.difference, places), "*" if comparison.verdict in SIGNIFICANT else "")
 
 
 # ------------------------------------------------------------------------------------------------------------- warnings
