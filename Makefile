@@ -64,7 +64,7 @@ test-browser: $(VENV)/.browser  ## reports and the site in chromium
 	$(PYTEST) -m "browser and not slow" tests/browser
 
 test-faults: $(READY)  ## processes that are killed, starved or started in odd surroundings; files that are damaged
-	$(PYTEST) -m "faults and not slow" tests/faults tests/data tests/studies
+	$(PYTEST) -m "faults and not slow" tests/faults tests/io tests/reliability
 
 test-realdata: $(READY)  ## public data sets, in the folder that TRUERANK_DATA names
 	$(PYTEST) -m "realdata and not slow" tests
@@ -86,8 +86,8 @@ $(RECTOOLS)/.ready: pyproject.toml constraints-rectools.txt
 
 test-rectools: $(RECTOOLS)/.ready  ## RecTools itself, and a fast part of the tests on numpy 1.26
 	$(RECTOOLS)/bin/python -m pytest -n auto -q tests/newcomers tests/evaluation/test_like.py tests/evaluation/test_holdout.py \
-	  tests/ranks tests/data/test_formats.py tests/data/test_recognised.py tests/golden/test_golden.py \
-	  src/truerank/core src/truerank/data src/truerank/ranking src/truerank/metrics src/truerank/estimators src/truerank/evaluation
+	  tests/ranking tests/io/test_formats.py tests/io/test_recognised.py tests/golden/test_golden.py \
+	  src/truerank/core src/truerank/io src/truerank/ranking src/truerank/metrics src/truerank/estimators src/truerank/evaluation
 
 test-all: test-rectools test-research $(VENV)/.engines $(VENV)/.browser $(VENV)/.lightfm  ## every test, and the fast ones on newer Pythons where they are found
 	$(PYTEST) -m ""

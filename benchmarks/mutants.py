@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "truerank"
-FOLDERS = ("estimators", "uncertainty", "ranks")
+FOLDERS = ("estimators", "inference", "ranking")
 COMPILED = "fast*.py"  # compiled code is seen by no tracer; its plain twins are mutated instead
 LONGEST = 300.0  # seconds for the tests of a mutant; one that hangs is noticed
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {

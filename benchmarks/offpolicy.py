@@ -19,16 +19,16 @@ from benchmarks.measure import ratios
 from benchmarks.ranks import timed
 from benchmarks.workloads import OFFPOLICY_CLIPS, Array, offpolicy_work
 from truerank.core.estimator import Asked, Learned
-from truerank.data.impressions import Impressions, RankedChunk
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.exposure.policies.policies import logging_policy
 from truerank.exposure.policies.targets import RankColumn, target_policy
 from truerank.exposure.positions.position_models import Logarithmic, Positions
-from truerank.uncertainty.intervals import Population
-from truerank.uncertainty.spreads import Spread
-from truerank.uncertainty.tails import tail_length
-from truerank.uncertainty.weights import WeightTally
+from truerank.inference.intervals import Population
+from truerank.inference.spreads import Spread
+from truerank.inference.tails import tail_length
+from truerank.inference.weights import WeightTally
+from truerank.io.impressions import Impressions, RankedChunk
 
 CLIPS = np.array(OFFPOLICY_CLIPS)
 

@@ -18,7 +18,7 @@ import polars as pl
 import truerank as tr
 
 ROOT = Path(tr.__file__).parent
-CORE = ("estimators", "inference", "uncertainty", "evaluation")
+CORE = ("estimators", "inference", "evaluation")
 
 
 @dataclass

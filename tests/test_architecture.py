@@ -15,11 +15,11 @@ import pytest
 import truerank
 
 ROOT = Path(truerank.__file__).parent
-LAYERS = {
-    "version": 0, "core": 0, "data": 2, "sampling": 1, "exposure": 3, "ranking": 4, "metrics": 5, "estimators": 6,
-    "uncertainty": 7, "engines": 8, "evaluation": 9, "models": 10, "simulation": 11,
-    "reliability": 11, "report": 12, "cli": 13, "__main__": 14,
-}  # fmt: skip
+ORDER = [
+    "core", "sampling", "io", "datasets", "exposure", "ranking", "metrics", "estimators", "inference", "engines",
+    "evaluation", "models", "simulation", "reliability", "report", "cli", "__main__",
+]  # fmt: skip
+LAYERS = {"version": 0} | {name: number for number, name in enumerate(ORDER)}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

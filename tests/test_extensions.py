@@ -169,8 +169,8 @@ class ToyFit:
     def at(self, cells):
         return np.full(len(cells.user), min(self.chance, 1.0))
 ''',
-    "data/datasets/toy.py": '''
-from truerank.data.dataset import PublishedSize, nothing_found
+    "datasets/toy.py": '''
+from truerank.io.dataset import PublishedSize, nothing_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ def test_python_finds_them_by_name_and_in_their_rooms(copy: Copy) -> None:
     code = """
 import polars as pl, truerank as tr
 from truerank import estimators, exposure, metrics, models
-from truerank.data import datasets
+from truerank import datasets
 from truerank.exposure import interventions, positions, propensities
 from truerank.exposure.logging_policies import LOGGERS
 from truerank.ranking import samplers
@@ -352,7 +352,7 @@ ROOMS = {
     "tr.exposure": "truerank.exposure",
     "tr.positions": "truerank.exposure.positions",
     "tr.models": "truerank.models",
-    "tr.datasets": "truerank.data.datasets",
+    "tr.datasets": "truerank.datasets",
 }
 
 # ------------------------------------------------------------------------------------------------------------- the docs
@@ -372,10 +372,10 @@ LAWS: Sequence[tuple[str, str, str]] = (
     ("tests/laws/test_terms.py", "ToyEstimator and (weights or merge or estimand)", "ToyEstimator()"),
     ("tests/laws/test_propensities.py", "toy and (probabilities or chunks or group)", "[toy]"),
     ("tests/exposure/test_loggers.py", "toy", "[toy]"),
-    ("tests/ranks/test_samplers.py", "Toy and nested", "[Toy@9]"),
+    ("tests/ranking/test_samplers.py", "Toy and nested", "[Toy@9]"),
     ("tests/exposure/test_positions.py", "toy", "[toy:0.7]"),
     ("tests/models/test_laws.py", "toy", "[toy]"),
-    ("tests/data/test_datasets.py", "toy", "[toy]"),
+    ("tests/io/test_datasets.py", "toy", "[toy]"),
 )
 
 

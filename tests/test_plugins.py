@@ -34,7 +34,7 @@ import truerank as tr
 from truerank.estimators.weighted import Hajek
 from truerank.metrics.precision import Precision
 from truerank.models import NOTHING_BESIDE, Labels
-from truerank.data.datasets.coat import Coat
+from truerank.datasets.coat import Coat
 import dataclasses
 
 
@@ -98,7 +98,7 @@ def run_python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_every_kind_is_found_by_its_entry_point(package: Path) -> None:
     code = """
 import truerank as tr
-from truerank.data import datasets
+from truerank import datasets
 
 log = tr.read("log.pairs")
 scores = tr.models.parse("backwards").fit(log, seed=0)

@@ -29,7 +29,7 @@ def test_a_wheel_of_the_package_alone_is_fine(tmp_path: Path) -> None:
     assert release_check.problems_of(_wheel(tmp_path)) == []
 
 
-@pytest.mark.parametrize("name", ["tests/test_x.py", "truerank/data/kuairec.parquet", "truerank/models/coat.csv"])
+@pytest.mark.parametrize("name", ["tests/test_x.py", "truerank/io/kuairec.parquet", "truerank/models/coat.csv"])
 def test_a_wheel_holds_no_data_and_nothing_else(tmp_path: Path, name: str) -> None:
     (problem,) = release_check.problems_of(_wheel(tmp_path, **{name: b"x"}))
     assert name in problem

@@ -6,10 +6,9 @@ import inspect
 import re
 from typing import Any
 
-from truerank import estimators, metrics, models
+from truerank import datasets, estimators, metrics, models
 from truerank.core.language import Kind
 from truerank.core.values import at_of, form_of, options_of, positional_of, text_of
-from truerank.data import datasets
 from truerank.estimators import ranked
 from truerank.exposure import interventions, kinds, positions, propensities
 from truerank.exposure.logging_policies import LOGGERS

@@ -13,8 +13,8 @@ import pytest
 
 from realdata import folder_of
 from truerank.core.log import Log
-from truerank.data.datasets.coat import Coat
-from truerank.data.datasets.kuairec import KuaiRec
+from truerank.datasets.coat import Coat
+from truerank.datasets.kuairec import KuaiRec
 from truerank.evaluation.diagnosis import diagnose
 
 if TYPE_CHECKING:

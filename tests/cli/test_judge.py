@@ -12,7 +12,7 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
-from truerank.uncertainty.intervals import Bootstrap, Design
+from truerank.inference.intervals import Bootstrap, Design
 
 N_USERS, N_ITEMS = 120, 20
 

@@ -16,11 +16,11 @@ from truerank import estimators, metrics
 from truerank.cli import names
 from truerank.core.options import Drawn
 from truerank.core.ranking import Ties
-from truerank.data.impressions import Logged
 from truerank.estimators import ranked
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
+from truerank.io.impressions import Logged
 from truerank.ranking.candidates import Overlap
 from truerank.reliability import grid
 from truerank.report.reliability_charts import PictureFormat
@@ -118,7 +118,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
 @pytest.mark.parametrize(
     ("module", "kind"),
     [
-        ("core/options", Drawn), ("core/ranking", Ties), ("data/impressions", Logged), ("exposure/kinds", Unlisted),
+        ("core/options", Drawn), ("core/ranking", Ties), ("io/impressions", Logged), ("exposure/kinds", Unlisted),
         ("ranking/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("simulation/feed", Broken),
         ("reliability/grid", grid.Preset), ("report/reliability_charts", PictureFormat),
     ],

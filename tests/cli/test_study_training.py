@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from small_study import small_scores, small_train, small_world
 
-from truerank.data.files import write
+from truerank.io.files import write
 from truerank.ranking.scores.files import write_scores
 
 if TYPE_CHECKING:

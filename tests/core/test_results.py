@@ -17,7 +17,7 @@ from truerank.core.messages import Message, Severity
 from truerank.core.provenance import Input, Provenance, plain, python_call, shell_call, versions
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.core.units import COLUMNS, KeptUnits, UnitTerms
-from truerank.uncertainty.verdicts import verdict_of
+from truerank.inference.verdicts import verdict_of
 
 SAID = Message("few-users", Severity.NOTE, "only 3 users")
 ESTIMATE = Estimate(

@@ -12,10 +12,10 @@ from truerank.core import fast_sums
 from truerank.core.arrays import LONG, LONGER, SOME, Floats, exact_sum, largest_of
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
-from truerank.uncertainty.intervals import Population, around
-from truerank.uncertainty.moments import Moments
-from truerank.uncertainty.spreads import influences, moments_of
-from truerank.uncertainty.tails import tail_index
+from truerank.inference.intervals import Population, around
+from truerank.inference.moments import Moments
+from truerank.inference.spreads import influences, moments_of
+from truerank.inference.tails import tail_index
 
 N = LONGER + 77
 

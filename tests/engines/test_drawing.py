@@ -14,10 +14,10 @@ from polars.testing import assert_frame_equal
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.data import partition
 from truerank.engines.frames import frame_of
 from truerank.evaluation import intervening
 from truerank.exposure.interventions import catalogue
+from truerank.io import partition
 from truerank.sampling import thresholds
 from truerank.sampling.pools import Members, PoolOrder
 from truerank.sampling.thresholds import DrawKeys, Narrowing

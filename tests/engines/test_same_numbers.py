@@ -19,11 +19,11 @@ from small_study import small_grid, small_scores, small_train, small_world
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.results import Results
-from truerank.data import partition
-from truerank.data.survey import scan
 from truerank.engines.dask import DaskWorkers
 from truerank.engines.spark import SparkOpened, SparkWorkers
 from truerank.evaluation import judged_source, ranked_source
+from truerank.io import partition
+from truerank.io.survey import scan
 from truerank.reliability.run import study
 
 # -------------------------------------------------------------------------------------------------------------- judged

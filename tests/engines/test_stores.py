@@ -16,9 +16,9 @@ from stored import LABELS, LOG, SCORES
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.data import partition
 from truerank.evaluation import judged_source
 from truerank.exposure.policies.targets import RankColumn
+from truerank.io import partition
 
 SECRET = "a-secret-that-is-nowhere-printed"
 
@@ -86,7 +86,7 @@ def test_partitions_become_columns(bucket: Bucket, tmp_path: Path) -> None:
         bucket.put(LOG.drop("session").with_columns(session=pl.lit(day)), f"hive/session={day}/a.parquet")
         (tmp_path / f"hive/day={day}").mkdir(parents=True)
         LABELS[day - 1 :: 2].write_parquet(tmp_path / f"hive/day={day}/a.parquet")
-    from truerank.data.batches import LazyTable
+    from truerank.io.batches import LazyTable
 
     assert LazyTable.of("s3://logs/hive").read()["session"].unique().sort().to_list() == [1, 2]
     table = LazyTable.of(tmp_path / "hive")
@@ -103,9 +103,9 @@ def test_workers_read_sorted_objects_themselves(bucket: Bucket, monkeypatch: pyt
     monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
     import pickle
 
-    from truerank.data.batches import LazyTable
-    from truerank.data.partition import Keyed, together
-    from truerank.data.spill import scratch
+    from truerank.io.batches import LazyTable
+    from truerank.io.partition import Keyed, together
+    from truerank.io.spill import scratch
 
     url = bucket.put(LABELS.sort("user"), "sorted.parquet")
     with scratch() as space:

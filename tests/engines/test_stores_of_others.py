@@ -28,11 +28,11 @@ from stored import LABELS, LOG, SCORES
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.data import partition
-from truerank.data.batches import LazyTable
-from truerank.data.partition import Keyed, together
-from truerank.data.spill import scratch
 from truerank.exposure.policies.targets import RankColumn
+from truerank.io import partition
+from truerank.io.batches import LazyTable
+from truerank.io.partition import Keyed, together
+from truerank.io.spill import scratch
 
 WRONG = "bm90LXRoZS1rZXktb2YtdGhpcy1hY2NvdW50LWF0LWFsbA=="
 

@@ -15,8 +15,8 @@ from calling import call
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome, Requirement
-from truerank.data import partition
 from truerank.evaluation import gather, judged_source
+from truerank.io import partition
 
 LISTS = pl.DataFrame({"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "rank": [1, 2, 1, 2]})
 TEST = pl.DataFrame({"user": [1, 2, 3], "item": ["d", "a", "a"]})

@@ -11,7 +11,6 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import RefusedError
-from truerank.data.impressions import Logged
 from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.naive import LearntDiscountRaw
@@ -21,7 +20,8 @@ from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential, Place, Positions, YuleSimon
-from truerank.uncertainty.clipping import AutoClip
+from truerank.inference.clipping import AutoClip
+from truerank.io.impressions import Logged
 
 HALF = Exponential(0.5)
 LOG = pl.DataFrame(

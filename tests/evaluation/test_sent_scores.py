@@ -13,12 +13,12 @@ from scipy.sparse import csr_array
 
 from truerank.core.ids import Ids
 from truerank.core.ranking import Scores
-from truerank.data.spill import scratch
 from truerank.engines.local import Threads
 from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_sent import ScoredRows, measure_scored
 from truerank.evaluation.measure import measure
 from truerank.exposure.kinds import RandomExposure
+from truerank.io.spill import scratch
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import ByUser, dense, factors, function, product
 from truerank.ranking.scores.tables import lists

@@ -13,9 +13,9 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.results import Results
-from truerank.data import partition
 from truerank.evaluation import gather, judged_source, ranked_source
 from truerank.exposure.policies.targets import RankColumn
+from truerank.io import partition
 
 
 @pytest.fixture

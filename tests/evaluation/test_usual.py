@@ -14,7 +14,7 @@ from truerank.core.estimator import Exposed
 from truerank.core.messages import RULE
 from truerank.core.results import Results
 from truerank.evaluation.usual import USUAL
-from truerank.uncertainty.intervals import Design
+from truerank.inference.intervals import Design
 
 N_ITEMS = 40
 

@@ -15,7 +15,6 @@ from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_ranki
 
 import truerank as tr
 from truerank.core.terms import Smooth
-from truerank.data.impressions import Logged
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn, RankedDoublyRobust, folds_of
 from truerank.estimators.ranked.exposures import Exposures
@@ -24,6 +23,7 @@ from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions.position_models import Table
+from truerank.io.impressions import Logged
 
 EXACT = 1e-10
 INF = math.inf

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from truerank.core.errors import InputError, RefusedError
-from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.position_models import Table
+from truerank.io.impressions import Logged
 
 THETA, QUALITY = np.array([1.0, 0.5, 0.2]), np.array([0.9, 0.6, 0.3])
 

@@ -13,7 +13,7 @@ from truerank.core.arrays import Floats, frozen, places
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.data.split import split_per_user
+from truerank.datasets.split import split_per_user
 from truerank.exposure.expose import (
     Order,
     WorldHoldOut,

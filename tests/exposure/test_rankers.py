@@ -8,8 +8,6 @@ import pytest
 
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned
-from truerank.data.impressions import RankedChunk
-from truerank.data.read_impressions import read_impressions
 from truerank.exposure.policies.mixtures import LoggerShares, mixed_policy
 from truerank.exposure.policies.rankers import (
     PlackettLuce,
@@ -23,6 +21,8 @@ from truerank.exposure.policies.rankers import (
 )
 from truerank.exposure.policies.targets import ExposureColumn
 from truerank.exposure.positions.position_models import Exponential, YuleSimon
+from truerank.io.impressions import RankedChunk
+from truerank.io.read_impressions import read_impressions
 
 SCORE = np.array([0.3, 1.2, -0.5, 0.0, 2.0])
 

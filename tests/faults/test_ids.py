@@ -82,8 +82,8 @@ def test_two_spellings_of_a_number_are_two_items(here: Path, column: str) -> Non
 def test_types_are_decided_by_all_chunks(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The odd id stands in the last of many rows, which are read in chunks."""
     monkeypatch.setattr("truerank.evaluation.judged_source.MEMORY_ROWS", 100)
-    monkeypatch.setattr("truerank.data.partition.MEMORY_ROWS", 100)
-    monkeypatch.setattr("truerank.data.partition.CHUNK_ROWS", 100)
+    monkeypatch.setattr("truerank.io.partition.MEMORY_ROWS", 100)
+    monkeypatch.setattr("truerank.io.partition.CHUNK_ROWS", 100)
     rows = [f"{user},{item},{int(item == user % 4)}" for user in range(500) for item in range(4)]
     Path("labels.csv").write_text("\n".join(["user,item,label", *rows, "1e2,3,1"]) + "\n")
     scores = [f"{user},{item},{-item}" for user in [*range(500), "1e2"] for item in range(4)]
@@ -125,7 +125,7 @@ def test_sessions_and_targets_as_written(here: Path) -> None:
 def test_a_carriage_return_is_not_taken_from_the_end_of_an_id(
     here: Path, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truerank.data.files.BLOCK", block)
+    monkeypatch.setattr("truerank.io.files.BLOCK", block)
     path = Path("labels.csv")
     for odd in (b"7\r,1,1\n", b"7,1,1\r\r\n", b'"a""b",7\r,1\n'):
         path.write_bytes(b"user,item,label\r\n8,1,1\r\n" + odd)

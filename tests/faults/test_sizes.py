@@ -23,9 +23,10 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.terms import ratio
-from truerank.data.read import read
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.question import Question
+from truerank.inference.intervals import Bootstrap, Population
+from truerank.io.read import read
 from truerank.models import matrix
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS
@@ -33,7 +34,6 @@ from truerank.simulation import dataset
 from truerank.simulation.dataset import WorldSettings, make_world
 from truerank.simulation.feed import FeedSettings
 from truerank.simulation.feed_truth import check_feed
-from truerank.uncertainty.intervals import Bootstrap, Population
 
 
 def _log(n_items: int = 3) -> Log:

@@ -33,9 +33,6 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth
-from truerank.data import partition
-from truerank.data.spill import scratch
-from truerank.data.survey import scan
 from truerank.estimators.weighted import Pooled
 from truerank.evaluation import judged_source
 from truerank.evaluation.conclude import conclude
@@ -45,6 +42,9 @@ from truerank.evaluation.measure import Measured, join, measure
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
 from truerank.exposure.propensities.given import GivenPropensity
+from truerank.io import partition
+from truerank.io.spill import scratch
+from truerank.io.survey import scan
 
 TOLERANCE = 1e-12
 

@@ -13,7 +13,6 @@ import pytest
 from ranked import read
 
 from truerank.core.results import Results
-from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.estimators import ranked
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.measure import join, measure
@@ -22,6 +21,7 @@ from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.evaluation.ranked_source import HeldLog
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
+from truerank.io.impressions import Impressions, Logged, RankedChunk
 
 CLIPS = (1.5, 4.0, math.inf)
 RANKS = {"new": RankColumn("new"), "other": RankColumn("other"), "log": RankColumn("position")}

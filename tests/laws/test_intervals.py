@@ -34,15 +34,7 @@ from truerank.core.ranking import Candidates, Ranks
 from truerank.core.terms import Smooth, known_total, ratio
 from truerank.estimators.full import Full, Traditional
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
-from truerank.metrics import catalogue
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
-from truerank.ranking.kernel.rank import rank
-from truerank.ranking.scores.scores import dense
-from truerank.sampling import designs
-from truerank.sampling.pools import Members
-from truerank.uncertainty.intervals import (
+from truerank.inference.intervals import (
     Bootstrap,
     Design,
     Interval,
@@ -52,7 +44,15 @@ from truerank.uncertainty.intervals import (
     design_moments,
     residuals,
 )
-from truerank.uncertainty.spreads import Spread
+from truerank.inference.spreads import Spread
+from truerank.metrics import catalogue
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.ranking.kernel.rank import rank
+from truerank.ranking.scores.scores import dense
+from truerank.sampling import designs
+from truerank.sampling.pools import Members
 
 INTERVALS: list[Interval] = [Population(), Bootstrap(replicates=200), Design()]
 # sums over relevant items, which Horvitz-Thompson estimates without bias

@@ -12,9 +12,9 @@ import pytest
 
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, known_total, ratio
-from truerank.uncertainty import intervals, pairs
-from truerank.uncertainty.intervals import Population, between
-from truerank.uncertainty.spreads import Spread
+from truerank.inference import intervals, pairs
+from truerank.inference.intervals import Population, between
+from truerank.inference.spreads import Spread
 
 N_MODELS, N_ROWS = 14, 60  # 91 pairs: enough for a batch
 Made = Callable[[np.random.Generator], list[Smooth]]

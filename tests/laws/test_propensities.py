@@ -23,7 +23,6 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.options import Drawn
 from truerank.core.ranking import Candidates, Pool
-from truerank.data.features import Features, read_features
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities import (
@@ -40,6 +39,7 @@ from truerank.exposure.propensities.given import GivenPropensity
 from truerank.exposure.propensities.logistic import Logistic
 from truerank.exposure.propensities.naive_bayes import NaiveBayes
 from truerank.exposure.propensities.power import PopularityPower
+from truerank.io.features import Features, read_features
 from truerank.metrics.precision import Precision
 from truerank.report.checks import calibration_plot, calibration_text
 

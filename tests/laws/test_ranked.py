@@ -24,11 +24,11 @@ from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.position_models import Exponential, Table
+from truerank.inference.clipping import GRID, AutoClip, paired_errors, smallest_harmless
+from truerank.inference.intervals import Population, between
+from truerank.inference.support import SupportTally
+from truerank.inference.weights import WeightDiagnostics, WeightTally, _add_bins, pareto_tail
 from truerank.report import frames
-from truerank.uncertainty.clipping import GRID, AutoClip, paired_errors, smallest_harmless
-from truerank.uncertainty.intervals import Population, between
-from truerank.uncertainty.support import SupportTally
-from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, _add_bins, pareto_tail
 
 INF = math.inf
 CLIPS = np.array([1.0, 1.7, 4.0, INF])
@@ -139,7 +139,7 @@ def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool, monkeypatch: 
     scale = rng.choice([0.0, 0.5, 1.0], 5000) if scaled else None
     compiled, plain = (np.zeros((5, len(CLIPS) + 1)) for _ in range(2))
     _add_bins(scale, limited, CLIPS, compiled)
-    monkeypatch.setattr("truerank.uncertainty.weights.find_spec", lambda name: None)
+    monkeypatch.setattr("truerank.inference.weights.find_spec", lambda name: None)
     _add_bins(scale, limited, CLIPS, plain)
     np.testing.assert_array_equal(compiled[0], plain[0])
     np.testing.assert_allclose(compiled, plain, rtol=1e-12)

@@ -25,6 +25,7 @@ from truerank.estimators.predictions import Assistance, JudgeTable, ScoredPairs
 from truerank.estimators.rewards import GivenRewards
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import RandomExposure
+from truerank.inference.intervals import Interval, around
 from truerank.metrics.auc import AUC
 from truerank.metrics.dcg import DCG
 from truerank.metrics.hit_rate import HitRate
@@ -34,7 +35,6 @@ from truerank.metrics.recall import Recall
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import product
 from truerank.simulation.dataset import WorldSettings, make_world
-from truerank.uncertainty.intervals import Interval, around
 
 METRICS: list[Metric] = [Recall(3), Recall(20), Precision(5), DCG(10)]
 INTERVALS = [tr.Population(), tr.Bootstrap(50, seed=3), tr.Design()]

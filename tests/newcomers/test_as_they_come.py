@@ -16,7 +16,7 @@ from calling import call
 import truerank as tr
 from newcomers import LensKitStandIn
 from truerank.core.errors import InputError
-from truerank.data.features import read_features
+from truerank.io.features import read_features
 
 # of Surprise 1.1: what algo.test(testset) is a list of
 Prediction = namedtuple("Prediction", ["uid", "iid", "r_ui", "est", "details"])

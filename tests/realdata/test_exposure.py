@@ -9,11 +9,11 @@ import pytest
 
 import truerank as tr
 from realdata import folder_of
-from truerank.data.datasets.coat import Coat
-from truerank.data.features import read_features
+from truerank.datasets.coat import Coat
 from truerank.exposure.propensities import fit_propensities
 from truerank.exposure.propensities.calibration import calibration
 from truerank.exposure.randomness.tests import Check, Randomness, randomness
+from truerank.io.features import read_features
 
 pytestmark = pytest.mark.realdata
 

@@ -7,7 +7,7 @@ import pytest
 
 from realdata import folder_of
 from truerank.core.log import Log
-from truerank.data.datasets.kuairec import KuaiRec
+from truerank.datasets.kuairec import KuaiRec
 from truerank.exposure.expose import Order, WorldHoldOut, expose
 from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
 from truerank.ranking.samplers import parse

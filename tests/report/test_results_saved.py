@@ -24,7 +24,6 @@ from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import KeptUnits, UnitFile, UnitTerms
 from truerank.core.wording import option
-from truerank.data.folders import seal
 from truerank.estimators.doubly_robust import DoublyRobust
 from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.estimators.weighted import IPS, SNIPS, Naive
@@ -33,10 +32,11 @@ from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential
 from truerank.exposure.propensities.power import PopularityPower
+from truerank.inference.clipping import AutoClip
+from truerank.io.folders import seal
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
 from truerank.report import document, frames, text
-from truerank.uncertainty.clipping import AutoClip
 
 RNG = np.random.default_rng(3)
 SCORES = {"a": RNG.random((12, 8)), "b": RNG.random((12, 8))}

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from truerank.data.folders import seal
-from truerank.data.marker import MARKER
+from truerank.io.folders import seal
+from truerank.io.marker import MARKER
 from truerank.reliability import Studied
 from truerank.reliability.folder import FORMAT, KIND
 from truerank.reliability.logs import Look

@@ -22,7 +22,6 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric, OfLists
 from truerank.core.ranking import JudgedChunk
-from truerank.data.spill import scratch
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.doubly_robust import DoublyRobust
 from truerank.estimators.judge_alone import JudgeAlone
@@ -33,7 +32,8 @@ from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.list_facts import known_facts, lacking
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure, Unlisted
-from truerank.uncertainty.intervals import Interval
+from truerank.inference.intervals import Interval
+from truerank.io.spill import scratch
 
 N_USERS, N_ITEMS = 17, 14
 SEED = 5

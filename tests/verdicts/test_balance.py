@@ -12,7 +12,7 @@ from shown import Shown, uniform
 
 import truerank as tr
 from truerank.core.results import INSUFFICIENT, Estimate, Results
-from truerank.uncertainty.balance import Balance
+from truerank.inference.balance import Balance
 
 USERS, ITEMS = 300, 150
 METRICS = ["Precision@10", "Recall@10"]

@@ -18,7 +18,7 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
-from truerank.data.datasets.coat import Coat
+from truerank.datasets.coat import Coat
 from truerank.exposure.randomness.tests import COMMON, Randomness, randomness
 from truerank.exposure.randomness.unevenness import Direction, Unevenness
 from truerank.report.description import described

@@ -12,8 +12,8 @@ import pytest
 import truerank as tr
 from truerank.core.results import Results
 from truerank.core.terms import ratio
-from truerank.uncertainty.intervals import Population, between
-from truerank.uncertainty.verdicts import doubts, verdict_of
+from truerank.inference.intervals import Population, between
+from truerank.inference.verdicts import doubts, verdict_of
 
 USERS, ITEMS = 30, 40
 

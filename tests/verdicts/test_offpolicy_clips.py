@@ -15,7 +15,7 @@ from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import RankColumn
-from truerank.uncertainty.clipping import AutoClip, smallest_equal
+from truerank.inference.clipping import AutoClip, smallest_equal
 
 CLIPS = [1.0, 2.0, 4.0, 64.0, math.inf]
 

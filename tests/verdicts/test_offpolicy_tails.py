@@ -11,8 +11,8 @@ import pytest
 import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.exposure.policies.targets import RankColumn
-from truerank.uncertainty.tails import tail_index
-from truerank.uncertainty.weights import pareto_tail
+from truerank.inference.tails import tail_index
+from truerank.inference.weights import pareto_tail
 
 TAILS = {"heavy-rewards", "few-carry", "unequal-clusters"}
 

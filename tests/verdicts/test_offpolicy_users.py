@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.data.recognise import recognised
 from truerank.evaluation import ranked_source
 from truerank.exposure.policies.targets import RankColumn
+from truerank.io.recognise import recognised
 
 
 def log_of(*, strong: bool = True) -> pl.DataFrame:

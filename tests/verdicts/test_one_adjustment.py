@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.uncertainty.clipping import AutoClip
+from truerank.inference.clipping import AutoClip
 
 SIGNIFICANT = {"better", "worse", "higher", "lower"}
 

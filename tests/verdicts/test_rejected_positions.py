@@ -17,7 +17,7 @@ import pytest
 import truerank as tr
 from truerank.cli import main
 from truerank.exposure.policies.targets import RankColumn
-from truerank.uncertainty.clipping import AutoClip
+from truerank.inference.clipping import AutoClip
 
 LOGGED = {"log": RankColumn("position")}
 N_ITEMS = 10

@@ -13,8 +13,8 @@ from shown import Shown, uniform
 import truerank as tr
 from truerank.core.messages import Message, Severity
 from truerank.core.results import INSUFFICIENT
-from truerank.data import partition
 from truerank.evaluation import judged_source
+from truerank.io import partition
 
 CODE = "users-selected-by-label"
 N_USERS, N_ITEMS = 600, 80

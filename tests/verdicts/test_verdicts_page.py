@@ -12,10 +12,10 @@ import truerank as tr
 from docs.making.files import DOCS
 from docs.making.verdicts import EFFECTS, FAR, LARGE, LISTS, PICTURES, judged, users
 from realdata import folder_of
-from truerank.data.datasets.coat import Coat
+from truerank.datasets.coat import Coat
 from truerank.exposure.randomness.tests import randomness
-from truerank.uncertainty import verdicts
-from truerank.uncertainty.verdicts import UnseenExposure
+from truerank.inference import verdicts
+from truerank.inference.verdicts import UnseenExposure
 
 PAGE = DOCS / "verdicts.md"
 FOLDER = DOCS / "figures" / "verdicts"

@@ -10,10 +10,10 @@ import truerank as tr
 from realdata import folder_of
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.datasets.coat import Coat
-from truerank.data.datasets.kuairec import KuaiRec
-from truerank.data.datasets.movielens import MovieLens1M
-from truerank.data.split import short_first
+from truerank.datasets.coat import Coat
+from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.movielens import MovieLens1M
+from truerank.datasets.split import short_first
 from truerank_research.papers.splits import dcg_movielens, popular_first, ure_kuairec, wtd
 
 

@@ -8,7 +8,7 @@ import pytest
 import truerank as tr
 from realdata import folder_of
 from truerank.core.log import Log
-from truerank.data.datasets.coat import Coat
+from truerank.datasets.coat import Coat
 from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
 from truerank.exposure.interventions.strategies import RegularIntervention, SkewIntervention, WTDHIntervention

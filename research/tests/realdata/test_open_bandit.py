@@ -12,7 +12,7 @@ import pytest
 
 from realdata import folder_of
 from truerank.core.log import Log
-from truerank.data.datasets.open_bandit import CAMPAIGNS, OpenBandit
+from truerank.datasets.open_bandit import CAMPAIGNS, OpenBandit
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.evaluation.ranked import off_policy
 from truerank.exposure.policies.targets import ExposureColumn

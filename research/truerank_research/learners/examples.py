@@ -16,7 +16,7 @@ from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
 from truerank.core.wording import option
-from truerank.data.split import restrict
+from truerank.datasets.split import restrict
 from truerank.models import Labels, Side
 from truerank.models.matrix import check_rows, positive_rows
 from truerank.sampling.pools import Members, PoolOrder

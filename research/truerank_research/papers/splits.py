@@ -12,7 +12,7 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.data.split import first_by, restrict, split_per_user, split_rows
+from truerank.datasets.split import first_by, restrict, split_per_user, split_rows
 from truerank.sampling.pools import Members, PoolOrder, row_keys
 
 URE_TRAIN_SHARE = 1_934_404 / 4_676_570  # published sizes of the biased training set and of the block
@@ -66,7 +66,7 @@ def popular_first(log: Log, *, scale: float = 1000.0) -> Floats:
     """Log weights -k / scale of items, k = 1 for the item with most positives.
 
     >>> import polars as pl
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> popular_first(read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 2], "label": [0, 1, 1]})), scale=2).tolist()
     [-1.0, -0.5]
     """

@@ -21,7 +21,7 @@ from truerank.core.chance import cell_uniforms, generator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.data.spill import scratch
+from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.reliability import Grid, LabelledWorld, Models, Studied, advice_for, study
 from truerank.reliability.draws import LoggerRun, train_shares

@@ -19,7 +19,7 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
-from truerank.uncertainty.intervals import Population
+from truerank.inference.intervals import Population
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 

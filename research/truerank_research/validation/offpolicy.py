@@ -19,9 +19,9 @@ from truerank.estimators.ranked.naive import LearntDiscountRaw
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.ranked import off_policy
 from truerank.exposure.policies.targets import RankColumn
+from truerank.inference.clipping import AutoClip
 from truerank.simulation.feed import REWARDS, Broken, Feed, FeedSettings, Surface, make_feed
 from truerank.simulation.feed_truth import TRUE_SESSIONS, draw_log, log_table, target_table, truth_of
-from truerank.uncertainty.clipping import AutoClip
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 

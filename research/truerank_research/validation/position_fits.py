@@ -11,12 +11,12 @@ import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
-from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
 from truerank.exposure.positions.position_models import YuleSimon
+from truerank.io.impressions import Logged
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 

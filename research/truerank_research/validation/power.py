@@ -20,11 +20,11 @@ from truerank.core.clusters import Clusters
 from truerank.core.metric import Additive
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, known_total, ratio
+from truerank.inference.components import components_of, components_of_sessions
+from truerank.inference.intervals import Design, Population, between
+from truerank.inference.planning import Components, Sure, power_of
+from truerank.inference.verdicts import FEWEST
 from truerank.metrics import parse
-from truerank.uncertainty.components import components_of, components_of_sessions
-from truerank.uncertainty.intervals import Design, Population, between
-from truerank.uncertainty.planning import Components, Sure, power_of
-from truerank.uncertainty.verdicts import FEWEST
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 

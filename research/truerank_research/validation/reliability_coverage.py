@@ -17,7 +17,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.data.spill import scratch
+from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random

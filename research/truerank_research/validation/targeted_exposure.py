@@ -24,6 +24,7 @@ from truerank.estimators.weighted import Hajek, Pooled
 from truerank.evaluation.design_chances import SHARE, ChanceMaker
 from truerank.evaluation.design_world import lists_of, world_of
 from truerank.evaluation.designing import drawn_places
+from truerank.inference.intervals import Design, around, between
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
@@ -33,7 +34,6 @@ from truerank.models.matrix import one_thread
 from truerank.models.neighbours import ItemKNN
 from truerank.ranking.kernel.rank import rank
 from truerank.sampling.unequal import DrawBy
-from truerank.uncertainty.intervals import Design, around, between
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Source, Study
 from truerank_research.validation.kuairec import DATASET, block, svd

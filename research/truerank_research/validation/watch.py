@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from truerank.core.arrays import Floats
 from truerank.core.chance import generator
-from truerank.uncertainty.sequences import FIRST, ConfidenceSequence, RunningMean
+from truerank.inference.sequences import FIRST, ConfidenceSequence, RunningMean
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 

@@ -13,7 +13,7 @@ from truerank.cli.options import FORMAT, LEVEL, OUT, PATH, QUIET, Sections, grou
 from truerank.cli.output import Output
 
 if TYPE_CHECKING:
-    from truerank.uncertainty.agreement import Agreement
+    from truerank.inference.agreement import Agreement
 
 
 @click.command(cls=Sections)
@@ -49,8 +49,8 @@ def agree(
     \b
     truerank agree offline.csv online.csv --on day,reward --of estimator
     """
+    from truerank.inference.agreement import agree as compare
     from truerank.report.text import as_csv, as_json, encoded
-    from truerank.uncertainty.agreement import agree as compare
 
     output.check([offline, online])
     found = compare(

@@ -29,8 +29,8 @@ from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.data.dataset import Dataset, PublishedSize
     from truerank.exposure.randomness.description import Description
+    from truerank.io.dataset import Dataset, PublishedSize
 
 
 @click.group()
@@ -42,7 +42,7 @@ def data() -> None:
 @grouped(Output, FORMAT, OUT, QUIET)
 def list_datasets(*, output: Output) -> None:
     """List the public datasets that have loaders: what they are, where to get them, on what terms."""
-    from truerank.data import datasets
+    from truerank import datasets
 
     output.check()
     rows = [
@@ -149,9 +149,9 @@ def describe(
 
 def _dataset(name: str, folder: Path, *, positive: str | None, check: bool) -> dict[str, Description]:
     """Each part described, the random one beside the training part; the rule that made the labels stands with it."""
-    from truerank.data import datasets
-    from truerank.data.rules import PositiveRule
+    from truerank import datasets
     from truerank.exposure.randomness.description import describe as describe_log
+    from truerank.io.rules import PositiveRule
 
     kind = datasets.named(name)
     loader: Dataset = kind() if positive is None else kind(positive=positive)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from truerank.core.ranking import Scores
     from truerank.core.requirements import Requirement
     from truerank.core.values import Option
-    from truerank.data.file_version import FileVersion
-    from truerank.data.survey import LogSchema
-    from truerank.uncertainty.clipping import AutoClip
-    from truerank.uncertainty.intervals import Interval
+    from truerank.inference.clipping import AutoClip
+    from truerank.inference.intervals import Interval
+    from truerank.io.file_version import FileVersion
+    from truerank.io.survey import LogSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class InputFile:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Refuse the file if it, or any part, is not what it was before anything was read."""
-        from truerank.data.file_version import changed_input
+        from truerank.io.file_version import changed_input
 
         yield
         if self._versions() != self.versions:
             raise changed_input(self.path)
 
     def _versions(self) -> tuple[FileVersion, ...]:
-        from truerank.data.file_version import versions_of
-        from truerank.data.part_files import files_of
+        from truerank.io.file_version import versions_of
+        from truerank.io.part_files import files_of
 
         try:
             return versions_of(files_of(self.path))
@@ -91,7 +91,7 @@ class Reading:
 
     def mapping(self, *, ranked: bool = False) -> dict[str, str]:
         """This library's names of columns and the files': `user=user_id,scores.item=video_id`."""
-        from truerank.data.read import KEYS, RANKED_KEYS
+        from truerank.io.read import KEYS, RANKED_KEYS
 
         names = (*KEYS, *RANKED_KEYS) if ranked else KEYS
         mapping: dict[str, str] = {}
@@ -128,9 +128,9 @@ class Reading:
         if path is None:
             return None
         from truerank.core.ids import as_ids
-        from truerank.data.batches import LazyTable
-        from truerank.data.read import column
-        from truerank.data.recognise import with_usual
+        from truerank.io.batches import LazyTable
+        from truerank.io.read import column
+        from truerank.io.recognise import with_usual
 
         rows = LazyTable.of(path)
         alone = len(rows.columns) == 1
@@ -148,7 +148,7 @@ class Reading:
     def groups(self, path: Path, kind: str) -> pl.DataFrame:
         """A table of users or items, and the group of each."""
         from truerank.core.ids import as_ids
-        from truerank.data.read import column, known_table
+        from truerank.io.read import column, known_table
 
         table, mapping, where, _ = known_table(path, self.mapping(ranked=True), (kind,))
         ids = column(table, kind, mapping, where=where)
@@ -157,7 +157,7 @@ class Reading:
 
     def log(self, path: Path, **more: Any) -> Log:
         """All rows of a file."""
-        from truerank.data.read import read
+        from truerank.io.read import read
 
         return read(path, columns=self.mapping(), **{"positive": self.positive, **more})
 
@@ -167,7 +167,7 @@ class Reading:
 
     def scan(self, path: Path, *, progress: Progress | None, **more: Any) -> LogSchema:
         """What a file holds, to be read in chunks."""
-        from truerank.data.survey import scan
+        from truerank.io.survey import scan
 
         given = {"positive": self.positive, **more}
         return scan(path, columns=self.mapping(), progress=progress, **given)
@@ -316,7 +316,7 @@ class Inference:
         return rules
 
     def chosen_interval(self) -> Interval | None:
-        from truerank.uncertainty.intervals import Bootstrap, Design
+        from truerank.inference.intervals import Bootstrap, Design
 
         if self.bootstrap is None:
             return Design() if self.interval == "design" else None
@@ -342,7 +342,7 @@ def clips_of(texts: Sequence[str]) -> tuple[float, ...] | AutoClip | None:
     if len(texts) > 1 and any(each.strip().lower() == "auto" for each in texts):
         raise InputError(f"--clip {' --clip '.join(texts)}; expected numbers, or auto alone, which chooses one.")
     if text.strip().lower() == "auto":
-        from truerank.uncertainty.clipping import AutoClip
+        from truerank.inference.clipping import AutoClip
 
         return AutoClip()
     try:

@@ -118,12 +118,12 @@ def intervene(
     """
     import polars as pl
 
-    from truerank.data.files import SEPARATORS, write_table
-    from truerank.data.spill import scratch
-    from truerank.data.tables import as_fields
     from truerank.evaluation.intervening import draw_table, margins_of
     from truerank.exposure import interventions
     from truerank.exposure.counts import Margins
+    from truerank.io.files import SEPARATORS, write_table
+    from truerank.io.spill import scratch
+    from truerank.io.tables import as_fields
 
     reading.mapping()  # names that are wrong are refused first
     inference.check()

@@ -105,7 +105,7 @@ def _all(of_logs: list[Ids], declared: pl.Series | None, *, kind: str) -> Ids:
 def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | None:
     if path is None:
         return None
-    from truerank.data.read import as_table, column
+    from truerank.io.read import as_table, column
 
     mapping = reading.of(f"{kind}_features").mapping()
     table, where = as_table(path, mapping)

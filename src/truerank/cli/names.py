@@ -40,7 +40,7 @@ def defaults(module: str, name: str) -> dict[str, Any]:
 def constant(module: str, name: str) -> Any:
     """A constant of a module.
 
-    >>> constant("data/read", "VALUE_NAMES")
+    >>> constant("io/read", "VALUE_NAMES")
     ('label', 'reward', 'rating', 'value')
     """
     for line in _statements(module, name):

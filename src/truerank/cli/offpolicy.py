@@ -100,7 +100,7 @@ class Policies:
     ),
     count("--n-candidates", help="Targets with scores rank so many items, drawn at random.  [default: all]"),
     choice(
-        "--rows", choices("data/impressions", "Logged"), default="viewed",
+        "--rows", choices("io/impressions", "Logged"), default="viewed",
         help="Whether the rows are viewed items (or a column viewed says which are), or all displayed ones.",
     ),
     file("--sessions", help="All sessions, also those in which nothing was viewed."),

@@ -126,8 +126,8 @@ class Output:
         if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
-            from truerank.data.folders import check_place
-            from truerank.data.part_files import files_of
+            from truerank.io.folders import check_place
+            from truerank.io.part_files import files_of
             from truerank.report.document import FOLDER
 
             parts = [part for path in read for part in files_of(path)]
@@ -170,7 +170,7 @@ class Output:
         if self.out is None:
             terminal.write(content)
             return
-        from truerank.data.whole import whole_file
+        from truerank.io.whole import whole_file
 
         try:
             with whole_file(self.out) as temporary:
@@ -198,7 +198,7 @@ class Output:
         made = recorded(results, files, most=None if self.hash else HASHED)
         groups = {} if self.within is None else dict(made.by(_segment(self.within, reading, unit=made.provenance.unit)))
         if self.units is not None:
-            from truerank.data.files import write_table
+            from truerank.io.files import write_table
 
             write_table(made.units(), self.units)
         if self.save is not None:
@@ -258,7 +258,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "-
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.data.part_files import files_of
+    from truerank.io.part_files import files_of
 
     for path in inputs:
         if _real(out) in {_real(part) for part in files_of(path)}:
@@ -276,7 +276,7 @@ def recorded(results: Results, files: Sequence[InputFile], *, most: int | None) 
 
 
 def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Input:
-    from truerank.data.inputs import input_of
+    from truerank.io.inputs import input_of
 
     counts: dict[str, Any] = {}
     if measured is not None:
@@ -286,7 +286,7 @@ def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Inpu
 
 
 def _real(path: Path) -> Path:
-    from truerank.data.whole import real
+    from truerank.io.whole import real
 
     return real(path)
 

@@ -298,11 +298,11 @@ def _allocate(
     allocating: Allocating, *, scoring: Scoring, reading: Reading, asking: Asking, inference: Inference, output: Output
 ) -> None:
     """Choose what to show, write it to a folder, and say what it saves."""
-    from truerank.data.folders import check_place
-    from truerank.data.part_files import files_of
     from truerank.evaluation.design_chances import SHARE
     from truerank.evaluation.designing import design_exposure
     from truerank.exposure.design import FOLDER
+    from truerank.io.folders import check_place
+    from truerank.io.part_files import files_of
     from truerank.report.designed import design_plain, design_text
     from truerank.report.text import as_csv, as_json, encoded
 

@@ -12,10 +12,10 @@ from truerank.cli.options import ITEM_FEATURES, RANDOM, USER_FEATURES, choice, f
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.data.features import Features
-    from truerank.data.survey import LogSchema
     from truerank.exposure.kinds import Exposure
     from truerank.exposure.propensities import PropensityModel
+    from truerank.io.features import Features
+    from truerank.io.survey import LogSchema
 
 UNLISTED = choice(
     "--unlisted", choices("exposure/kinds", "Unlisted"), default="unknown",
@@ -124,7 +124,6 @@ class Showing:
             raise InputError(f"--{name.replace('_', '-')} is not used by {what}; it goes with {users}. Leave one out.")
 
     def made(self, model: PropensityModel | None, reading: Reading) -> Exposure:
-        from truerank.data.features import read_features
         from truerank.exposure.kinds import (
             BiasedExposure,
             DesignedExposure,
@@ -133,6 +132,7 @@ class Showing:
             RandomExposure,
             Unlisted,
         )
+        from truerank.io.features import read_features
 
         if self.exposure == "full":
             return FullExposure(Unlisted(self.unlisted))
@@ -154,7 +154,7 @@ class Showing:
 
     def features(self, reading: Reading) -> Features | None:
         """Features of items, every text of which is a column: to tell how different items are."""
-        from truerank.data.features import read_features
+        from truerank.io.features import read_features
 
         path = self.item_features
         return (

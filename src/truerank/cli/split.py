@@ -27,7 +27,7 @@ from truerank.cli.output import Output
 @click.command(cls=Sections)
 @click.argument("log", type=PATH)
 @choice(
-    "--by", choices("data/holding_out", "SplitBy"), default="time",
+    "--by", choices("datasets/holding_out", "SplitBy"), default="time",
     help="The latest rows; the last row of each user; a random share of rows; a random share of each user's rows.",
 )  # fmt: skip
 @shared("--test", type=float, default=0.2, show_default=True, help="The share of rows to hold out; not for last.")
@@ -57,9 +57,7 @@ def split(
     truerank split ratings.csv --by time --test 0.2 --out parts
     truerank evaluate parts/test.csv --exposure holdout --exclude parts/train.csv --scores als=als.csv
     """
-    from truerank.data.files import SEPARATORS, kind_of, write_table
-    from truerank.data.folders import check_place, whole_folder
-    from truerank.data.holding_out import (
+    from truerank.datasets.holding_out import (
         FOLDER,
         ORDERED,
         SplitBy,
@@ -69,9 +67,11 @@ def split(
         folds_of,
         held_out,
     )
-    from truerank.data.part_files import files_of
-    from truerank.data.tables import as_fields
-    from truerank.data.times import about_missing_times, row_number, with_times
+    from truerank.io.files import SEPARATORS, kind_of, write_table
+    from truerank.io.folders import check_place, whole_folder
+    from truerank.io.part_files import files_of
+    from truerank.io.tables import as_fields
+    from truerank.io.times import about_missing_times, row_number, with_times
 
     place = output.place
     check_place(place, kind=FOLDER, force=output.force, inputs=files_of(log))

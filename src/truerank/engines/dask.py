@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
 from truerank.core.wording import either, option
-from truerank.data.spill import scratch
 from truerank.engines.engine import Chunk, Result, Sendable
 from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
+from truerank.io.spill import scratch
 
 AHEAD = 2  # chunks that wait for each worker, so that none is idle while a result is fetched
 RETRIES = 2  # of a chunk whose worker raised; Dask itself tries again when a worker dies

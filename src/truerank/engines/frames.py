@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import InputError, extra
-from truerank.data.streams import is_dask, is_spark
 from truerank.engines.dask import DaskClient
 from truerank.engines.named import as_engine
 from truerank.engines.spark import SparkOpened
+from truerank.io.streams import is_dask, is_spark
 
 
 def frame_of(engine: Any, rows: pl.DataFrame) -> Any:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from truerank.core.errors import InputError
-from truerank.data.stores import check_address
 from truerank.engines.dask import Dask, DaskClient
 from truerank.engines.engine import Engine
 from truerank.engines.local import Local
 from truerank.engines.spark import Spark, SparkOpened
+from truerank.io.stores import check_address
 
 FORMS = "local, dask, dask:ADDRESS, spark or spark:URL"
 

@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
 from truerank.core.wording import option
-from truerank.data.spill import scratch
 from truerank.engines.engine import Chunk, Result, Sendable
 from truerank.engines.local import mapped
 from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
+from truerank.io.spill import scratch
 
 ATTEMPTS = 4  # of a task, in a session that is started here
 HOME = "127.0.0.1"

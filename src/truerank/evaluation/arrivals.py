@@ -11,8 +11,8 @@ from truerank.core.arrays import Ints
 from truerank.core.chance import cell_keys
 from truerank.core.log import Log
 from truerank.core.messages import Message, message
-from truerank.data.split import restrict
-from truerank.data.times import about_missing_times, time_ranks, with_times
+from truerank.datasets.split import restrict
+from truerank.io.times import about_missing_times, time_ranks, with_times
 
 
 def with_arrival_times(log: Log) -> tuple[Log, list[Message]]:

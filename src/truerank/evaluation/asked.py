@@ -23,6 +23,7 @@ from truerank.evaluation.list_facts import lacking
 from truerank.evaluation.usual import USUAL, check_defaults
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
+from truerank.inference.intervals import Interval, Population
 from truerank.metrics.dcg import DCG
 from truerank.metrics.hit_rate import HitRate
 from truerank.metrics.ndcg import NDCG
@@ -30,7 +31,6 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import gains_of
-from truerank.uncertainty.intervals import Interval, Population
 
 PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
 HELD_OUT: tuple[Metric, ...] = (Recall(10), Precision(10), NDCG(10), HitRate(10), ReciprocalRank(10))

@@ -20,9 +20,9 @@ from truerank.core.terms import Terms
 from truerank.evaluation.families import AdjustedFamily
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Pair, Plan, Question
-from truerank.uncertainty.intervals import common
-from truerank.uncertainty.spreads import Spread
-from truerank.uncertainty.verdicts import UnseenExposure, doubts, verdict_of
+from truerank.inference.intervals import common
+from truerank.inference.spreads import Spread
+from truerank.inference.verdicts import UnseenExposure, doubts, verdict_of
 
 Made = TypeVar("Made")
 

@@ -21,7 +21,7 @@ from truerank.evaluation.families import AdjustedFamily, Correlation, adjusted_f
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
-from truerank.uncertainty.spreads import Bounds, Spread, at_a_bound, within
+from truerank.inference.spreads import Bounds, Spread, at_a_bound, within
 
 # each of these says why there is no interval
 WITHOUT_INTERVAL = frozenset(

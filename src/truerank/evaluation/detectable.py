@@ -14,9 +14,9 @@ from truerank.core.results import NOT_SHOWN, Comparison
 from truerank.core.terms import Smooth
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Pair, Plan
-from truerank.uncertainty.components import components_of, components_of_sessions
-from truerank.uncertainty.intervals import common
-from truerank.uncertainty.planning import (
+from truerank.inference.components import components_of, components_of_sessions
+from truerank.inference.intervals import common
+from truerank.inference.planning import (
     Components,
     Sure,
     rows_for,

@@ -16,10 +16,6 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.messages import Message, message
 from truerank.core.ranking import Scores
-from truerank.data.batches import LazyTable
-from truerank.data.read import VALUE_NAMES, read
-from truerank.data.recognise import with_usual
-from truerank.data.rules import RULE, PositiveRule
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, names_for
 from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
@@ -27,7 +23,11 @@ from truerank.evaluation.diagnosis_ranked import ranked_diagnosis
 from truerank.exposure.propensities import PROPENSITIES
 from truerank.exposure.randomness.items import LARGE
 from truerank.exposure.randomness.tests import Randomness, randomness
-from truerank.uncertainty.verdicts import FEWEST
+from truerank.inference.verdicts import FEWEST
+from truerank.io.batches import LazyTable
+from truerank.io.read import VALUE_NAMES, read
+from truerank.io.recognise import with_usual
+from truerank.io.rules import RULE, PositiveRule
 
 KINDS = ("user", "item", "label", "rating", "time", "session", "position", "propensity")
 NEARLY = 0.99  # of all pairs labelled

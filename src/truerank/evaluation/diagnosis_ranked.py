@@ -11,15 +11,15 @@ import numpy as np
 from truerank.core.errors import InputError
 from truerank.core.estimator import Exposed
 from truerank.core.messages import Message, message
-from truerank.data.batches import LazyTable
-from truerank.data.impressions import Impressions
-from truerank.data.read import VALUE_NAMES
-from truerank.data.read_impressions import read_impressions
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.ranked import RANKED
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
 from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
+from truerank.io.batches import LazyTable
+from truerank.io.impressions import Impressions
+from truerank.io.read import VALUE_NAMES
+from truerank.io.read_impressions import read_impressions
 
 MUCH = 0.1  # that the mean of 1 / propensity may lie off the number of items
 

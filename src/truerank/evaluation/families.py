@@ -13,11 +13,11 @@ from truerank.core.ids import Keys
 from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Adjust, Cell, Pair, Plan
-from truerank.uncertainty.intervals import common
-from truerank.uncertainty.multiplicity import MOST_COMPARISONS, ComparisonFamily, correlation_of
-from truerank.uncertainty.pairs import differences_at
-from truerank.uncertainty.spreads import Bounds, Influences, Spread, influences, within
-from truerank.uncertainty.verdicts import is_significant
+from truerank.inference.intervals import common
+from truerank.inference.multiplicity import MOST_COMPARISONS, ComparisonFamily, correlation_of
+from truerank.inference.pairs import differences_at
+from truerank.inference.spreads import Bounds, Influences, Spread, influences, within
+from truerank.inference.verdicts import is_significant
 
 Difference = tuple[Pair, int]  # two models, and the number of what is asked
 Correlation = tuple[tuple[Difference, ...], Floats]  # of these differences

@@ -22,9 +22,9 @@ from truerank.core.modelled import ModelledTerms
 from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Smooth, Terms
-from truerank.data.spill import scratch
 from truerank.evaluation.measure import ByPlace, Measured, added, join
 from truerank.evaluation.question import Cell, Tallies
+from truerank.io.spill import scratch
 
 BUDGET = 2**28  # bytes of sums that are held in memory
 

@@ -15,7 +15,6 @@ from truerank.core.messages import Message, message
 from truerank.core.refits import Refitted
 from truerank.core.terms import Terms
 from truerank.core.wording import columns_option
-from truerank.data.impressions import Logged
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell
 from truerank.evaluation.ranked_facts import RankedFacts
@@ -24,9 +23,10 @@ from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.learner import from_clicks
 from truerank.exposure.positions.position_models import Positions
 from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
-from truerank.uncertainty.intervals import Interval
-from truerank.uncertainty.support import check_unseen
-from truerank.uncertainty.tails import check_rewards, check_tails
+from truerank.inference.intervals import Interval
+from truerank.inference.support import check_unseen
+from truerank.inference.tails import check_rewards, check_tails
+from truerank.io.impressions import Logged
 
 if TYPE_CHECKING:
     from truerank.evaluation.ranked_plan import RankedPlan

@@ -22,14 +22,6 @@ from truerank.core.errors import TruerankError
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
-from truerank.data.batches import LazyTable, Piece
-from truerank.data.files import SEPARATORS, write_table
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
-from truerank.data.parts import RowsOfPart
-from truerank.data.spill import Scratch, scratch
-from truerank.data.survey import Distinct
-from truerank.data.tables import PairColumns, pair_table
-from truerank.data.whole import whole_file
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.engines.frames import of_the_kind_of
 from truerank.engines.named import as_engine
@@ -38,6 +30,14 @@ from truerank.exposure.interventions import intervene as draw_log
 from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
 from truerank.exposure.interventions.design import PAIR, PURPOSE, DrawingRule, Strategy, check_largest
 from truerank.exposure.interventions.strategies import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.io.batches import LazyTable, Piece
+from truerank.io.files import SEPARATORS, write_table
+from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
+from truerank.io.parts import RowsOfPart
+from truerank.io.spill import Scratch, scratch
+from truerank.io.survey import Distinct
+from truerank.io.tables import PairColumns, pair_table
+from truerank.io.whole import whole_file
 from truerank.sampling.pools import Share
 from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
 

@@ -19,7 +19,6 @@ from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
 from truerank.core.wording import option
-from truerank.data.spill import Scratch, scratch
 from truerank.engines.engine import Workers, chunks_wanted
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
@@ -69,12 +68,13 @@ from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
+from truerank.inference.intervals import Interval
+from truerank.io.spill import Scratch, scratch
 from truerank.metrics import METRICS
 from truerank.metrics.worth import reward_of
 from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.given import as_scores
-from truerank.uncertainty.intervals import Interval
 
 
 @checked_arguments(exclude=ANYTHING)

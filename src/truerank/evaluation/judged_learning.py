@@ -16,8 +16,6 @@ from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool
 from truerank.core.wording import option
-from truerank.data.batches import LazyTable
-from truerank.data.read import VALUE_NAMES, read
 from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
@@ -26,6 +24,8 @@ from truerank.evaluation.question import Question
 from truerank.exposure.kinds import BiasedExposure, DesignedExposure, Exposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
+from truerank.io.batches import LazyTable
+from truerank.io.read import VALUE_NAMES, read
 from truerank.metrics.listed import ListFacts
 from truerank.ranking.scores.given import as_scores
 

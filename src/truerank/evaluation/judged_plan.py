@@ -38,12 +38,12 @@ from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies, run_checks
 from truerank.exposure.randomness.items import JudgedItems
 from truerank.exposure.randomness.users import UserCounts
+from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
+from truerank.inference.evidence import equally_weighted, judged_spread
+from truerank.inference.spreads import Bounds, Spread
+from truerank.inference.verdicts import UnseenExposure
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranking.kernel.rank import Aligned, rank
-from truerank.uncertainty.balance import Balance, designed_balance, uniform_balance, weighted_balance
-from truerank.uncertainty.evidence import equally_weighted, judged_spread
-from truerank.uncertainty.spreads import Bounds, Spread
-from truerank.uncertainty.verdicts import UnseenExposure
 
 MOST_ROWS = 5_000_000  # judged rows of all models and questions, of which what they add is kept
 

@@ -17,7 +17,7 @@ from truerank.core.ranking import Scores
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction
 from truerank.evaluation.judged_source import Rows, rows_of
 from truerank.exposure.kinds import DesignedExposure, Exposure, RandomExposure
-from truerank.uncertainty.intervals import Interval
+from truerank.inference.intervals import Interval
 
 
 def rows_by_role(given: Mapping[str, Any], *, progress: Progress | None) -> dict[str, Rows]:

@@ -15,8 +15,8 @@ from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, TopLists
 from truerank.estimators.prediction_balance import PredictionBalance
 from truerank.evaluation.measure import ByPlace
 from truerank.evaluation.question import Tallies
+from truerank.inference.balance import Balance
 from truerank.metrics.worth import relevant
-from truerank.uncertainty.balance import Balance
 
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 

@@ -21,14 +21,14 @@ from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.core.wording import either, option
-from truerank.data.batches import UNNAMED
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
-from truerank.data.parts import RowsOfPart
-from truerank.data.read import read
-from truerank.data.spill import Scratch
-from truerank.data.streams import is_stream
-from truerank.data.survey import LogSchema, scan
 from truerank.exposure.kinds import DesignedExposure, Exposure, FullExposure, RandomExposure
+from truerank.io.batches import UNNAMED
+from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
+from truerank.io.parts import RowsOfPart
+from truerank.io.read import read
+from truerank.io.spill import Scratch
+from truerank.io.streams import is_stream
+from truerank.io.survey import LogSchema, scan
 from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 from truerank.ranking.scores.scores import Lists
 

@@ -18,7 +18,7 @@ from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Tallies
 from truerank.exposure.randomness.items import LARGE, JudgedItems
 from truerank.exposure.randomness.users import UserCounts
-from truerank.uncertainty.balance import FAR, MUCH
+from truerank.inference.balance import FAR, MUCH
 
 if TYPE_CHECKING:
     from truerank.evaluation.judged_plan import JudgedPlan

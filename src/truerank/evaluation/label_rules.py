@@ -7,9 +7,9 @@ from dataclasses import replace
 import polars as pl
 
 from truerank.core.arrays import frozen
-from truerank.data.rules import PositiveRule
-from truerank.data.survey import LogSchema
 from truerank.evaluation.judged_source import Rows
+from truerank.io.rules import PositiveRule
+from truerank.io.survey import LogSchema
 
 
 def label_by(rows: Rows, rule: PositiveRule) -> Rows:

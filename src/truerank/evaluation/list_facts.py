@@ -15,8 +15,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.wording import option
-from truerank.data.features import Features, read_features
 from truerank.evaluation.judged_source import EVERY_LABEL, JudgedSource, Rows
+from truerank.io.features import Features, read_features
 from truerank.metrics.listed import ListFacts, TrainCounts
 from truerank.ranking.candidates import Catalogue
 
@@ -85,7 +85,7 @@ def users_of_items(log: Log, items: Ids) -> tuple[Ints, int]:
     """How many users of a log have each of these items, and how many users have any row.
 
     >>> import polars as pl
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> log = read(pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 5, 5, 9]}), values=False)
     >>> [part.tolist() if hasattr(part, "tolist") else part for part in users_of_items(log, Ids.of([5, 6]))]
     [[2, 0], 2]

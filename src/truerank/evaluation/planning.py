@@ -21,8 +21,6 @@ from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.wording import either
-from truerank.data.impressions import Logged
-from truerank.data.spill import scratch
 from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
@@ -40,10 +38,12 @@ from truerank.evaluation.ranked import prepare
 from truerank.evaluation.ranked_source import source_of
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
+from truerank.inference.assumed import assumed_lists, assumed_sessions
+from truerank.inference.intervals import Interval
+from truerank.inference.planning import Sure, smallest_difference, users_for
+from truerank.io.impressions import Logged
+from truerank.io.spill import scratch
 from truerank.metrics import METRICS
-from truerank.uncertainty.assumed import assumed_lists, assumed_sessions
-from truerank.uncertainty.intervals import Interval
-from truerank.uncertainty.planning import Sure, smallest_difference, users_for
 
 STEPS = (1, 2, 5)
 MOST_STEPS = 10_000.0

@@ -15,9 +15,9 @@ from truerank.core.provenance import Provenance
 from truerank.core.ranking import Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.uncertainty.intervals import Interval
-from truerank.uncertainty.spreads import Bounds, Spread
-from truerank.uncertainty.verdicts import UnseenExposure
+from truerank.inference.intervals import Interval
+from truerank.inference.spreads import Bounds, Spread
+from truerank.inference.verdicts import UnseenExposure
 
 if TYPE_CHECKING:
     from truerank.evaluation.measure import Measured

@@ -17,10 +17,6 @@ from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
 from truerank.core.wording import either, option
-from truerank.data.batches import LazyTable
-from truerank.data.impressions import Logged, RankedChunk
-from truerank.data.spill import scratch
-from truerank.data.streams import is_stream
 from truerank.engines.engine import Workers, map_chunks
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
@@ -48,8 +44,12 @@ from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.position_models import Positions
 from truerank.exposure.positions.requests import for_places
-from truerank.uncertainty.clipping import AutoClip, check_clips
-from truerank.uncertainty.intervals import Interval, Population
+from truerank.inference.clipping import AutoClip, check_clips
+from truerank.inference.intervals import Interval, Population
+from truerank.io.batches import LazyTable
+from truerank.io.impressions import Logged, RankedChunk
+from truerank.io.spill import scratch
+from truerank.io.streams import is_stream
 
 PARTS = 40  # groups of clusters without which position models are fitted again
 MOST_UNITS = 2**20  # of which each is kept

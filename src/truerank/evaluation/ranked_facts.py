@@ -9,8 +9,8 @@ import numpy as np
 
 from truerank.core.errors import InputError
 from truerank.core.wording import option
-from truerank.data.impressions import Impressions, Logged
-from truerank.uncertainty.spreads import Bounds
+from truerank.inference.spreads import Bounds
+from truerank.io.impressions import Impressions, Logged
 
 
 @dataclass(frozen=True, slots=True)

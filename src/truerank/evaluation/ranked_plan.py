@@ -18,7 +18,6 @@ from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.data.impressions import RankedChunk
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
@@ -30,14 +29,15 @@ from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, 
 from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.evaluation.ranked_record import details_of, limit, recorded, source_of_exposures, views
 from truerank.evaluation.ranked_sight import Looking, RankedSight
-from truerank.uncertainty.clipping import chosen_clip
-from truerank.uncertainty.evidence import equally_weighted
-from truerank.uncertainty.intervals import common
-from truerank.uncertainty.spreads import Bounds, Spread
-from truerank.uncertainty.support import SupportTally, TargetSums, unseen_of
-from truerank.uncertainty.tails import RewardTally, tail_length
-from truerank.uncertainty.verdicts import UnseenExposure
-from truerank.uncertainty.weights import WeightDiagnostics, WeightTally
+from truerank.inference.clipping import chosen_clip
+from truerank.inference.evidence import equally_weighted
+from truerank.inference.intervals import common
+from truerank.inference.spreads import Bounds, Spread
+from truerank.inference.support import SupportTally, TargetSums, unseen_of
+from truerank.inference.tails import RewardTally, tail_length
+from truerank.inference.verdicts import UnseenExposure
+from truerank.inference.weights import WeightDiagnostics, WeightTally
+from truerank.io.impressions import RankedChunk
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,6 @@ from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Learned
 from truerank.core.ids import Keys
-from truerank.data.impressions import RankedChunk
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits
 from truerank.evaluation.question import Tallies
@@ -22,8 +21,9 @@ from truerank.exposure.policies.policies import Policy, logging_policy, tables_o
 from truerank.exposure.policies.targets import Target, is_table, target_policy
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.position_models import Positions
-from truerank.uncertainty.support import SupportTally
-from truerank.uncertainty.weights import WeightTally
+from truerank.inference.support import SupportTally
+from truerank.inference.weights import WeightTally
+from truerank.io.impressions import RankedChunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,6 @@ from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
-from truerank.data.batches import LazyTable
-from truerank.data.impression_columns import notes_of
-from truerank.data.impressions import Impressions, Logged, RankedChunk
-from truerank.data.owners import Owners, follow
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
-from truerank.data.parts import RowsOfPart
-from truerank.data.read import as_table, column
-from truerank.data.read_impressions import read_impressions
-from truerank.data.recognise import with_users
-from truerank.data.spill import Scratch
-from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.evaluation.ranked_facts import RankedFacts, RewardFacts, ends_known
@@ -41,6 +30,17 @@ from truerank.evaluation.ranked_parts import (
     read_log,
 )
 from truerank.exposure.policies.targets import Target, column_names, is_table
+from truerank.io.batches import LazyTable
+from truerank.io.impression_columns import notes_of
+from truerank.io.impressions import Impressions, Logged, RankedChunk
+from truerank.io.owners import Owners, follow
+from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
+from truerank.io.parts import RowsOfPart
+from truerank.io.read import as_table, column
+from truerank.io.read_impressions import read_impressions
+from truerank.io.recognise import with_users
+from truerank.io.spill import Scratch
+from truerank.io.survey import ImpressionSchema, survey_impressions
 
 
 def check_common(where: str, known: int, facts: RankedFacts) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.data.impressions import Impressions
 from truerank.evaluation.ranked_plan import UnitIds
+from truerank.io.impressions import Impressions
 
 
 def unit_ids(log: Impressions) -> UnitIds:

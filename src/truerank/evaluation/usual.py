@@ -16,7 +16,7 @@ from truerank.estimators.holdout import Holdout
 from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.weighted import SNIPS, Hajek, HorvitzThompson, Pooled
-from truerank.uncertainty.balance import FEWEST_ROWS
+from truerank.inference.balance import FEWEST_ROWS
 
 # the first that can give a metric is the default: post-stratified for recall, Hájek's ratio (snips) for sums over
 # lists; those after it are for what it cannot do (strict ties, lists of an unknown catalogue, clipped weights)

@@ -26,7 +26,6 @@ from truerank.core.progress import Watching, watching
 from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth, Terms
-from truerank.data.spill import scratch
 from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
@@ -39,9 +38,10 @@ from truerank.evaluation.judged_source import check_call, rows_of
 from truerank.evaluation.label_checks import unequal_labelling
 from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.exposure.kinds import EXPOSURES, Exposure
+from truerank.inference.intervals import common, difference_of
+from truerank.inference.sequences import FIRST, UNSEEN, ConfidenceSequence
+from truerank.io.spill import scratch
 from truerank.metrics import METRICS
-from truerank.uncertainty.intervals import common, difference_of
-from truerank.uncertainty.sequences import FIRST, UNSEEN, ConfidenceSequence
 
 PLANNED = 10_000  # users, about whom intervals are narrowest where nothing is said
 DRIFTS = 0.001  # p below which users did not come in random order

@@ -24,7 +24,7 @@ def rows_of_items(log: Log, items: Ids, *, positive: bool = False) -> Ints:
     """How many rows, or positive rows, each of `items` has in a log; in a complete one every pair is a row.
 
     >>> import polars as pl
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 7], "label": [0, 1, 0]}))
     >>> rows_of_items(log, Ids.of([5, 6, 7])).tolist(), rows_of_items(log, Ids.of([5, 6, 7]), positive=True).tolist()
     ([1, 0, 2], [0, 0, 1])
@@ -128,7 +128,7 @@ def posterior_ratio(random: RowCounts | None, biased: RowCounts, *, zero: Zero) 
 class Margins:
     """How many rows each user and each item of a log has: all that weights of rows are made from.
 
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> import polars as pl
     >>> counted = Margins.of(read(pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 7]})))
     >>> len(counted), counted.rows("user").tolist(), counted.rows("item").tolist()

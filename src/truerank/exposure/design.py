@@ -21,10 +21,10 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Returned
 from truerank.core.wording import either
-from truerank.data.files import read_table, write_table
-from truerank.data.folders import FolderKind, whole_folder
-from truerank.data.marker import check_folder
-from truerank.data.whole import whole_file
+from truerank.io.files import read_table, write_table
+from truerank.io.folders import FolderKind, whole_folder
+from truerank.io.marker import check_folder
+from truerank.io.whole import whole_file
 
 SHOWN, SETTINGS = "shown.parquet", "design.json"
 FOLDER = FolderKind("exposure design", (SHOWN, SETTINGS))

@@ -19,7 +19,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
-from truerank.data.split import split_per_user
+from truerank.datasets.split import split_per_user
 from truerank.exposure.counts import pair_order
 from truerank.exposure.logging_policies import LOGGERS, LoggingPolicy
 from truerank.sampling.clocks import checked_weights
@@ -102,7 +102,7 @@ def expose(
     missing at random: `size` uniformly random items per user.
 
     >>> import polars as pl
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> world = read(pl.DataFrame({"user": [1] * 4, "item": [1, 2, 3, 4], "label": [1, 0, 0, 0]}))
     >>> log = expose(world, "uniform", size=1, seed=0)  # item 1 alone with probability 1/4, else with one of the others
     >>> log.propensity[log.label == 1].tolist(), set(log.propensity[log.label == 0].tolist()) <= {0.25}
@@ -122,7 +122,7 @@ def expose_independently(world: Log, probability: Floats, *, keep_positive: bool
     was shown, drawn proportionally to p: π_i = p_i + Π(1 - p_j) p_i / Σ p_j over the user's positives.
 
     >>> import polars as pl
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [1, 0]}))
     >>> expose_independently(world, np.array([1.0, 0.0]), seed=0).propensity.tolist()
     [1.0]
@@ -165,7 +165,7 @@ def proportional_probabilities(
     What `expose_independently` takes. A user whose items of positive weight are too few is shown all of them.
 
     >>> import polars as pl
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> from truerank.exposure.logging_policies import DurationLogger
     >>> world = read(pl.DataFrame({"user": [1] * 3, "item": [1, 2, 3], "label": [1, 0, 0]}))
     >>> alike = DurationLogger(scale=float("inf"), duration=(3, 2, 1))
@@ -247,7 +247,7 @@ class WorldHoldOut:
         """What is left for the logger, and what is held out: None where nothing is.
 
         >>> import polars as pl
-        >>> from truerank.data.read import read
+        >>> from truerank.io.read import read
         >>> from truerank.exposure.logging_policies import UniformLogger
         >>> world = read(pl.DataFrame({"user": [1] * 10, "item": list(range(10)), "label": [1] + [0] * 9}))
         >>> [len(part) for part in WorldHoldOut().split(world, logger=UniformLogger(), seed=1)]

@@ -20,7 +20,7 @@ from truerank.core.ids import Ids
 from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.values import Value
-from truerank.data.split import first_by, short_first
+from truerank.datasets.split import first_by, short_first
 from truerank.exposure.counts import rows_of_items, zipf
 
 STEEPEST = 700.0  # exp(-700) is the last that is safely above 0
@@ -67,7 +67,7 @@ class DurationLogger(LoggingPolicy):
     Durations are the column video_duration of the world (the median over a video's rows), or `duration`, one for each
     item of the world in the order of its ids. Equally long videos come in the order of ids.
 
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
     >>> DurationLogger(scale=1, duration=(60, 7)).weights(world).round(4).tolist()
@@ -108,7 +108,7 @@ class PopularityLogger(LoggingPolicy):
     and the default, because its text, q_i ∝ rows in the world (`zipf=False`), is degenerate: in a fully observed world
     every item has as many rows as there are users.
 
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
     >>> train = read(pl.DataFrame({"user": [1, 2], "item": [2, 2], "label": [0, 1]}))
@@ -146,7 +146,7 @@ class PositivityLogger(LoggingPolicy):
     The text of the sampler paper counts in the world alone, its code in both. An item without positives has weight 0:
     it is shown only where a user's other items do not suffice.
 
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
     >>> train = read(pl.DataFrame({"user": [1, 2], "item": [1, 2], "label": [1, 1]}))
@@ -179,7 +179,7 @@ class UniformLogger(LoggingPolicy):
     With `item_seed`, q_i is drawn once for each item from U(0, 1), the same for all users. That is what the code of the
     sampler paper does under this name: a logger that favours random items, not a uniform one.
 
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
     >>> UniformLogger().weights(world).tolist()

@@ -13,7 +13,7 @@ from truerank.core.arrays import as_array
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
-from truerank.data.text import TextTypes
+from truerank.io.text import TextTypes
 from truerank.models.settings import load
 from truerank.ranking.scores.recommended import top
 from truerank.ranking.scores.scores import factors, per_user, product

@@ -12,7 +12,7 @@ from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
-from truerank.data.split import PER_USER
+from truerank.datasets.split import PER_USER
 from truerank.exposure.counts import rows_of_items
 from truerank.exposure.expose import PURPOSE as EXPOSURE
 from truerank.exposure.expose import HoldOutUnit, WorldHoldOut, exposure_sizes

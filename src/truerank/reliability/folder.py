@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.data.files import read_table, write_table
-from truerank.data.folders import seal, unseal
-from truerank.data.growing import BLOCK, Blocks
-from truerank.data.marker import check_folder, read_marker
+from truerank.io.files import read_table, write_table
+from truerank.io.folders import seal, unseal
+from truerank.io.growing import BLOCK, Blocks
+from truerank.io.marker import check_folder, read_marker
 from truerank.reliability.draws import CandidateCounts
 from truerank.reliability.order_of_means import GroupSums
 from truerank.reliability.scenarios import FIGURES, Compared

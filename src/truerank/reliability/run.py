@@ -21,12 +21,13 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
-from truerank.data.growing import Blocks, keep_question, working
 from truerank.engines.engine import Values, Workers, map_chunks
 from truerank.engines.local import Threads
 from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.logging_policies import UniformLogger
+from truerank.inference.resampling import MOST_REPLICATES
+from truerank.io.growing import Blocks, keep_question, working
 from truerank.ranking.candidates import whole_tables
 from truerank.ranking.samplers.draw import ItemCounts, SamplerWeights
 from truerank.ranking.scores.given import as_scores
@@ -38,7 +39,6 @@ from truerank.reliability.order_of_means import Resampling, grouped
 from truerank.reliability.scenarios import Compared, MetricTables, Scenarios
 from truerank.reliability.summary import Summary, Tables, runs
 from truerank.reliability.worlds import LabelledWorld, Models, Orders
-from truerank.uncertainty.resampling import MOST_REPLICATES
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256

@@ -62,7 +62,7 @@ class LabelledWorld:
         never shown.
 
         >>> import polars as pl
-        >>> from truerank.data.read import read
+        >>> from truerank.io.read import read
         >>> log = replace(read(pl.DataFrame({"user": [1, 2], "item": [5, 7], "label": [1, 1]})), complete=True)
         >>> positive, observed = LabelledWorld.of(log, items=Ids.of([6])).block(np.array([0, 1]))
         >>> positive.tolist(), observed.tolist()

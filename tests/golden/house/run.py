@@ -20,7 +20,6 @@ from truerank import estimators, metrics
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.messages import Message
-from truerank.data.impressions import Logged
 from truerank.estimators import ranked
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn
@@ -30,9 +29,10 @@ from truerank.estimators.rewards import GivenRewards, ItemRates
 from truerank.exposure import interventions
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
+from truerank.inference.clipping import AutoClip
+from truerank.io.impressions import Logged
 from truerank.ranking import samplers
 from truerank.reliability import Grid, Preset, study
-from truerank.uncertainty.clipping import AutoClip
 
 Result = dict[str, Any]
 ESTIMATE = (

@@ -15,9 +15,10 @@ from scipy.sparse import csr_array
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
-from truerank.data.datasets.movielens import MovieLens1M
-from truerank.data.read import read
+from truerank.datasets.movielens import MovieLens1M
 from truerank.evaluation.judged import evaluate
+from truerank.inference.agreement import correlation, disagreement, rank_correlation
+from truerank.io.read import read
 from truerank.models.ease import mirror
 from truerank.models.kunn import from_items, from_users, nearest_items, nearest_users
 from truerank.models.matrix import one_thread, positives
@@ -26,7 +27,6 @@ from truerank.ranking.scores.scores import dense
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members
 from truerank.simulation.dataset import WorldSettings, make_world
-from truerank.uncertainty.agreement import correlation, disagreement, rank_correlation
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.papers.splits import dcg_movielens
 from truerank_research.results import Measured

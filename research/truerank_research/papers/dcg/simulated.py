@@ -19,10 +19,10 @@ from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebia
 from truerank.estimators.ranked.normalised import RankedNDCG
 from truerank.evaluation.ranked import off_policy
 from truerank.exposure.policies.targets import RankColumn
+from truerank.inference.agreement import correlation, sensitivity
+from truerank.inference.clipping import GRID
 from truerank.simulation.feed import Broken, FeedSettings, make_feed
 from truerank.simulation.feed_truth import TRUE_SESSIONS, draw_log, log_table, target_table, truth_of
-from truerank.uncertainty.agreement import correlation, sensitivity
-from truerank.uncertainty.clipping import GRID
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, numbers, share, span, untestable
 from truerank_research.papers.dcg.platform import NEW, OLD, REWARDS, Platform, draw_week
 from truerank_research.results import Measured

@@ -7,8 +7,8 @@ import polars as pl
 
 from truerank.core.metric import Metric
 from truerank.core.options import Gain
-from truerank.data.read import read
 from truerank.evaluation.judged import evaluate
+from truerank.io.read import read
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, share, within

@@ -15,9 +15,9 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
-from truerank.data.datasets.kuairec import KuaiRec
-from truerank.data.read import read
-from truerank.data.spill import scratch
+from truerank.datasets.kuairec import KuaiRec
+from truerank.io.read import read
+from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Side
 from truerank.ranking.kernel.rank import Aligned

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from truerank.uncertainty.agreement import rank_correlation
+from truerank.inference.agreement import rank_correlation
 from truerank_research.papers.reliability.figures import (
     EVERY,
     FIDELITY,

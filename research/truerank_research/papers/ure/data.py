@@ -17,11 +17,11 @@ from truerank.core.chance import cell_uniforms, generator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Ranks
-from truerank.data.datasets.coat import Coat
-from truerank.data.datasets.kuairec import KuaiRec
-from truerank.data.split import restrict, short_first
+from truerank.datasets.coat import Coat
+from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.split import restrict, short_first
+from truerank.inference.agreement import correlation, rank_correlation
 from truerank.simulation.dataset import WorldSettings, make_world
-from truerank.uncertainty.agreement import correlation, rank_correlation
 from truerank_research.claims import Cell
 from truerank_research.estimators.weighted import kept_chance
 from truerank_research.papers.splits import popular_first, split_random, ure_kuairec

@@ -11,7 +11,7 @@ import polars as pl
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Asked, Learned
 from truerank.core.ranking import JudgedChunk, RankView
-from truerank.data.datasets.kuairec import KuaiRec
+from truerank.datasets.kuairec import KuaiRec
 from truerank.estimators import terms_of
 from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.weighted import Pooled, Published

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from truerank.uncertainty.agreement import rank_correlation
+from truerank.inference.agreement import rank_correlation
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, share, within
 from truerank_research.papers.wtd import COAT, CORRELATIONS, SETS, WEBSCOPE, WEIGHTED
 from truerank_research.results import Measured

@@ -13,6 +13,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Scores
+from truerank.inference.resampling import weights_of
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
@@ -24,7 +25,6 @@ from truerank.ranking.candidates import Catalogue, Overlap, lay_out
 from truerank.ranking.candidates import Setting as Layout
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import dense
-from truerank.uncertainty.resampling import weights_of
 from truerank_research.claims import Cell
 from truerank_research.papers.wtd import RECOMMENDERS, TRUTH
 from truerank_research.papers.wtd.setting import STRATEGIES, TUNED, Shape, Split, shape_of, split_of

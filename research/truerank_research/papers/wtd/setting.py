@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from truerank.core.log import Log
-from truerank.data.datasets.coat import Coat
+from truerank.datasets.coat import Coat
 from truerank.exposure.interventions import intervene
 from truerank.exposure.interventions.design import Strategy
 from truerank.exposure.interventions.strategies import (

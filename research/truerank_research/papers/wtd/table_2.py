@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.log import Log
-from truerank.uncertainty.agreement import rank_correlation
+from truerank.inference.agreement import rank_correlation
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share, untestable, within
 from truerank_research.papers.wtd import (
     COAT,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
-from truerank.data.datasets import DATASETS
+from truerank.datasets import DATASETS
 from truerank.estimators.predictions import ranked_within_rows
 
 Matrix = npt.NDArray[Any]

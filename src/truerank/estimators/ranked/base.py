@@ -10,12 +10,12 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats
 from truerank.core.estimator import Asked, Estimator, Learned, Learner
 from truerank.core.terms import Form, Smooth, Terms, smooth
-from truerank.data.impressions import RankedChunk
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits, by_reward, total_of
 from truerank.estimators.ranked.normalisers import Counted
 from truerank.estimators.ranked.refitting import Totals, lists_outside, place_counts, refitted, units_outside
 from truerank.estimators.rows import Column
+from truerank.io.impressions import RankedChunk
 
 
 class RankedEstimator(Estimator):

@@ -14,7 +14,6 @@ from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Gro
 from truerank.core.ids import Ids, Keys
 from truerank.core.terms import Smooth
 from truerank.core.wording import option
-from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.estimators.cross_fitting import FoldSums, shrunk_means
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
@@ -22,6 +21,7 @@ from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
 from truerank.exposure.policies.policies import logging_policy
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.impressions import Impressions, Logged, RankedChunk
 
 
 class RewardModel(Protocol):

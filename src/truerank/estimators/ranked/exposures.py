@@ -16,10 +16,10 @@ from truerank.core.errors import RefusedError
 from truerank.core.estimator import Asked
 from truerank.core.ids import Keys
 from truerank.core.terms import Smooth, ratio, ratios
-from truerank.data.impressions import Impressions, Logged
 from truerank.estimators.ranked.clips import Limited
 from truerank.exposure.policies.policies import Policy, Rows
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.impressions import Impressions, Logged
 
 BLOCK = 1 << 17  # rows whose exposures stay in cache
 

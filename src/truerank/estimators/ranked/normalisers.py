@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from truerank.core.estimator import Learner
-from truerank.data.impressions import Impressions, Logged
 from truerank.estimators.ranked.exposures import total_known
 from truerank.exposure.policies.policies import Policy, differs
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.impressions import Impressions, Logged
 
 UNRANKED = "have no ranking of this target"
 

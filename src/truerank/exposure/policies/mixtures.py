@@ -12,10 +12,10 @@ from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.wording import columns_option, either
-from truerank.data.impressions import Impressions, RankedChunk
 from truerank.exposure.policies.policies import Policy
 from truerank.exposure.policies.targets import Target, policy_of
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.impressions import Impressions, RankedChunk
 
 EVERYWHERE = ""  # the group of a log without groups
 

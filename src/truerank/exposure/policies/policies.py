@@ -16,9 +16,9 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError
 from truerank.core.wording import columns_option, option
-from truerank.data.impressions import Array, Impressions
 from truerank.exposure.policies.rankers import mixed_exposures
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.impressions import Array, Impressions
 
 Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up

@@ -12,8 +12,6 @@ from truerank.core.arrays import Floats
 from truerank.core.calls import COUNT, NUMBER, checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.wording import option
-from truerank.data.batches import LazyTable
-from truerank.data.read import as_table, column, find_column, finite_numbers
 from truerank.exposure.policies.rankers import (
     PlackettLuce,
     Ranked,
@@ -25,6 +23,8 @@ from truerank.exposure.policies.rankers import (
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
+from truerank.io.batches import LazyTable
+from truerank.io.read import as_table, column, find_column, finite_numbers
 
 
 @checked_arguments(temperature=NUMBER, n_candidates=COUNT)

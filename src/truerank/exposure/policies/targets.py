@@ -13,10 +13,10 @@ from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.wording import option
-from truerank.data.impressions import Array, Impressions, Logged
-from truerank.data.read import as_table, column, find_column, finite_numbers
 from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.impressions import Array, Impressions, Logged
+from truerank.io.read import as_table, column, find_column, finite_numbers
 
 
 @dataclass(frozen=True, slots=True)

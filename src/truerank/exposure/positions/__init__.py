@@ -13,9 +13,9 @@ import polars as pl
 from truerank.core.errors import InputError
 from truerank.core.language import Kind, as_value, changed, pieces
 from truerank.core.rooms import room
-from truerank.data.files import kind_of, read_table
 from truerank.exposure.positions.position_models import ANY, FitRequest, Place, Positions, Table
 from truerank.exposure.positions.position_models import PositionModel as PositionModel
+from truerank.io.files import kind_of, read_table
 
 POSITIONS: Kind[PositionModel | FitRequest] = Kind(
     "position model",

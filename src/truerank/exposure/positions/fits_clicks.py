@@ -15,10 +15,10 @@ import numpy.typing as npt
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.chance import generator
 from truerank.core.errors import InputError, RefusedError, some
-from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.fits_families import Bucket, Goodness, chi_square
 from truerank.exposure.positions.position_models import Table
+from truerank.io.impressions import Logged
 
 ROUNDS = 5_000
 CLOSE = 1e-9

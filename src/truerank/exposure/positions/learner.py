@@ -11,11 +11,11 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
 from truerank.core.wording import columns_option
-from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.exposure.positions.fits import Depths
 from truerank.exposure.positions.fits_clicks import ClickCells
 from truerank.exposure.positions.position_models import Positions
 from truerank.exposure.positions.requests import FROM_CLICKS, FittedPositions, fit_requests
+from truerank.io.impressions import Impressions, Logged, RankedChunk
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
 

@@ -24,7 +24,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.threads import one_blas_thread
 from truerank.core.wording import option
-from truerank.data.features import Features
+from truerank.io.features import Features
 
 
 class Fitted(Protocol):
@@ -116,7 +116,7 @@ def fit_propensities(
 ) -> Fitted:
     """The propensities of a whole log; `candidates` says which pairs could have been in it, by default every pair.
 
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> import polars as pl
     >>> log = read(pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": [7, 7, 7, 7, 8], "label": [1, 1, 1, 1, 1]}))
     >>> fit_propensities("power:0.5", log).at(log).tolist()

@@ -186,7 +186,7 @@ def calibration(
     `drawn` says from which pairs the slice was drawn; by default it is seen from the pairs it has in common with the
     log. Intervals are Wilson's at 95 % over the rows of the slice.
 
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> from truerank.exposure.propensities import fit_propensities
     >>> from truerank.exposure.propensities.naive_bayes import NaiveBayes
     >>> import polars as pl

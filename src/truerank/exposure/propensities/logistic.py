@@ -16,8 +16,8 @@ from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.values import Positive, check, text_of
 from truerank.core.wording import option
-from truerank.data.features import Features
 from truerank.exposure.propensities import Fitted, PropensityLearner, check_propensity, n_cells
+from truerank.io.features import Features
 
 MOST_CELLS = 400_000  # of each class; more are drawn from at random and weighted
 

@@ -32,7 +32,7 @@ class NaiveBayes:
     share (1 - P(O=1)). `reward` names the column of y, the label or grades. Rows of the slice that are no candidates
     leave it. Its users may be others than the log's.
 
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> from truerank.exposure.propensities import fit_propensities
     >>> import polars as pl
     >>> pairs = {"user": [1, 1, 2, 2], "item": [1, 2, 3, 4]}

@@ -10,10 +10,10 @@ from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
-from truerank.data.describe import summary
-from truerank.data.read import VALUE_NAMES, as_table, read
-from truerank.data.rules import RULE, PositiveRule
 from truerank.exposure.randomness.tests import Randomness, randomness
+from truerank.io.describe import summary
+from truerank.io.read import VALUE_NAMES, as_table, read
+from truerank.io.rules import RULE, PositiveRule
 
 
 @dataclass(frozen=True, slots=True)

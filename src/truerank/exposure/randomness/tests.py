@@ -20,10 +20,10 @@ from truerank.core.log import Log, Pairs
 from truerank.core.multiple import holm
 from truerank.core.options import Drawn
 from truerank.core.wording import option
-from truerank.data.describe import gini
 from truerank.exposure.randomness.draws import Dispersion, Draws, interaction, item_dispersion, owners
 from truerank.exposure.randomness.unevenness import Unevenness, unevenness
 from truerank.exposure.randomness.users import UserCounts, WithoutPositive
+from truerank.io.describe import gini
 
 ALPHA = 0.05
 POWER = 0.8

@@ -279,7 +279,7 @@ def sample_candidates(
     stay.
 
     >>> import polars as pl
-    >>> from truerank.data.read import read
+    >>> from truerank.io.read import read
     >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "label": [1, 0, 1]}))
     >>> sampled = sample_candidates(log, "Random@5", seed=0)
     >>> sampled.labels().item.tolist(), sampled.labels().label.tolist()

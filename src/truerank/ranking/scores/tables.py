@@ -18,8 +18,8 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.wording import columns_option
-from truerank.data.read import SHOWN, column, find_column, known_table, odd_value
-from truerank.data.recognise import SCORED
+from truerank.io.read import SHOWN, column, find_column, known_table, odd_value
+from truerank.io.recognise import SCORED
 from truerank.ranking.scores.scores import Lists
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from truerank.core.results import Comparison, Estimate, Results
+from truerank.inference.balance import FAR, MUCH
+from truerank.inference.verdicts import FEWEST, HALF, MUCH_LOST
 from truerank.report.plots.differences import pair
 from truerank.report.plots.panels import (
     BLUE,
@@ -20,8 +22,6 @@ from truerank.report.plots.panels import (
     tooltips,
 )
 from truerank.report.questions import ShownQuestion, questions_of
-from truerank.uncertainty.balance import FAR, MUCH
-from truerank.uncertainty.verdicts import FEWEST, HALF, MUCH_LOST
 
 ROW = 26
 

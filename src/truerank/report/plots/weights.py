@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truerank.core.results import Results
+from truerank.inference.weights import MUCH_CLIPPED, UNSUPPORTED
 from truerank.report.numbers import clip_text
 from truerank.report.plots.panels import (
     BLUE,
@@ -20,7 +21,6 @@ from truerank.report.plots.panels import (
     rows_height,
     tooltips,
 )
-from truerank.uncertainty.weights import MUCH_CLIPPED, UNSUPPORTED
 
 HEIGHT = 180
 

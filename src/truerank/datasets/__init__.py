@@ -1,0 +1,15 @@
+"""Loaders of public datasets: files as they are published -> logs. The data itself is never part of the library.
+
+A new dataset is one new module here; `catalogue` and `truerank data list` find it by themselves.
+"""
+
+from __future__ import annotations
+
+from truerank.core.language import Kind
+from truerank.core.rooms import room
+from truerank.io.dataset import Dataset
+
+DATASETS: Kind[Dataset] = Kind("dataset", __name__, Dataset, group="truerank.datasets")
+catalogue = DATASETS.catalogue
+named = DATASETS.named
+__getattr__, __dir__ = room(__name__, lambda: (DATASETS,))

@@ -1,0 +1,113 @@
+"""Coat Shopping (Schnabel et al., ICML 2016): coats that users chose to rate, and coats shown to them at random."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Floats, frozen
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.io.dataset import Part, PublishedSize, as_log, cells, find, gather, nothing_found, read_columns, reading
+from truerank.io.files import read_table
+
+RULE = ">3"
+PLACES = ("", "coat")
+
+
+@dataclass(frozen=True, slots=True)
+class Coat:
+    """`train` is what users chose (24 each), `random` what was drawn for them (16 each); label = rating > 3.
+
+    The rows of `train` have the authors' propensities where their file is present. 366 pairs are in both parts, as
+    many as chance gives: the random coats were drawn from all 300. Exclude the training pairs when evaluating.
+    """
+
+    positive: str = RULE
+
+    name: ClassVar[str] = "coat"
+    about: ClassVar[str] = "ratings of coats; chosen by the users, and at random"
+    home: ClassVar[str] = "https://www.cs.cornell.edu/~schnabts/mnar/"
+    terms: ClassVar[str] = "research use, cite"
+    files: ClassVar[tuple[str, ...]] = ("train.ascii", "test.ascii", "propensities.ascii (optional)")
+    published: ClassVar[Mapping[str, PublishedSize]] = {
+        "train": PublishedSize(290, 300, 6_960, 1_905),
+        "random": PublishedSize(290, 300, 4_640, 860),
+    }
+
+    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
+        folder = Path(folder)
+        matrices = [find(folder, f"{name}.ascii", under=PLACES) for name in ("train", "test", "propensities")]
+        tables = [find(folder, f"{name}.parquet") for name in ("train_mnar", "test_mar", "propensities_authors")]
+        from_matrix = matrices[0] is not None or matrices[1] is not None
+        train, random, propensities = matrices if from_matrix else tables
+        found = {}
+        for part, path, weights in (("train", train, propensities), ("random", random, None)):
+            if path is not None:
+                counts = self.published[part]
+                counts = counts if self.positive == RULE else replace(counts, positives=None)
+                found[part] = Part(partial(self._read, path, weights), counts)
+        if not found:
+            raise nothing_found(Coat, folder)
+        return gather(self.name, found, parts=parts, check=check)
+
+    def features(self, folder: Path) -> dict[str, pl.DataFrame]:
+        """`users` and `items`: their features, 0 or 1, in the order of the matrices."""
+        found = {}
+        for kind, key in (("user", "users"), ("item", "items")):
+            matrix = find(Path(folder), f"user_item_features/{kind}_features.ascii", under=PLACES)
+            table = find(Path(folder), f"{kind}_features.parquet")
+            if matrix is not None:
+                values = read_matrix(matrix)
+                columns = {f"{kind}_feature_{at}": values[:, at] for at in range(values.shape[1])}
+                found[key] = pl.DataFrame({kind: np.arange(len(values)), **columns})
+            elif table is not None:
+                found[key] = read_table(table).rename({f"{kind}_id": kind})
+        if not found:
+            raise InputError(f"{folder}: no features of {self.name}; expected the folder user_item_features.")
+        return found
+
+    def _read(self, path: Path, propensities: Path | None) -> Log:
+        if path.suffix == ".ascii":
+            matrix = read_matrix(path)
+            table, shape = cells(matrix, missing=0, value="rating"), matrix.shape
+        else:
+            names = {"user_id": "user", "item_id": "item"}
+            table = read_columns(path, {"user_id": pl.Int64, "item_id": pl.Int64, "rating": pl.Float64}).rename(names)
+            shape = (290, 300)
+        users, items = (Ids.of(np.arange(size)) for size in shape)
+        log = as_log(
+            table, source=path, value="rating", positive=self.positive, rewards=("rating",), users=users, items=items
+        )
+        if propensities is None:
+            return log
+        return replace(log, propensity=frozen(_propensities(propensities, shape)[log.user, log.item]))
+
+
+def read_matrix(path: Path) -> Floats:
+    """The numbers of a text matrix."""
+    with reading(path):
+        matrix = np.loadtxt(path, ndmin=2, dtype=np.float64)
+        if matrix.size == 0 or not np.isfinite(matrix).all():
+            raise ValueError("a matrix of finite numbers is expected")
+        return matrix
+
+
+def _propensities(path: Path, shape: tuple[int, ...]) -> Floats:
+    if path.suffix == ".ascii":
+        matrix = read_matrix(path)
+    else:
+        columns = {"user_id": pl.Int64, "item_id": pl.Int64, "propensity": pl.Float64}
+        table = read_columns(path, columns).sort("user_id", "item_id")
+        matrix = table["propensity"].to_numpy()
+        matrix = matrix.reshape(shape) if len(matrix) == shape[0] * shape[1] else matrix[:, None]
+    if matrix.shape != shape or not ((matrix > 0) & (matrix <= 1)).all():
+        raise InputError(f"{path}: a matrix {matrix.shape}; expected {shape} of probabilities in (0, 1].")
+    return matrix

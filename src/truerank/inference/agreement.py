@@ -1,0 +1,379 @@
+"""Do offline estimates agree with what was measured online? (paper 3, section 6 and appendix A)"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from truerank.core.arrays import Floats
+from truerank.core.calls import FLAG, NUMBER, TEXTS, checked_arguments, shown
+from truerank.core.errors import InputError
+from truerank.core.sizes import check_size
+from truerank.core.special import ndtr, ndtri, stdtr
+from truerank.core.wording import option
+from truerank.io.read import as_table, finite_numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Pearson's r of n pairs with Student's two-sided p and Fisher's interval; NaN where a series does not vary."""
+
+    r: float
+    p: float
+    n: int
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class RankCorrelation:
+    """Kendall's τ-b of n pairs with its two-sided p and an interval; NaN where a series does not vary."""
+
+    tau: float
+    p: float
+    n: int
+    low: float = math.nan
+    high: float = math.nan
+
+
+def student_p(r: float, n: int) -> float:
+    """The two-sided p of a correlation of n pairs: t = r √((n - 2) / (1 - r²)) with n - 2 degrees of freedom.
+
+    >>> round(student_p(0.86, 6), 3)
+    0.028
+    """
+    if math.isnan(r) or n < 3:
+        return math.nan
+    if abs(r) >= 1:
+        return 0.0
+    return float(2 * stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
+
+
+@checked_arguments()
+def correlation(offline: npt.ArrayLike, online: npt.ArrayLike, *, level: float = 0.95) -> Correlation:
+    """Pearson's correlation of daily estimates with daily online reward (paper 3, table 2).
+
+    The interval is Fisher's, tanh(artanh r ± z / √(n - 3)), of pairs that were drawn independently; below 4 pairs, and
+    where r is 1 or -1, there is none.
+
+    >>> found = correlation([1, 2, 3, 4], [2, 4, 6, 8.5])
+    >>> found.r > 0.99, found.low < found.r < found.high
+    (True, True)
+    """
+    x, y = _pairs(offline, online)
+    z = _quantile(level)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Correlation(math.nan, math.nan, len(x))
+    a, b = x - x.mean(), y - y.mean()
+    r = float(np.clip((a @ b) / math.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
+    p = student_p(r, len(x))
+    if len(x) < 4 or abs(r) >= 1:
+        return Correlation(r, p, len(x))
+    middle, reach = math.atanh(r), z / math.sqrt(len(x) - 3)
+    return Correlation(r, p, len(x), math.tanh(middle - reach), math.tanh(middle + reach))
+
+
+@checked_arguments()
+def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95) -> RankCorrelation:
+    """Kendall's τ-b: (concordant - discordant pairs) / √(pairs that differ in x · pairs that differ in y).
+
+    p is exact up to 50 values without ties (all orders are equally likely), else normal with the variance that ties
+    leave (Kendall 1970). The interval is on the scale of artanh τ and takes the larger of two errors: that of Samara
+    and Randles (1988), from how far single values disagree with the others, and √(.437 / (n - 4)) (Fieller, Hartley and
+    Pearson 1957), which is wide where few values happen to agree; below 5 values there is none.
+
+    >>> found = rank_correlation([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
+    >>> found.tau, round(found.p, 4), found.low < found.tau < found.high  # 5 orders of 120 are as near to sorted
+    (0.8, 0.0833, True)
+    """
+    a, b = _pairs(x, y)
+    z, n = _quantile(level), len(a)
+    check_size(
+        f"Kendall's tau of {n:,} values, with a number for each pair,",
+        memory=24.0 * n * n,
+        instead="Give fewer values, or means of groups of them.",
+    )
+    agree = np.sign(a[:, None] - a[None, :]) * np.sign(b[:, None] - b[None, :])
+    by_x, by_y = (np.unique(each, return_counts=True)[1].astype(np.float64) for each in (a, b))
+    pairs = n * (n - 1) / 2
+    varied = [pairs - float((each * (each - 1) / 2).sum()) for each in (by_x, by_y)]
+    if min(varied) == 0:
+        return RankCorrelation(math.nan, math.nan, n)
+    surplus = float(agree.sum()) / 2
+    scale = pairs / math.sqrt(varied[0] * varied[1])  # from tau-a to tau-b
+    tau = min(max(surplus / pairs * scale, -1.0), 1.0)
+    p = _kendall_p(surplus, n, by_x, by_y)
+    if n < 5:
+        return RankCorrelation(tau, p, n)
+    inner = math.copysign(min(abs(tau), 1 - 2 / pairs), tau)  # as if one pair were the other way round
+    own = agree.sum(axis=1)
+    spread = 2 * (n - 2) / (n * (n - 1) ** 2) * float(((own - own.mean()) ** 2).sum())
+    variance = 2 / (n * (n - 1)) * (spread + max(1 - (surplus / pairs) ** 2, 0.0)) * scale**2
+    error = max(math.sqrt(variance) / (1 - inner**2), math.sqrt(0.437 / (n - 4)))
+    low, high = (math.tanh(math.atanh(inner) + sign * z * error) for sign in (-1, 1))
+    return RankCorrelation(tau, p, n, min(low, tau), max(high, tau))
+
+
+EXACT = 50  # values up to which all orders are counted
+
+
+def _kendall_p(surplus: float, n: int, by_x: Floats, by_y: Floats) -> float:
+    """The two-sided p of concordant - discordant pairs, where either order goes with the other by chance."""
+    if max(by_x.max(), by_y.max()) == 1 and n <= EXACT:
+        chance = np.ones(1)  # of each number of inversions: of k values they are those of k - 1, and 0 to k - 1 more
+        for k in range(2, n + 1):
+            chance = np.convolve(chance, np.full(k, 1.0 / k))
+        inversions = round((n * (n - 1) / 2 - abs(surplus)) / 2)
+        return float(min(1.0, 2 * chance[: inversions + 1].sum()))
+    m = n * (n - 1.0)
+    tied = [
+        ((t * (t - 1) * (2 * t + 5)).sum(), (t * (t - 1) * (t - 2)).sum(), (t * (t - 1)).sum()) for t in (by_x, by_y)
+    ]
+    variance = (m * (2 * n + 5) - tied[0][0] - tied[1][0]) / 18 + tied[0][2] * tied[1][2] / (2 * m)
+    if n > 2:
+        variance += tied[0][1] * tied[1][1] / (9 * m * (n - 2))
+    return float(2 * ndtr(-abs(surplus) / math.sqrt(variance)))
+
+
+def _quantile(level: float) -> float:
+    """How many standard errors reach to either side."""
+    if not 0 < level < 1:
+        raise InputError(f"level {level}; expected a share between 0 and 1, as 0.95.")
+    return float(ndtri(0.5 + level / 2))
+
+
+def sign_agreement(offline: npt.ArrayLike, online: npt.ArrayLike) -> float:
+    """The share of online differences whose offline estimate has the same sign.
+
+    Online differences of 0 have no sign and are left out; an offline difference of 0 agrees with nothing. NaN where
+    nothing is left.
+
+    >>> sign_agreement([0.1, -0.2, 0.0, 0.3], [1, 1, 1, 0])
+    0.3333333333333333
+    """
+    x, y = _pairs(offline, online)
+    signed = y != 0
+    return float(np.mean(np.sign(x[signed]) == np.sign(y[signed]))) if signed.any() else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How well one estimator (at one clip) sees true improvements: paper 3, figure 1."""
+
+    clip: float
+    true_positive_rate: float
+    mean_p: float
+    sign_agreement: float
+    n: int
+
+
+@checked_arguments(clip=NUMBER)
+def sensitivity(
+    difference: npt.ArrayLike, stderr: npt.ArrayLike, *, clip: float = math.inf, level: float = 0.99
+) -> Sensitivity:
+    """True-positive rate, mean p and sign agreement over cells (days x rewards) that are known to be improvements.
+
+    A cell is found where its normal interval of that level is strictly positive; p is one-sided, for a difference of at
+    most 0. A cell without spread has p 0 where its difference is positive, else 1.
+
+    >>> sensitivity([0.3, 0.1], [0.1, 0.1]).true_positive_rate
+    0.5
+    """
+    value, error = _pairs(difference, stderr)
+    if (error < 0).any():
+        raise InputError("a negative standard error; expected one from 0 for every difference.")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(error > 0, value / error, np.where(value > 0, np.inf, -np.inf))
+    found = z > _quantile(level)
+    return Sensitivity(clip, float(found.mean()), float(ndtr(-z).mean()), float((value > 0).mean()), len(value))
+
+
+@checked_arguments()
+def sensitivity_curve(
+    clips: Sequence[float], difference: Floats, stderr: Floats, *, level: float = 0.99
+) -> list[Sensitivity]:
+    """Sensitivity at every clip; differences and standard errors are [clips x cells]."""
+    if len(clips) != len(difference) or np.shape(difference) != np.shape(stderr):
+        raise InputError(
+            f"{len(clips)} clips with differences of shape {np.shape(difference)} and errors of shape "
+            f"{np.shape(stderr)}; expected one row per clip in both."
+        )
+    rows = zip(clips, difference, stderr, strict=True)
+    return [sensitivity(value, error, clip=clip, level=level) for clip, value, error in rows]
+
+
+def disagreement(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """The probability that two metrics order a pair of models differently (paper 3, appendix A).
+
+    A pair agrees if x1 < x2 and y1 <= y2, or x1 > x2 and y1 >= y2; pairs that are equal in both are left out; all
+    others disagree. Without ties it is (1 - Kendall's τ) / 2. NaN where no pair is left.
+
+    >>> disagreement([1, 2, 3], [1, 3, 2])
+    0.3333333333333333
+    """
+    a, b = _pairs(x, y)
+    first, second = np.triu_indices(len(a), 1)
+    by_x, by_y = np.sign(a[second] - a[first]), np.sign(b[second] - b[first])
+    counted = (by_x != 0) | (by_y != 0)
+    agree = (by_x != 0) & (by_x * by_y >= 0)
+    return float(np.mean(~agree[counted])) if counted.any() else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far the offline values of one group (`of`: an estimator, say) agree with what was measured online.
+
+    `left_out` counts values that only one of both has. Signs are of differences, and `found` is of differences that
+    have a standard error where the online one is above 0; NaN and None elsewhere.
+    """
+
+    of: tuple[tuple[str, str], ...]
+    n: int
+    left_out: int
+    pearson: Correlation
+    kendall: RankCorrelation
+    disagreement: float
+    sign_agreement: float = math.nan
+    found: Sensitivity | None = None
+
+
+@checked_arguments(on=TEXTS, of=TEXTS, differences=FLAG)
+def agree(
+    offline: Any,
+    online: Any,
+    *,
+    on: Sequence[str] | None = None,
+    of: Sequence[str] | None = None,
+    differences: bool = False,
+    level: float = 0.95,
+) -> tuple[Agreement, ...]:
+    """Compare offline values with online ones: correlation, order and, of differences, signs.
+
+    Both are tables (frames or paths) with a column `value`, or with `differences` a column `difference` (or value) and,
+    offline, perhaps `stderr`. Rows are matched by the columns `on` (default: all that both have, as day and reward);
+    each group of the columns `of` (default: those of texts that offline alone has, as estimator) is compared by itself.
+
+    >>> import polars as pl
+    >>> online = pl.DataFrame({"day": [1, 2, 3], "value": [0.1, 0.2, 0.3]})
+    >>> offline = pl.DataFrame({"day": [1, 2, 3] * 2, "estimator": ["ips"] * 3 + ["ndcg"] * 3,
+    ...                         "value": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0]})
+    >>> [(dict(each.of)["estimator"], round(each.pearson.r, 6), each.disagreement) for each in agree(offline, online)]
+    [('ips', 1.0, 0.0), ('ndcg', -1.0, 1.0)]
+    """
+    _quantile(level)
+    (left, first), (right, second) = (_table(source) for source in (offline, online))
+    value = [_value_column(table, where, differences=differences) for table, where in ((left, first), (right, second))]
+    keys = (
+        list(on) if on is not None else [name for name in left.columns if name in right.columns and name not in ABOUT]
+    )
+    if not keys:
+        raise InputError(f"{first} and {second} have no column in common to match rows by; name some: {option('on')}.")
+    groups = list(of) if of is not None else [
+        name for name, kind in left.schema.items()
+        if kind == pl.String and name not in right.columns and name not in ABOUT
+    ]  # fmt: skip
+    for table, where, names in ((left, first, [*keys, *groups]), (right, second, keys)):
+        missing = [name for name in names if name not in table.columns]
+        if missing:
+            raise InputError(f"{where}: no column {missing[0]!r}; it has {', '.join(table.columns)}.")
+    texts = [pl.col(name).cast(pl.String) for name in keys]
+    known = right.select(*texts, pl.Series("_online", _numbers(right, value[1], second)))
+    _once(known, keys, second)
+    given = left.select(
+        *texts,
+        *(pl.col(name).cast(pl.String).alias(f"_by {name}") for name in groups),
+        pl.Series("_offline", _numbers(left, value[0], first)),
+        pl.Series("_stderr", _numbers(left, "stderr", first) if "stderr" in left.columns else [math.nan] * len(left)),
+    )
+    named = [f"_by {name}" for name in groups]
+    parts = given.partition_by(named, maintain_order=True) if named else [given]
+    return tuple(_agreement(part, known, keys, named, differences=differences, level=level, where=(first, second))
+                 for part in parts)  # fmt: skip
+
+
+# what results say of a value: none of it tells rows apart
+ABOUT = frozenset(
+    ("value", "difference", "stderr", "low", "high", "p", "p_adjusted", "n", "units", "left_out", "verdict", "evidence",
+     "warnings", "estimand")
+)  # fmt: skip
+
+
+def _agreement(
+    part: pl.DataFrame,
+    known: pl.DataFrame,
+    keys: list[str],
+    named: list[str],
+    *,
+    differences: bool,
+    level: float,
+    where: tuple[str, str],
+) -> Agreement:
+    of = tuple((name.removeprefix("_by "), str(part[name][0])) for name in named)
+    about = f"{where[0]} ({', '.join(text for _, text in of)})" if of else where[0]
+    _once(part, keys, about)
+    both = part.join(known, on=keys, how="inner", nulls_equal=True, maintain_order="left")
+    if not len(both):
+        raise InputError(f"{about}: no row has the {', '.join(keys)} of a row of {where[1]}; expected the same names.")
+    x, y = (both[name].to_numpy() for name in ("_offline", "_online"))
+    error = both["_stderr"].to_numpy()
+    true = (y > 0) & np.isfinite(error)
+    return Agreement(
+        of=of,
+        n=len(both),
+        left_out=len(part) + len(known) - 2 * len(both),
+        pearson=correlation(x, y, level=level),
+        kendall=rank_correlation(x, y, level=level),
+        disagreement=disagreement(x, y),
+        sign_agreement=sign_agreement(x, y) if differences else math.nan,
+        found=sensitivity(x[true], error[true]) if differences and true.any() else None,
+    )
+
+
+def _table(source: Any) -> tuple[pl.DataFrame, str]:
+    table, where = as_table(source)
+    if not len(table):
+        raise InputError(f"{where}: no rows; expected values to compare.")
+    return table, where
+
+
+def _value_column(table: pl.DataFrame, where: str, *, differences: bool) -> str:
+    wanted = ["difference", "value"] if differences else ["value"]
+    for name in wanted:
+        if name in table.columns:
+            return name
+    raise InputError(f"{where}: no column {' or '.join(wanted)}; it has {', '.join(table.columns)}.")
+
+
+def _numbers(table: pl.DataFrame, name: str, where: str) -> pl.Series:
+    return finite_numbers(table[name], where=f"{where}, column {name!r}")
+
+
+def _once(table: pl.DataFrame, keys: list[str], where: str) -> None:
+    twice = table.filter(pl.struct(keys).is_duplicated())
+    if len(twice):
+        said = ", ".join(f"{name} {twice[name][0]}" for name in keys)
+        raise InputError(
+            f"{where}: {said} has more than one row; expected one. Name what else tells rows apart: {option('of')}."
+        )
+
+
+def _pairs(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:
+    a, b = _series(x), _series(y)
+    if a.shape != b.shape or a.ndim != 1 or not len(a):
+        raise InputError(f"{a.shape} values against {b.shape}; expected two series of the same length, not empty.")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise InputError("a value that is no finite number; expected finite values in both series.")
+    return a, b
+
+
+def _series(values: npt.ArrayLike) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{shown(values)}; expected a series of numbers.") from None

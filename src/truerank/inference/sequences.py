@@ -1,0 +1,129 @@
+"""Intervals for interim analyses: a confidence sequence for a difference over users who arrive in random order.
+
+With σ known, mean d ± z_t σ / √t covers the truth at all numbers of users t at once with probability 1 - α, where
+z_t = √(2 (tρ² + 1) / (tρ²) · ln(√(tρ² + 1) / α)) (Robbins 1970; with an estimated σ asymptotically, Waudby-Smith and
+others 2021). ρ is chosen so that the interval is narrowest about the `planned` number of users. Here z_t takes the
+place of Student's t in the interval of a difference (`spreads.interval`): it allows for the degrees of freedom of the
+error and for skewness, because looking often finds the moments at which the spread happens to look small.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.inference.spreads import NO_SKEW
+
+FIRST = 100  # users who tell the models apart, before whom there is no interval
+UNSEEN = 0.25  # of the largest contribution that labels could make, which two users of opposite sign have besides
+
+Number = float | Floats
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceSequence:
+    """Intervals at any number of users, with an error of about `alpha` over all of them together.
+
+    >>> sequence = ConfidenceSequence(planned=1000, alpha=0.05)
+    >>> round(float(sequence.multiplier(1000.0) / 1.96), 2)
+    1.55
+    """
+
+    planned: int
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.planned < 1:
+            raise InputError(f"{self.planned} users are planned; expected a whole number from 1.")
+        if not 0 < self.alpha < 1:
+            raise InputError(f"an error of {self.alpha:g}; expected a number between 0 and 1.")
+
+    @property
+    def precision(self) -> float:
+        """ρ² = (-2 ln α + ln(1 - 2 ln α)) / planned."""
+        both = -2 * math.log(self.alpha)
+        return (both + math.log(1 + both)) / self.planned
+
+    def multiplier(self, users: Number) -> Floats:
+        """z_t: how many standard errors an interval reaches to each side, at so many users."""
+        scaled = np.asarray(users, dtype=np.float64) * self.precision
+        return np.asarray(np.sqrt(2 * (scaled + 1) / scaled * np.log(np.sqrt(scaled + 1) / self.alpha)))
+
+    def interval(
+        self, value: Number, stderr: Number, df: Number, skewness: Number, users: Number
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Low and high of a difference: [value - se max(t, G(t)), value - se min(-t, G(-t))].
+
+        >>> low, high = ConfidenceSequence(1000).interval(0.0, 1.0, 1e9, 0.0, 1000.0)
+        >>> round(float(low), 3), round(float(high), 3)
+        (-3.035, 3.035)
+        """
+        t = as_student(self.multiplier(users), df)
+        k = np.asarray(skewness, dtype=np.float64)
+        upper, lower = np.maximum(t, _unskewed(t, k)), np.minimum(-t, _unskewed(-t, k))
+        return np.asarray(value - stderr * upper), np.asarray(value - stderr * lower)
+
+
+def as_student(z: Floats, df: Number) -> Floats:
+    """The quantile of Student's t where the normal one is z (Cornish and Fisher): the tails are beyond all tables.
+
+    >>> as_student(np.array([1.959964]), 20.0).round(3).tolist()
+    [2.086]
+    """
+    return np.asarray(z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * np.asarray(df) ** 2))
+
+
+def _unskewed(x: Floats, k: Floats) -> Floats:
+    """G(x) as `spreads.unskewed`, of arrays."""
+    small = np.abs(k) < NO_SKEW
+    divisor = np.where(small, 1.0, k)
+    return np.where(small, x, 3.0 / divisor * (np.cbrt(1.0 + k * (x - k / 6.0)) - 1.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningMean:
+    """The mean of the first t of numbers that arrive in order, its standard error, and how many are not 0.
+
+    >>> found = RunningMean.of(np.array([1.0, 0.0, 2.0]))
+    >>> found.mean.tolist(), found.informative.tolist()
+    ([1.0, 0.5, 1.0], [1, 1, 2])
+    """
+
+    mean: Floats
+    stderr: Floats
+    df: Floats
+    skewness: Floats
+    informative: np.ndarray
+
+    @classmethod
+    def of(cls, values: Floats) -> RunningMean:
+        """Along the last axis: one run, or several at once."""
+        t = np.arange(1.0, values.shape[-1] + 1)
+        centre = values.mean(axis=-1, keepdims=True)  # sums of powers around it lose no digits
+        total, squares, cubes, fourths = (np.cumsum((values - centre) ** power, axis=-1) for power in (1, 2, 3, 4))
+        m = total / t
+        second = np.maximum(squares - t * m**2, 0.0)
+        third = cubes - 3 * m * squares + 2 * t * m**3
+        fourth = fourths - 4 * m * cubes + 6 * m**2 * squares - 3 * t * m**4
+        some = second > 1e-12 * np.maximum(squares, 1e-300)
+        spread = np.where(some, second, 1.0)
+        excess = np.where(some, t * fourth / spread**2 - 1, 0.0)
+        df = np.divide(2 * t, excess, out=t.copy() + np.zeros_like(m), where=excess > 1e-12) - 1
+        return cls(
+            centre + m,
+            np.where(some, np.sqrt(spread / (np.maximum(t - 1, 1) * t)), 0.0),
+            np.clip(df, 1.0, np.maximum(t - 1, 1.0)),
+            np.where(some, third / spread**1.5, 0.0),
+            np.cumsum(values != 0, axis=-1),
+        )
+
+    def interval(self, sequence: ConfidenceSequence) -> tuple[Floats, Floats]:
+        """Low and high at every t; NaN before enough users tell the models apart."""
+        t = np.arange(1.0, self.mean.shape[-1] + 1)
+        able = (self.informative >= FIRST) & (self.stderr > 0)
+        low, high = sequence.interval(self.mean, self.stderr, self.df, self.skewness, t)
+        return np.where(able, low, math.nan), np.where(able, high, math.nan)

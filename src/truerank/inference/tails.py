@@ -1,0 +1,176 @@
+"""Whether a few clusters carry a value: tails of what they earn, unequal sizes, and what that does to its interval.
+
+A heavy tail is most dangerous where its largest members happen not to have been drawn: then nothing in the spread shows
+them. So it is judged by the slope of the upper part of what was seen, which hardly depends on the very largest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.core.arrays import Floats, compiled_for, equal_parts
+from truerank.core.messages import Message, message
+from truerank.core.terms import Smooth
+from truerank.inference.moments import Moments
+from truerank.inference.spreads import moments_of
+
+UPPER = 0.2  # the part of clusters that the tail is judged by
+LEAST = 10  # members of it
+HEAVY = 0.7  # a tail of index 1/2 has no variance; sums of exponential numbers seem to have .4 to .6
+MANY = 50
+LARGE = 0.1
+FEW_EFFECTIVE = 10.0
+RELATED = 0.3  # correlation of sizes with values
+SURELY = 3.0  # standard errors
+ENOUGH = 100.0  # equal clusters, beyond which it does not matter that sizes go with values
+
+
+def tail_index(values: Floats) -> float:
+    """The mean of log(x / x0) over the upper fifth of the numbers above 0, x0 the next smaller one (Hill 1975).
+
+    Numbers with P(X > x) ~ x^(-1/k) have the index k; NaN where there are fewer than ten in the fifth.
+
+    >>> round(tail_index((np.arange(1000, 0, -1) / 1000.0) ** -0.8), 1), round(tail_index(np.linspace(1, 2, 1000)), 2)
+    (0.8, 0.05)
+    """
+    upper = _upper(values)
+    return _slope(upper) if len(upper) > LEAST else math.nan
+
+
+def _upper(values: Floats) -> Floats:
+    """The upper fifth of the numbers above 0, behind the next smaller one."""
+    if values.strides == (0,):  # one number for all
+        n = int(UPPER * len(values)) if values[0] > 0 else 0
+        return np.broadcast_to(values[0], (n + 1,))
+    compiled = compiled_for(len(values))
+    if compiled is not None:
+        upper: Floats = compiled.upper_part(values, UPPER)
+        return upper
+    above = values[values > 0]
+    n = int(UPPER * len(above))
+    return np.partition(above, len(above) - n - 1)[-n - 1 :] if len(above) else above
+
+
+def _slope(upper: Floats) -> float:
+    """The mean of log(x / x0) over the numbers above the smallest, x0, which is the first."""
+    return float(np.log(upper[1:] / upper[0]).mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RewardTally:
+    """How many rewards there are, and the largest of them, ascending, at most `most`; those of other rows add.
+
+    Their tail is judged by more numbers than there are clusters, and whatever a target makes of them. The part of them
+    that is the tail becomes smaller as they become many: an interval for many forgives more.
+
+    >>> rewards = (np.arange(1000, 0, -1) / 1000.0) ** -0.8
+    >>> both = RewardTally.of(rewards[:500], most=200) + RewardTally.of(rewards[500:], most=200)
+    >>> both.n, round(both.index, 1)
+    (1000, 0.8)
+    """
+
+    n: int
+    largest: Floats
+    most: int
+
+    @classmethod
+    def of(cls, rewards: Floats, *, most: int) -> RewardTally:
+        sizes = np.abs(rewards[rewards != 0]).astype(np.float64)
+        return cls(len(sizes), np.sort(sizes)[-most:], most)
+
+    def __add__(self, other: RewardTally) -> RewardTally:
+        largest = np.sort(np.concatenate([self.largest, other.largest]))[-self.most :]
+        return RewardTally(self.n + other.n, largest, self.most)
+
+    @property
+    def index(self) -> float:
+        """The tail index of the rewards, NaN where too few, or too few different ones such as prices, are in it."""
+        n = min(tail_length(self.n), len(self.largest) - 1)
+        upper = self.largest[max(len(self.largest) - n - 1, 0) :]
+        return math.nan if len(np.unique(upper)) <= LEAST else _slope(upper)
+
+
+def check_rewards(rewards: RewardTally | None) -> Iterator[Message]:
+    """That rewards themselves have a heavy tail, whoever earned them: the largest may not be in the data."""
+    if rewards is not None and rewards.index > HEAVY:
+        yield message("heavy-tailed-rewards", rewards=rewards.n, tail=rewards.index, heavy=HEAVY)
+
+
+def check_tails(terms: Smooth, *, cluster: str) -> list[Message]:
+    """Values of which few clusters have much: of rewards, of sizes, or of its error."""
+    if ("tails", cluster) not in terms.known:  # clips that take nothing away share their terms
+        used = terms.clusters.has(terms.defined)
+        earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))
+        earned = earned if used.all() else earned[used]
+        terms.known["tails", cluster] = [*_check_earned(earned, cluster), *check_unequal(terms, cluster=cluster)]
+    messages: list[Message] = terms.known["tails", cluster]
+    return messages
+
+
+def _check_earned(earned: Floats, cluster: str) -> Iterator[Message]:
+    total = float(earned.sum())
+    if not total > 0:
+        return
+    index, effective = tail_index(earned), 1 / float(((earned / total) ** 2).sum())
+    if index > HEAVY:
+        yield message("heavy-rewards", cluster=cluster, tail=index, heavy=HEAVY)
+    if effective < FEW_EFFECTIVE and np.count_nonzero(earned) > 2 * FEW_EFFECTIVE:  # fewer: by number
+        yield message("few-carry", cluster=cluster, effective=effective, fewest=FEW_EFFECTIVE)
+
+
+def check_unequal(terms: Smooth, *, cluster: str) -> Iterator[Message]:
+    """What unequal sizes do: few clusters have much of the error, or values depend on the size of a cluster."""
+    moments = moments_of(terms)
+    if moments is not None:
+        yield from _check_largest(terms, moments, cluster)
+        yield from _check_sizes(terms, moments, cluster)
+
+
+def _check_largest(terms: Smooth, moments: Moments, cluster: str) -> Iterator[Message]:
+    """Of at least 50 clusters: whether one has much of the error, or sizes differ much.
+
+    Few degrees of freedom alone are no reason: the interval is wide then, and covered 97 % of truths.
+    """
+    n, largest = _effects(terms, moments)
+    if n < MANY:
+        return
+    sizes = tail_index(terms.sizes())
+    if largest > LARGE or sizes > HEAVY:
+        numbers = {"df": moments.df, "tail": sizes}
+        yield message(
+            "unequal-clusters", cluster=cluster, n=n, effective=moments.df + 1, largest=largest, numbers=numbers
+        )
+
+
+def _effects(terms: Smooth, moments: Moments) -> tuple[int, float]:
+    """How many clusters add to the error, and the part of the one that adds most; whatever sources they come from."""
+    if terms.clusters.stratum is None:
+        return int(moments.moved), moments.highest_effect / moments.absolute
+    effect = np.abs(terms.influence())
+    return int(np.count_nonzero(effect)), float(effect.max()) / float(effect.sum())
+
+
+def _check_sizes(terms: Smooth, moments: Moments, cluster: str) -> Iterator[Message]:
+    """Whether large clusters have other values than small ones, and they are too few for that not to matter."""
+    if moments.leverages * ENOUGH < 1:  # Σ h is at least 1 over those above 0
+        return
+    effect, leverage = terms.influence(), terms.leverage()
+    used = leverage > 0
+    size, effect = leverage[used], effect[used]
+    n, worth = len(size), equal_parts(size)
+    if n < LEAST or worth > ENOUGH or not size.max() > size.min():
+        return
+    values = effect / size
+    related = float(np.corrcoef(size, values)[0, 1]) if values.max() > values.min() else 0.0
+    error = math.sqrt(max(1.0 - related**2, 0.0) / (n - 2))
+    if abs(related) > RELATED and abs(related) > SURELY * error:
+        yield message("sizes-with-values", cluster=cluster, correlation=related, effective=worth)
+
+
+def tail_length(n: int) -> int:
+    """How many of n weights are the tail: min(n / 5, 3 √n), as in Pareto-smoothed importance sampling."""
+    return int(min(math.ceil(0.2 * n), math.ceil(3 * math.sqrt(n))))

@@ -1,0 +1,105 @@
+"""When a difference is called better, worse, not shown, or when the evidence carries no verdict at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.core.messages import Message, message
+from truerank.core.refits import Refitted
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
+from truerank.core.terms import Terms
+from truerank.inference.intervals import difference_of
+from truerank.inference.spreads import Spread
+
+FEWEST = 6  # five clusters of one sign have p = .0625
+HALF = 0.5
+MUCH_LOST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenExposure:
+    """What the data cannot show of a value: the share of the target's exposure, and how much reward it could add.
+
+    `reach` is how much more the value could be with the largest reward there, `fall` how much less with the smallest;
+    infinite where these are not known.
+    """
+
+    share: float = 0.0
+    reach: float = 0.0
+    fall: float = 0.0
+
+
+def doubts(
+    first: Terms,
+    second: Terms,
+    spread: Spread,
+    *,
+    of: Sequence[Message] = (),
+    unseen: tuple[UnseenExposure, UnseenExposure] = (UnseenExposure(), UnseenExposure()),
+    cluster: str = "user",
+    level: float,
+) -> tuple[Message, ...]:
+    """Why the difference of two values carries no verdict; nothing where it does.
+
+    `of` are what takes verdicts away from one of the values, such as rows that do not stand for its list.
+    """
+    reasons = list(of)
+    if spread.informative < FEWEST:
+        reasons.append(message("few-informative", informative=spread.informative, cluster=cluster, fewest=FEWEST))
+    elif math.isnan(spread.stderr):
+        reasons.append(message("no-spread.difference"))
+    elif spread.largest > HALF and _hangs_on_one(first, second, spread, level=level):
+        reasons.append(message("one-cluster", cluster=cluster, share=spread.largest))
+    if not math.isnan(spread.value):
+        reasons += _check_unseen(spread, *unseen)
+    return tuple(reasons)
+
+
+def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) -> bool:
+    """Whether the difference loses its sign or its significance without the cluster that adds most to its variance."""
+    largest = int(np.abs(difference_of(first, second).effect).argmax())
+    if isinstance(first, Refitted) and isinstance(second, Refitted):
+        without = float(first.values_without()[largest] - second.values_without()[largest])
+        return not without * spread.value > 0
+    kept = first.clusters.of_row != largest
+    rest = difference_of(first.restrict(kept), second.restrict(kept)).spread(level=level, difference=True)
+    was_shown = spread.p < 1 - level
+    return not rest.value * spread.value > 0 or (was_shown and not rest.p < 1 - level)
+
+
+def _check_unseen(spread: Spread, first: UnseenExposure, second: UnseenExposure) -> Iterator[Message]:
+    """Nothing where the sign of the interval would stay with the worst that could be unseen."""
+    share = max(first.share, second.share)
+    low, high = spread.low - first.fall - second.reach, spread.high + first.reach + second.fall
+    if share > MUCH_LOST and not (low > 0 or high < 0):
+        yield message("unseen-exposure", share=share, much=MUCH_LOST, numbers={"low": low, "high": high})
+
+
+def is_significant(p_adjusted: float, *, level: float) -> bool:
+    """Whether a p-value is below 1 - level.
+
+    >>> is_significant(0.05, level=0.95), is_significant(0.049, level=0.95)
+    (False, True)
+    """
+    return p_adjusted < round(1 - level, 12)  # 1 - 0.95 is a little above 0.05
+
+
+def verdict_of(
+    difference: float, p_adjusted: float, *, level: float, reasons: Sequence[Message], directed: bool = True
+) -> str:
+    """`insufficient` where there are reasons, else what the adjusted p shows; `directed` says that more is better.
+
+    >>> verdict_of(0.5, 0.01, level=0.95, reasons=()), verdict_of(0.5, 0.2, level=0.95, reasons=())
+    ('better', 'not shown')
+    >>> verdict_of(-0.5, 0.01, level=0.95, reasons=(), directed=False)
+    'lower'
+    """
+    if reasons:
+        return INSUFFICIENT
+    if not is_significant(p_adjusted, level=level) or difference == 0:
+        return NOT_SHOWN
+    return (SHOWN_ABOVE if difference > 0 else SHOWN_BELOW)[0 if directed else 1]

@@ -1,0 +1,87 @@
+"""Features of users or items: a table with an id column becomes a matrix of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.calls import checked_arguments
+from truerank.core.errors import InputError, some
+from truerank.core.ids import Ids, as_ids
+from truerank.io.read import column, known_table
+
+MOST_VALUES = 100  # a text column with more distinct values is an id or free text, not a feature
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """One row of numbers for each of `ids`."""
+
+    ids: Ids
+    value: Floats  # [ids x columns]
+    names: tuple[str, ...]
+    source: str = "features"
+
+    def rows_of(self, ids: Ids, *, used: Ints) -> Ints:
+        """The row of each of these ids, -1 for none; an id at a `used` position without one is refused."""
+        at = self.ids.locate(ids, where=f"{self.source} against the ids of the log")
+        missing = used[at[used] < 0]
+        if len(missing):
+            raise InputError(
+                f"{self.source}: no features for {len(missing):,} of {len(used):,} ids of the log, such as "
+                f"{some(ids.texts(missing[:3]))}. Give every user and item a row of features."
+            )
+        return at
+
+
+@checked_arguments()
+def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None = None, every: bool = False) -> Features:
+    """Features from a file or a frame with a column `user` or `item` (the `kind`) and one row for each.
+
+    Numbers and true/false stay as they are; a text column becomes one column of 0 and 1 for each of its values but
+    the first, which follows from the others; or for `every` one, so that any two texts are equally far apart.
+
+    >>> found = read_features(pl.DataFrame({"item": [2, 1], "price": [5, 3], "colour": ["red", "blue"]}), kind="item")
+    >>> found.names, found.value.tolist()
+    (('price', 'colour=red'), [[3.0, 0.0], [5.0, 1.0]])
+    """
+    table, mapping, where, _ = known_table(source, columns, (kind,))
+    given = column(table, kind, mapping, where=where)
+    ids, at = Ids.factorise(as_ids(given, where=f"{where}, column {given.name!r}"))
+    if len(ids) < len(table):
+        twice = ids.texts(np.flatnonzero(np.bincount(at) > 1)[:1])[0]
+        raise InputError(f"{where}: {kind} {twice} has several rows; expected one row of features for each {kind}.")
+    parts: dict[str, Floats] = {}
+    for each in table.drop(given.name).iter_columns():
+        parts |= _numbers(each, every=every, where=f"{where}, column {each.name!r}")
+    if not parts:
+        raise InputError(f"{where}: no features; expected columns beside {given.name!r}.")
+    value = np.empty((len(ids), len(parts)))
+    value[at] = np.column_stack(list(parts.values()))
+    return Features(ids, frozen(value), tuple(parts), where)
+
+
+def _numbers(values: pl.Series, *, every: bool, where: str) -> dict[str, Floats]:
+    if values.null_count():
+        row = int(values.is_null().arg_true()[0])
+        raise InputError(f"{where}: row {row + 1} is empty; expected a value in every row. Fill or drop the column.")
+    if values.dtype.is_numeric() or values.dtype == pl.Boolean:
+        number = values.cast(pl.Float64).to_numpy()
+        if not np.isfinite(number).all():
+            row = int(np.argmax(~np.isfinite(number)))
+            raise InputError(f"{where}: row {row + 1} is {number[row]}; expected finite numbers.")
+        return {values.name: number}
+    text = values.cast(pl.String)
+    kinds = sorted(text.unique().to_list())
+    if len(kinds) > MOST_VALUES:
+        raise InputError(
+            f"{where}: {len(kinds):,} different texts; expected numbers or at most {MOST_VALUES} texts. Drop it."
+        )
+    return {
+        f"{values.name}={kind}": (text == kind).to_numpy().astype(np.float64) for kind in kinds[0 if every else 1 :]
+    }

@@ -1,0 +1,380 @@
+"""Tables in files: Parquet, CSV, TSV and TREC text, read whole or refused, written whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import operator
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import IO, cast
+
+import polars as pl
+
+from truerank.core.calls import checked_arguments
+from truerank.core.errors import REMEDIES, InputError, error_number, some
+from truerank.core.log import Log
+from truerank.core.plugins import plugins
+from truerank.core.sizes import check_size
+from truerank.io.file_version import FileVersion, unchanged, versions_of
+from truerank.io.marker import check_member
+from truerank.io.part_files import EXPECTED, is_hive, partition_values, parts_of
+from truerank.io.stores import is_remote, reading_store, scan_store, url_of
+from truerank.io.text import ENDINGS as TREC
+from truerank.io.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec
+from truerank.io.whole import whole_file
+
+# RecBole writes tables with tabs under endings of its own
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".inter": "\t", ".item": "\t", ".user": "\t"}
+BY_LINES = {*TREC, *MOVIELENS}
+BLOCK = 2**24  # bytes of a text that are looked through at a time
+MOST_COLUMNS = 100  # of a text table that is read in batches; a wider one is read at once
+
+
+def kind_of(path: Path) -> str:
+    """The ending that tells the format, without .gz; empty where it is none that can be read.
+
+    >>> kind_of(Path("labels.CSV.gz")), kind_of(Path("labels.xlsx"))
+    ('.csv', '')
+    """
+    ending = path.suffix.lower()
+    if ending == ".gz":
+        inner = Path(path.stem).suffix.lower()
+        return inner if inner in SEPARATORS or inner in BY_LINES else ""
+    return ending if ending == ".parquet" or ending in SEPARATORS or ending in BY_LINES else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A file whose rows have not been read: its columns, their types, and how many rows it has.
+
+    `seekable` says that rows in the middle can be read without those before them.
+    """
+
+    path: Path
+    kind: str
+    rows: pl.LazyFrame
+    n_rows: int
+    schema: Mapping[str, pl.DataType]
+    text: TextTypes | None = None  # of a text table: types that its fields could have
+    versions: tuple[FileVersion, ...] = ()  # of the file, or of all files of Hive partitions, when they were opened
+
+    @property
+    def seekable(self) -> bool:
+        return self.kind not in SEPARATORS
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column is text in the file, whatever its fields can be read as."""
+        return self.text is not None and name in self.text.possible
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read rows of it here: what goes wrong names the file, and a file that has changed is refused."""
+        with unchanged(self.versions), reading(self.path):
+            yield
+
+    def typed(self, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+        """The named columns in these types, perhaps wider ones than its own."""
+        return self.rows.select(
+            (parsed(name, kind) if self.is_text(name) else pl.col(name).cast(kind)).alias(name)
+            for name, kind in schema.items()
+        )
+
+
+def scan_file(path: Path) -> Scanned:
+    """What a file holds, its format told by the ending: Parquet by its footer, text in one pass over it."""
+    check_readable(path)
+    kind = kind_of(path)
+    reader = plugins("truerank.readers").get(path.suffix.removeprefix(".")) if not kind else None
+    if not kind and reader is None:
+        raise InputError(f"{path}: unknown ending {path.suffix!r}; expected {EXPECTED}.")
+    versions = versions_of([path])
+    with unchanged(versions), reading(path):
+        if reader is not None:
+            table = pl.DataFrame(reader(path))
+            return Scanned(path, path.suffix, table.lazy(), len(table), table.schema, versions=versions)
+        return replace(_scan(path, kind), versions=versions)
+
+
+def _scan(path: Path, kind: str) -> Scanned:
+    if kind == ".parquet":
+        rows = pl.scan_parquet(path, glob=False)
+        n_rows = int(rows.select(pl.len()).collect().item())
+        return Scanned(path, kind, rows, n_rows, dict(rows.collect_schema()))
+    if kind in BY_LINES:
+        read_lines = read_trec if kind in TREC else read_movielens
+        rows = read_lines(_bytes(path), ending=kind, where=str(path)).lazy()
+        types = TextTypes.of(rows.select(pl.col(pl.String))).ids()
+        return Scanned(path, kind, rows, types.n_rows, {**rows.collect_schema(), **types.schema()}, types)
+    rows, types = _text(path, separator=SEPARATORS[kind])
+    return Scanned(path, kind, rows, types.n_rows, types.schema(), types)
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """The whole table in a file."""
+    scanned = scan_file(path)
+    with scanned.reading():
+        return scanned.typed(scanned.schema).collect()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What goes wrong while a file is read, in one sentence that names it."""
+    if is_remote(path):
+        with reading_store(path):
+            yield
+        return
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error}). Save it as UTF-8.") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: cannot be read as gzip ({error}). Write the file anew.") from None
+    except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
+        number = error_number(error)
+        if number in REMEDIES:  # nothing is wrong with the file
+            raise InputError(f"{path}: cannot be read ({os.strerror(number)}). {REMEDIES[number]}") from None
+        reason = str(error).strip().split("\n")[0]
+        zipped = path.suffix.lower() == ".gz" and isinstance(error, OSError)
+        name = "gzip" if zipped else "a Parquet" if kind_of(path) == ".parquet" else "a text table"
+        raise InputError(f"{path}: cannot be read as {name} ({reason}). Write the file anew.") from None
+
+
+def _text(path: Path, *, separator: str) -> tuple[pl.LazyFrame, TextTypes]:
+    """The fields of a text table, and what types they may have, from one pass over all of it."""
+    _check_returns(path, separator=separator.encode())
+    try:
+        rows = _scan_text(path, separator=separator)
+        return rows, TextTypes.of(rows)
+    except OSError:
+        if path.suffix.lower() != ".gz":
+            raise
+        # blocks of zeros after the end are no damage, but polars takes them for it: unpacked in memory, or refused
+        rows = _scan_text(path, separator=separator, unpacked=_bytes(path))
+        return rows, TextTypes.of(rows)
+
+
+def _scan_text(path: Path, *, separator: str, unpacked: bytes | None = None) -> pl.LazyFrame:
+    """The fields of a text table, all as text."""
+    with _open(path) as stream:
+        first = stream.readline(2**16)
+    if not first:
+        raise InputError(f"{path}: the file is empty; expected a header line with column names.")
+    codecs.getincrementaldecoder("utf-8-sig")().decode(first)
+    source = path if unpacked is None else unpacked
+    fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
+    _check_header(
+        path, pl.read_csv(source, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
+    )
+    filled = ~pl.all_horizontal(pl.all().is_null())  # no blank lines
+    if len(fields.collect_schema()) > MOST_COLUMNS:  # the plan of a scan grows with the square of its columns
+        check_size(str(path), memory=path.stat().st_size, instead="Keep the columns that are needed.")
+        return fields.collect().filter(filled).lazy()
+    return fields.filter(filled)
+
+
+def _check_returns(path: Path, *, separator: bytes) -> None:
+    """Refuse a carriage return at the end of a field that does not end a line: polars would drop it from the field."""
+    odd, last, quotes = re.compile(rb"\r(?=[\r" + separator + b"])"), b"", 0
+    for more in _blocks(path):
+        block, counted = last + more, len(last)  # a return may be the last of a block
+        for found in odd.finditer(block) if b"\r" in block else ():
+            quotes += block.count(b'"', counted, found.start())
+            counted = max(counted, found.start())
+            if quotes % 2 == 0:
+                raise InputError(
+                    f"{path}: a carriage return stands at the end of a field within a line; expected lines that "
+                    "end with LF or CRLF. Remove it, or put the field in quotes."
+                )
+        quotes += block.count(b'"', counted)
+        last = block[-1:]
+
+
+def _check_header(path: Path, header: pl.DataFrame) -> None:
+    """Refuse two columns of one name, of which polars would call the second NAME_duplicated_0."""
+    names = pl.Series(header.row(0) if len(header) else (), dtype=pl.String).drop_nulls()
+    twice = names.filter(names.is_duplicated())
+    if len(twice):
+        raise InputError(f"{path}: two columns are called {twice[0]!r}; expected each name once. Rename one of them.")
+
+
+def _open(path: Path) -> IO[bytes]:
+    return path.open("rb") if path.suffix.lower() != ".gz" else cast(IO[bytes], gzip.open(path, "rb"))
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The content of a text, unpacked; refused as soon as it is more than memory can hold, as packed text must be."""
+    size, is_packed = 0, path.suffix.lower() == ".gz"
+    with _open(path) as stream:
+        while block := stream.read(BLOCK):
+            size += len(block)
+            if is_packed:
+                check_size(f"{path}, unpacked,", memory=size, instead="Convert it to Parquet, or read a part of it.")
+            yield block
+
+
+def _bytes(path: Path) -> bytes:
+    return b"".join(_blocks(path))
+
+
+def check_readable(path: Path) -> None:
+    """Refuse what cannot be opened, has a name that cannot be shown, or was altered in a folder that truerank wrote.
+
+    A pipe is refused, too: files are read more than once, and it may never begin.
+    """
+    if is_remote(path):
+        raise InputError(
+            f"{url_of(path)}: only tables in Parquet are read from object stores; copy it to this machine first."
+        )
+    try:
+        str(path).encode()
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise InputError(
+                f"{path}: is a pipe or a device; expected a file, which can be read twice. Save it to one first."
+            )
+        path.open("rb").close()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise InputError(f"{shown}: the name is not UTF-8. Rename the file.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder; expected a file.") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{path}: no such file. Check the path.") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
+    check_member(path)
+
+
+def write_table(table: pl.DataFrame, path: Path, *, advice: str | None = None) -> None:
+    """Write a table in the format told by the ending; `advice` is what to do where it cannot be written."""
+    with whole_file(path, advice=advice) as temporary:
+        if path.suffix.lower() == ".parquet":
+            table.write_parquet(temporary, compression="zstd")
+        elif path.suffix.lower() in SEPARATORS:
+            table.write_csv(temporary, separator=SEPARATORS[path.suffix.lower()])
+        else:
+            raise InputError(f"{path}: unknown ending {path.suffix!r}; expected .parquet, .csv or .tsv.")
+
+
+def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
+    """The files at a path in the order of their names, and the types that hold the columns of all.
+
+    What lies in an object store is read by polars as one. Folders called `day=1` (Hive partitions) are columns.
+
+    In a folder, files and folders whose names begin with `.` or `_` (such as `_SUCCESS`, `_temporary`) are no data, nor
+    are links to files that are read already. All others must be of one kind and have the same columns: what a folder
+    holds is read whole or refused.
+    """
+    if is_remote(path):
+        with reading(path):
+            rows = scan_store(path)
+            n_rows, schema = int(rows.select(pl.len()).collect().item()), dict(rows.collect_schema())
+        return [Scanned(path, ".parquet", rows, n_rows, schema)], schema
+    paths = parts_of(path)
+    if paths is None:
+        scanned = scan_file(path)
+        return [scanned], dict(scanned.schema)
+    _check_kinds(path, paths)
+    parts = [scan_file(part) for part in paths]
+    if is_hive(path):
+        parts = _with_partition_columns(path, parts)
+    for part in parts:
+        _check_columns(parts[0], part)
+    return parts, _common(path, parts)
+
+
+def _with_partition_columns(folder: Path, parts: Sequence[Scanned]) -> list[Scanned]:
+    """The same parts with the columns that their folders name; values are whole numbers where all are plain ones."""
+    named = [partition_values(part.path.relative_to(folder).parent) for part in parts]
+    odd = next((part for part, values in zip(parts, named, strict=True) if values.keys() != named[0].keys()), None)
+    if odd is not None:
+        raise InputError(
+            f"{odd.path}: its folders name other columns than those of {parts[0].path}; expected the same in every "
+            "part. Write them alike."
+        )
+    fields = {key: pl.Series([values[key] for values in named], dtype=pl.String) for key in named[0]}
+    kinds = TextTypes.of(pl.LazyFrame(fields)).ids().schema()
+    return [_with_values(part, values, kinds) for part, values in zip(parts, named, strict=True)]
+
+
+def _with_values(part: Scanned, values: Mapping[str, str | None], kinds: Mapping[str, pl.DataType]) -> Scanned:
+    for key in [key for key in values if key in part.schema]:
+        with part.reading():
+            written = part.rows.select(pl.col(key).cast(pl.String).unique()).collect().to_series().to_list()
+        if any(value != values[key] for value in written):
+            raise InputError(
+                f"{part.path}: column {key!r} has {some([str(value) for value in written], most=3)}, but the folder "
+                f"is {key}={values[key]}; expected the same. Remove the column, or rename the folder."
+            )
+    added = {key: kinds[key] for key in values if key not in part.schema}
+    columns = [pl.lit(values[key], dtype=pl.String).cast(kind).alias(key) for key, kind in added.items()]
+    return replace(part, rows=part.rows.with_columns(columns), schema={**part.schema, **added})
+
+
+def _check_kinds(where: Path, parts: Sequence[Path]) -> None:
+    kinds = {path: kind_of(path) for path in parts}
+    odd = next((path for path, kind in kinds.items() if kind != kinds[parts[0]] or not kind), None)
+    if odd is not None:
+        names = f"{parts[0].name} and {odd.name}" if odd != parts[0] else odd.name
+        raise InputError(
+            f"{where}: {names}; expected files of one kind, {EXPECTED}. "
+            f"Move other files away, or name the right ones with a glob, such as '{parts[0].parent}/*.csv'."
+        )
+
+
+def _check_columns(first: Scanned, part: Scanned) -> None:
+    if set(part.schema) != set(first.schema):
+        raise InputError(
+            f"{part.path}: columns {some(list(part.schema))}, but {first.path.name} has {some(list(first.schema))}; "
+            "expected the same columns in every part."
+        )
+
+
+def _common(where: Path, parts: Sequence[Scanned]) -> dict[str, pl.DataType]:
+    """Types that hold the columns of all parts; a part without rows says nothing about types."""
+    names = list(parts[0].schema)
+    kept = [part for part in parts if part.n_rows] or list(parts[:1])
+    texts = [part.text for part in kept if part.text is not None]
+    if texts:  # all parts of a text table decide its types together, as one file does
+        return {**parts[0].schema, **reduce(operator.add, texts).schema()}
+    for name in names:
+        text = next((part for part in kept if part.schema[name] == pl.String), None)
+        number = next((part for part in kept if part.schema[name] != pl.String), None)
+        if text is not None and number is not None:
+            raise InputError(
+                f"{number.path}: column {name!r} is {number.schema[name]}, but text in other parts of {where}; "
+                "expected one type in every part. Write them alike."
+            )
+    try:
+        empty = [pl.DataFrame(schema={name: part.schema[name] for name in names}) for part in kept]
+        return dict(pl.concat(empty, how="vertical_relaxed").schema)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"{where}: columns differ in type between parts ({reason}). Write them alike.") from None
+
+
+def to_frame(log: Log) -> pl.DataFrame:
+    """The rows of a log as a polars frame, ids as they came."""
+    columns: dict[str, object] = {"user": log.users.values[log.user], "item": log.items.values[log.item]}
+    columns |= log.rewards
+    columns |= {
+        name: values
+        for name in ("propensity", "position", "session", "time", "inclusion")
+        if (values := getattr(log, name)) is not None
+    }
+    frame = pl.DataFrame(columns)
+    return frame.with_columns(pl.col("label").cast(pl.Int8)) if "label" in log.rewards else frame
+
+
+@checked_arguments()
+def write(log: Log, path: str | Path) -> None:
+    """Write a log to Parquet, CSV or TSV, as the ending says."""
+    write_table(to_frame(log), Path(path))

@@ -1,0 +1,322 @@
+"""TREC files, gzip, part files and sparse matrices say the same as a plain table does."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+
+import truerank as tr
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.metric import Metric
+from truerank.io.files import to_frame
+from truerank.io.read import as_table
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.recall import Recall
+
+LABELS = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [10, 20, 30] * 2, "label": [1, 0, 0, 0, 1, 1]})
+SCORES = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [30, 10, 20, 10, 20], "score": [0.5, 2.0, -1.0, 3.0, 3.0]})
+METRICS: list[Metric] = [Recall(2), AveragePrecision(2)]
+
+
+def qrels(frame: pl.DataFrame) -> str:
+    return "".join(f"{user} 0 {item}\t {int(label)}\n" for user, item, label in frame.rows())
+
+
+def run(frame: pl.DataFrame) -> str:
+    return "".join(f"{user} Q0 {item} 99 {score!r} bm25\n" for user, item, score in frame.rows())
+
+
+def same_frame(log: tr.Log) -> None:
+    assert to_frame(log).rows() == to_frame(tr.read(LABELS)).rows()
+
+
+def values(scores: object, labels: object) -> list[float]:
+    return [
+        each.value for each in tr.evaluate({"m": scores}, labels, metrics=METRICS, items=Ids.of([10, 20, 30])).estimates
+    ]
+
+
+# --------------------------------------------------------------------------------------------------------------- TREC
+
+
+@pytest.mark.parametrize("name", ["x.qrels", "x.trec"])
+def test_qrels_are_labels(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(qrels(LABELS))
+    same_frame(tr.read(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["x.run", "x.trec"])
+def test_runs_are_scores_whose_rank_column_is_ignored(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(run(SCORES))
+    (tmp_path / "x.qrels").write_text(qrels(LABELS))
+    assert values(tr.read_scores(tmp_path / name), tr.read(tmp_path / "x.qrels")) == values(SCORES, LABELS)
+
+
+def test_graded_qrels_need_a_rule_and_negative_relevance_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.qrels"
+    path.write_text("q1 0 a 2\nq1 0 b -2\nq1 0 c 1\n\n")
+    graded = tr.read(path)
+    assert graded.rewards["rating"].tolist() == [2, 0, 1]
+    with pytest.raises(InputError, match="positive"):
+        graded.check_labels()
+    assert tr.read(path, positive=">=1").label.tolist() == [1, 0, 1]
+    path.write_text("q1 0 a 1\r\nq1 0 b -1\r\n")
+    assert tr.read(path).label.tolist() == [1, 0]
+
+
+def test_trec_ids_are_numbers_only_where_all_are_written_so(tmp_path: Path) -> None:
+    path = tmp_path / "x.qrels"
+    path.write_text("007 0 1 1\n8 0 2 0\n")
+    log = tr.read(path)
+    assert log.users.texts() == ["007", "8"]
+    assert log.users.is_text
+    assert not log.items.is_text
+    path.write_text("1 0 99999999999999999999 1\n")
+    assert tr.read(path).items.values.to_list() == [99999999999999999999]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("x.qrels", "", ("empty", "query iteration docno relevance")),
+        ("x.qrels", "q 0 d 1\nq 0 d\n", ("line 2", "3 fields", "expected 4")),
+        ("x.qrels", "q Q0 d 1 0.5 t\n", ("line 1", "6 fields", "expected 4")),
+        ("x.run", "q 0 d 1\n", ("line 1", "4 fields", "expected 6")),
+        ("x.trec", "q 0 d 1\n\nq Q0 d 1 0.5 t\n", ("line 3", "6 fields", "expected 4")),
+        ("x.trec", "q 0 d 1 4\n", ("line 1", "5 fields", "expected 4", "or 6")),
+        ("x.qrels", "q 0 d yes\n", ("line 1", "relevance", "'yes'", "number")),
+        ("x.qrels", "q 0 d inf\n", ("line 1", "relevance", "'inf'")),
+        ("x.run", "q Q0 d 1 high t\n", ("line 1", "score", "'high'")),
+        ("x.run", "q Q0 d 1 nan t\n", ("line 1", "score", "'nan'")),
+    ],
+)
+def test_wrong_trec_lines_are_named(tmp_path: Path, name: str, text: str, words: tuple[str, ...]) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as caught:
+        as_table(tmp_path / name)
+    assert all(word in str(caught.value) for word in (name, *words)), caught.value
+
+
+# --------------------------------------------------------------------------------------------------------------- gzip
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".qrels"])
+def test_gzipped_text(tmp_path: Path, ending: str) -> None:
+    separator = "\t" if ending == ".tsv" else ","
+    text = qrels(LABELS) if ending == ".qrels" else LABELS.write_csv(separator=separator)
+    path = tmp_path / f"x{ending}.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    same_frame(tr.read(path))
+    for damaged in (path.read_bytes()[:-9], b"\x1f\x8b" + path.read_bytes()[2:20] + b"nonsense", b"not gzip"):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="gzip"):
+            tr.read(path)
+
+
+def test_gzip_of_another_format_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet.gz").write_bytes(b"")
+    with pytest.raises(InputError, match="unknown ending"):
+        tr.read(tmp_path / "x.parquet.gz")
+
+
+# ---------------------------------------------------------------------------------------------------------- part files
+
+Write = Callable[[pl.DataFrame, Path], object]
+WRITERS: dict[str, Write] = {
+    "parquet": lambda frame, path: frame.write_parquet(path),
+    "csv": lambda frame, path: frame.write_csv(path),
+    "tsv": lambda frame, path: frame.write_csv(path, separator="\t"),
+    "qrels": lambda frame, path: path.write_text(qrels(frame)),
+}
+
+
+@pytest.fixture(params=list(WRITERS))
+def parts(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, str]:
+    """Three parts, with what clusters leave beside them."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for at in range(3):
+        WRITERS[request.param](LABELS[2 * at : 2 * at + 2], folder / f"part-{at}.{request.param}")
+    (folder / "_SUCCESS").write_text("")
+    (folder / f".part-0.{request.param}.crc").write_bytes(b"crc")
+    return folder, request.param
+
+
+def test_folders_and_globs_read_as_one_table(parts: tuple[Path, str]) -> None:
+    folder, ending = parts
+    same_frame(tr.read(folder))
+    same_frame(tr.read(f"{folder}/part-*.{ending}"))
+    same_frame(tr.read(folder.parent / "**" / f"*.{ending}"))
+    assert len(tr.read(f"{folder}/part-[01].{ending}")) == 4
+    assert as_table(folder)[0]["item"].to_list() == [10, 20, 30, 10, 20, 30]
+
+
+def test_a_name_with_brackets_is_a_name_if_there_is_such_a_file(tmp_path: Path) -> None:
+    for ending in ("csv", "parquet"):
+        WRITERS[ending](LABELS, tmp_path / f"x[1].{ending}")
+        same_frame(tr.read(tmp_path / f"x[1].{ending}"))
+
+
+def test_scores_in_parts(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    for at in range(2):
+        (tmp_path / "run" / f"{at}.run").write_text(run(SCORES[3 * at : 3 * at + 3]))
+    assert values(tr.read_scores(tmp_path / "run"), LABELS) == values(SCORES, LABELS)
+
+
+def test_all_text_parts_decide_the_type_together(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("user,item,label\n1,07,1\n")
+    (tmp_path / "1.csv").write_text("label,user,item\n0,1,b\n")
+    (tmp_path / "2.csv").write_text("user,item,label\n")
+    assert tr.read(tmp_path).items.texts() == ["07", "b"]
+    for name in ("0.csv", "1.csv", "2.csv"):
+        (tmp_path / name).unlink()
+    (tmp_path / "0.csv").write_text("user,item,label\n1,7,1\n")
+    (tmp_path / "1.csv").write_text("user,item,label\n1,8,0.5\n")
+    assert tr.read(tmp_path).rewards["value"].tolist() == [1, 0.5]
+
+
+def test_wrong_parts_are_named(tmp_path: Path) -> None:
+    def refused(*words: str) -> None:
+        with pytest.raises(InputError) as caught:
+            tr.read(tmp_path)
+        assert all(word in str(caught.value) for word in (str(tmp_path), *words)), caught.value
+
+    refused("without data files", "expected a file")
+    with pytest.raises(InputError, match="no such file"):
+        tr.read(tmp_path / "*.csv")
+    (tmp_path / "0.csv").write_text("user,item,label\n1,7,1\n")
+    (tmp_path / "1.csv").write_text("user,item,rating\n1,8,1\n")
+    refused("1.csv", "user, item, rating", "0.csv", "same columns")
+    (tmp_path / "1.csv").unlink()
+    LABELS.write_parquet(tmp_path / "1.parquet")
+    refused("0.csv and 1.parquet", "one kind")
+    (tmp_path / "1.parquet").rename(tmp_path / "README.md")
+    refused("README.md", "glob")
+    (tmp_path / "README.md").unlink()
+    (tmp_path / "user=1").mkdir()
+    refused("user=1", "glob")
+    (tmp_path / "user=1").rmdir()
+    (tmp_path / "0.csv").unlink()
+    LABELS.write_parquet(tmp_path / "0.parquet")
+    LABELS.cast({"item": pl.String}).write_parquet(tmp_path / "1.parquet")
+    refused("0.parquet", "'item'", "Int64", "text")
+
+
+# -------------------------------------------------------------------------------------------------------------- sparse
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])
+def test_sparse_matrices_are_labels(kind: Callable[..., object]) -> None:
+    cells = ([1.0, 0.0, 5.0], ([0, 0, 2], [1, 3, 0]))
+    matrix = kind(cells, shape=(3, 4))
+    log = tr.read(matrix, positive=">3")
+    assert (len(log.users), len(log.items)) == (3, 4)
+    assert (log.user.tolist(), log.item.tolist()) == ([0, 0, 2], [1, 3, 0])
+    assert (log.rewards["value"].tolist(), log.label.tolist()) == ([1, 0, 5], [0, 0, 1])
+    named = tr.read(matrix, positive=">3", users=["c", "b", "a"], items=[40, 30, 20, 10])
+    pairs = to_frame(named).select("user", "item").rows()
+    assert sorted(pairs) == [("a", 40), ("c", 10), ("c", 30)]
+
+
+def test_sparse_scores_are_top_lists(tmp_path: Path) -> None:
+    dense = np.array([[2.0, -1.0, 0.5], [3.0, 3.0, 0.0]])
+    matrix = sparse.csr_array(dense)
+    users, items = [1, 2], [10, 20, 30]
+    made = tr.scores.sparse(matrix, users=users, items=items)
+    assert made.depth == 3
+    assert values(made, LABELS) == values(SCORES, LABELS)
+    sparse.save_npz(tmp_path / "x.npz", matrix)
+    assert values(tr.read_scores(tmp_path / "x.npz", users=users, items=items), LABELS) == values(SCORES, LABELS)
+    numbered = LABELS.with_columns(user=pl.col("user") - 1, item=pl.col("item") // 10 - 1)
+    direct = tr.evaluate({"m": matrix}, numbered, metrics=METRICS, items=Ids.of([0, 1, 2]))
+    assert [each.value for each in direct.estimates] == values(SCORES, LABELS)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])
+@pytest.mark.parametrize("compressed", [True, False])
+def test_saved_sparse_matrices_give_the_same_lists(
+    tmp_path: Path, kind: Callable[..., object], compressed: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    row, column = rng.integers(0, 20, 90), rng.integers(0, 30, 90)  # some cells twice: added
+    matrix = kind((rng.normal(size=90), (row, column)), shape=(21, 30))
+    sparse.save_npz(tmp_path / "x.npz", matrix, compressed=compressed)
+    first, second = tr.scores.sparse(matrix), tr.read_scores(tmp_path / "x.npz")
+    assert (len(second.users), len(second.items), second.depth) == (21, 30, first.depth)
+    rows = np.arange(21)
+    np.testing.assert_array_equal(first.block(rows), second.block(rows))
+    assert np.isneginf(second.block(np.array([20]))).all()
+
+
+def test_an_explicit_zero_is_a_score() -> None:
+    matrix = sparse.csr_array(([0.0, -1.0], ([0, 0], [2, 1])), shape=(1, 3))
+    assert tr.scores.sparse(matrix).block(np.array([0])).tolist() == [[-np.inf, -1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"format": np.array(b"dia")}, ("'dia'", "csr, csc or coo")),
+        ({"indices": np.array([0, 1, 9])}, ("indices", "9", "from 0 to 2")),
+        ({"indices": np.array([0, -1, 2])}, ("indices", "-1")),
+        ({"indptr": np.array([0, 5, 3])}, ("indptr",)),
+        ({"indptr": np.array([0, 3])}, ("indptr", "2 starts", "expected 3")),
+        ({"data": np.ones(2)}, ("2 entries", "3 places")),
+        ({"data": np.array(["a", "b", "c"])}, ("data", "one number")),
+        ({"shape": np.array([2])}, ("shape", "two whole numbers")),
+        ({"shape": np.array([2, 10**15])}, ("items", "1,000,000,000,000,000", "without ids")),
+        ({"data": np.array([1.0, np.nan, 2.0])}, ("score", "nan")),
+    ],
+)
+def test_damaged_sparse_files_are_refused(tmp_path: Path, changed: dict[str, Any], words: tuple[str, ...]) -> None:
+    path = tmp_path / "x.npz"
+    sparse.save_npz(path, sparse.csr_array(np.array([[1.0, 2.0, 0], [0, 0, 3.0]])))
+    with np.load(path) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    np.savez(path, **(arrays | changed))
+    with pytest.raises(InputError) as caught:
+        tr.read_scores(path)
+    assert all(word in str(caught.value) for word in ("x.npz", *words)), caught.value
+
+
+def test_a_sparse_matrix_is_a_table_of_its_entries() -> None:
+    table, where = as_table(sparse.csr_array(np.array([[0, 2], [3, 0]])))
+    assert (table.columns, table.rows(), where) == (["user", "item", "value"], [(0, 1, 2), (1, 0, 3)], "matrix")
+    seen = sparse.csr_array(np.array([[0, 1, 0], [0, 0, 0]]))
+    numbered = LABELS.with_columns(user=pl.col("user") - 1, item=pl.col("item") // 10 - 1)
+    found = tr.evaluate({"m": np.array([[1.0, 3, 2], [1, 2, 3]])}, numbered, metrics=[Recall(1)], exclude=seen)
+    assert found.estimates[0].value == 0.25  # without its second item the first user's best is the third, not relevant
+
+
+def test_wrong_sparse_inputs() -> None:
+    empty = sparse.csr_array((2, 2))
+    assert len(tr.read(empty, values=False)) == 0
+    for call, words in (
+        (lambda: tr.scores.sparse(empty), "no entry"),
+        (lambda: tr.scores.sparse(sparse.csr_array(np.ones((2, 2), dtype=complex))), "complex128"),
+        (lambda: tr.scores.sparse(sparse.csr_array(np.ones((2, 2))), users=[1]), "1 ids for 2"),
+        (lambda: tr.read(sparse.csr_array(np.ones((2, 2))), items=[1, 1]), "repeated"),
+    ):
+        with pytest.raises(InputError, match=words):
+            call()
+
+
+def test_scipy_loads_only_if_a_sparse_matrix_is_given() -> None:
+    code = (
+        "import sys, polars as pl, truerank as tr; "
+        "log = tr.read(pl.DataFrame({'user': [1], 'item': [1], 'label': [1]})); import truerank.io.matrices; "
+        "print('scipy.sparse' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

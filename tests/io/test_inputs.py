@@ -1,0 +1,85 @@
+"""What results say of their inputs: size and hash of files, what others are."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from truerank.core.errors import InputError
+from truerank.io.inputs import fingerprint, input_of
+
+
+def test_one_file_is_hashed_as_sha256sum_does(tmp_path: Path) -> None:
+    content = b"user,item\n1,2\n" * 100_000
+    path = tmp_path / "labels.csv"
+    path.write_bytes(content)
+    found = fingerprint(path)
+    assert found is not None
+    assert (found.bytes, found.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parts_are_hashed_as_the_lines_of_sha256sum(tmp_path: Path, threads: int) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for at in range(5):
+        (folder / f"part-{at}.csv").write_text(f"user,item\n{at},1\n")
+    (folder / "_SUCCESS").touch()
+    found = fingerprint(folder, threads=threads)
+    lines = subprocess.run("sha256sum part-*", cwd=folder, shell=True, capture_output=True, check=True).stdout
+    assert found is not None
+    assert found.sha256 == hashlib.sha256(lines).hexdigest()
+    assert found.bytes == sum(part.stat().st_size for part in folder.glob("part-*"))
+    assert fingerprint(folder / "*.csv", threads=threads) == found
+
+
+def test_moved_rows_renamed_parts_and_other_bytes_change_the_hash(tmp_path: Path) -> None:
+    prints = set()
+    for name, parts in {"a": {"1": "x", "2": "yz"}, "b": {"1": "xy", "2": "z"}, "c": {"1": "x", "3": "yz"}}.items():
+        (tmp_path / name).mkdir()
+        for part, text in parts.items():
+            (tmp_path / name / f"{part}.csv").write_text(text)
+        prints.add(fingerprint(tmp_path / name))
+    assert len(prints) == 3
+
+
+def test_parts_in_several_folders_are_named_from_the_folder_they_share(tmp_path: Path) -> None:
+    for place in ("here", "there"):
+        for day in (1, 2):
+            folder = tmp_path / place / f"day={day}"
+            folder.mkdir(parents=True)
+            (folder / "part.csv").write_text(f"user,item\n{day},1\n")
+    here, there = (fingerprint(tmp_path / place / "*" / "*.csv") for place in ("here", "there"))
+    assert here == there
+
+
+def test_a_pipe_is_left_alone(tmp_path: Path) -> None:
+    """It can be read only once, and by whoever reads the rows."""
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    assert fingerprint(pipe) is None
+    assert input_of(pipe, role="labels").sha256 is None
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        input_of(tmp_path / "none.csv", role="labels")
+
+
+def test_an_input_says_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv.gz"
+    path.write_bytes(gzip.compress(b"user,item\n"))
+    hashed = input_of(path, role="labels", rows=0)
+    assert (hashed.format, hashed.bytes, hashed.rows) == ("csv.gz", path.stat().st_size, 0)
+    assert hashed.bytes is not None
+    skipped = input_of(str(path), role="labels", most=hashed.bytes - 1)
+    assert (skipped.source, skipped.format, skipped.bytes, skipped.sha256) == (str(path), "csv.gz", hashed.bytes, None)
+    assert input_of(path, role="labels", most=hashed.bytes).sha256 == hashed.sha256
+    frame = input_of(pl.DataFrame(), role="scores", name="als")
+    assert (frame.source, frame.format, frame.name, frame.sha256) == ("DataFrame", "polars", "als", None)

@@ -1,0 +1,366 @@
+"""Rows of one key are in one chunk, each row once, whatever the order, the file and the number of chunks."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truerank.core.errors import InputError
+from truerank.core.ids import as_ids
+from truerank.io import partition
+from truerank.io.batches import LazyTable
+from truerank.io.owners import Owners, follow
+from truerank.io.partition import ByHash, ByRange, Chunks, Keyed, hashed, together
+from truerank.io.spill import Scratch, scratch
+
+N = 3000
+RNG = np.random.default_rng(5)
+SESSION = RNG.integers(0, 700, N)
+LOG = pl.DataFrame(
+    {"session": SESSION, "user": SESSION % 150, "item": np.arange(N), "name": [f"n{i}" for i in SESSION]}
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Scratch]:
+    (tmp_path / "scratch").mkdir()
+    with scratch(tmp_path / "scratch") as made:
+        yield made
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.fixture
+def nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits so small that everything is large."""
+    for name in ("MEMORY_ROWS", "CHUNK_ROWS"):
+        monkeypatch.setattr(partition, name, 100)
+
+
+def rows_of(chunks: Chunks, name: str) -> list[tuple[Any, ...]]:
+    return sorted(row for at in range(chunks.n_chunks) for row in chunks.chunk(at)[name].rows())
+
+
+def check_whole(chunks: Chunks, name: str, key: str, rows: pl.DataFrame) -> None:
+    """All rows, once, those of a key in one chunk, as counted, and the same when read again."""
+    parts = [chunks.chunk(at)[name] for at in range(chunks.n_chunks)]
+    assert rows_of(chunks, name) == sorted(rows.rows())
+    assert sum(part[key].n_unique() for part in parts) == rows[key].n_unique()
+    assert [len(part) for part in parts] == chunks.tables[name].n_rows.tolist()
+    assert all(part.schema == rows.schema for part in parts)
+    assert all(chunks.chunk(at)[name].equals(part) for at, part in enumerate(parts))
+
+
+Write = Callable[[pl.DataFrame, Path], object]
+WRITERS: dict[str, Write] = {
+    "x.parquet": lambda rows, path: rows.write_parquet(path, row_group_size=700),
+    "x.csv": lambda rows, path: rows.write_csv(path),
+    "x.csv.gz": lambda rows, path: path.write_bytes(gzip.compress(rows.write_csv().encode())),
+}
+
+
+@pytest.mark.parametrize("ending", list(WRITERS))
+@pytest.mark.parametrize("n_chunks", [1, 7, 200])
+@pytest.mark.usefixtures("nothing_fits")
+def test_the_same_rows_in_any_number_of_chunks(place: Scratch, tmp_path: Path, ending: str, n_chunks: int) -> None:
+    WRITERS[ending](LOG, tmp_path / ending)
+    chunks = together({"log": Keyed(LazyTable.of(tmp_path / ending), "user")}, scratch=place, n_chunks=n_chunks)
+    assert chunks.n_chunks == n_chunks
+    check_whole(chunks, "log", "user", LOG)
+    assert len(chunks.notes) == (n_chunks > 1)
+
+
+def test_what_is_small_stays_in_memory(place: Scratch) -> None:
+    chunks = together({"log": Keyed(LazyTable.of(LOG), "user")}, scratch=place)
+    assert (chunks.n_chunks, chunks.notes, place.folder) == (1, (), None)
+    assert chunks.chunk(0)["log"].equals(LOG)
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_chunks_follow_from_keys_alone(place: Scratch, tmp_path: Path) -> None:
+    """Shuffled rows, in several files of different integer widths, lie in the same chunks."""
+    shuffled = LOG.sample(fraction=1, shuffle=True, seed=1)
+    for at, kind in enumerate((pl.Int16, pl.Int64, pl.UInt32)):
+        part = shuffled[at * 1000 : at * 1000 + 1000].with_columns(pl.col("user").cast(kind))
+        part.write_parquet(tmp_path / f"{at}.parquet")
+    one = together({"log": Keyed(LazyTable.of(LOG), "user")}, scratch=place, n_chunks=9)
+    two = together({"log": Keyed(LazyTable.of(f"{tmp_path}/*.parquet"), "user")}, scratch=place, n_chunks=9)
+    for at in range(9):
+        assert sorted(one.chunk(at)["log"].rows()) == sorted(two.chunk(at)["log"].rows())
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pl.Series(SESSION, dtype=pl.Int16),
+        pl.Series(SESSION - 300),
+        pl.Series([f"u{each}" for each in SESSION]),
+        pl.Series([f"0{each}" for each in SESSION]),
+        pl.Series([f"u{each}" for each in SESSION], dtype=pl.Categorical),
+        pl.Series([2**63 - 300 + int(each) for each in SESSION], dtype=pl.UInt64),
+        pl.Series([2**90 + int(each) for each in SESSION], dtype=pl.Int128),
+        pl.Series(SESSION.astype(float)),
+    ],
+    ids=lambda series: str(series.dtype),
+)
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+@pytest.mark.usefixtures("nothing_fits")
+def test_ids_of_every_type(place: Scratch, tmp_path: Path, ids: pl.Series, order: str) -> None:
+    rows = pl.DataFrame({"id": ids, "row": np.arange(N)})
+    if order == "sorted":
+        rows = rows.sort(pl.col("id").cast(pl.String) if ids.dtype == pl.Categorical else "id")
+    rows.write_parquet(tmp_path / "x.parquet", row_group_size=500)
+    source = Keyed(LazyTable.of(tmp_path / "x.parquet"), "id")
+    chunks = together({"log": source}, scratch=place)
+    assert isinstance(chunks.place, ByRange if order == "sorted" else ByHash)
+    assert chunks.n_chunks > 10
+    check_whole(chunks, "log", "id", rows)
+
+
+def test_equal_integers_have_equal_hashes_whatever_their_width() -> None:
+    numbers = [0, 1, -5, 2**40, -(2**63)]
+    plain = hashed(as_ids(pl.Series(numbers), where=""))
+    assert hashed(pl.Series(numbers, dtype=pl.Int128)).tolist() == plain.tolist()
+    assert len(set(plain.tolist())) == 5
+    spread = np.bincount(ByHash(10).of_ids(pl.Series(np.arange(100_000))), minlength=10)
+    assert np.abs(spread - 10_000).max() < 500
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_sorted_tables_are_cut_without_a_copy(place: Scratch, tmp_path: Path) -> None:
+    """Two sorted tables and an unsorted one: the borders of the largest serve all."""
+    log, some = LOG.sort("user"), LOG.filter(pl.col("item") % 3 == 0).sort("user")
+    log.write_parquet(tmp_path / "log.parquet")
+    some.write_parquet(tmp_path / "some.parquet")
+    LOG.write_csv(tmp_path / "mixed.csv")
+    names = {"log": "log.parquet", "some": "some.parquet"}
+    chunks = together({k: Keyed(LazyTable.of(tmp_path / v), "user") for k, v in names.items()}, scratch=place)
+    assert place.folder is None
+    assert "sorted by user, read in" in chunks.notes[0]
+    assert chunks.n_chunks > 10
+    check_whole(chunks, "log", "user", log)
+    check_whole(chunks, "some", "user", some)
+    names["mixed"] = "mixed.csv"
+    chunks = together({k: Keyed(LazyTable.of(tmp_path / v), "user") for k, v in names.items()}, scratch=place)
+    check_whole(chunks, "mixed", "user", LOG)
+    for at in range(chunks.n_chunks):
+        chunk = chunks.chunk(at)
+        assert set(chunk["some"]["user"]) <= set(chunk["log"]["user"]) == set(chunk["mixed"]["user"])
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_tables_by_one_key_meet_in_their_chunk(place: Scratch, tmp_path: Path) -> None:
+    """Labels in a shuffled file, training data in text, and a few candidates in memory of other integer types."""
+    LOG.write_parquet(tmp_path / "labels.parquet")
+    train = pl.DataFrame({"who": LOG["user"].reverse(), "item": LOG["item"]})
+    train.write_csv(tmp_path / "train.csv")
+    few = pl.DataFrame({"user": pl.Series([5, 149, 10**9], dtype=pl.UInt64), "item": [1, 2, 3]})
+    sources = {
+        "labels": Keyed(LazyTable.of(tmp_path / "labels.parquet"), "user", columns=("user", "item")),
+        "train": Keyed(LazyTable.of(tmp_path / "train.csv"), "who"),
+        "candidates": Keyed(LazyTable.of(few), "user"),
+    }
+    chunks = together(sources, scratch=place, n_chunks=8)
+    check_whole(chunks, "labels", "user", LOG.select("user", "item"))
+    check_whole(chunks, "train", "who", train)
+    check_whole(chunks, "candidates", "user", few)
+    for at in range(8):
+        chunk = chunks.chunk(at)
+        assert set(chunk["train"]["who"]) == set(chunk["labels"]["user"])
+        assert set(chunk["candidates"]["user"]) <= {*chunk["labels"]["user"], 10**9}
+        ids = chunk["labels"]["user"]
+        assert (chunks.place.of_ids(ids) == at).all()
+    assert chunks.n_rows.sum() == 2 * N + 3
+
+
+def test_text_ids_beside_numbers_are_refused(place: Scratch) -> None:
+    sources = {
+        name: Keyed(LazyTable.of(pl.DataFrame({"user": ids})), "user") for name, ids in (("a", [1]), ("b", ["1"]))
+    }
+    with pytest.raises(InputError, match="text never matches numbers"):
+        together(sources, scratch=place)
+
+
+def test_a_row_without_an_id_is_named(place: Scratch, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"user": [1] * 2000 + [None]}).write_parquet(path)
+    with pytest.raises(InputError, match="row 2001 has no id"):
+        together({"x": Keyed(LazyTable.of(path), "user")}, scratch=place, n_chunks=2)
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_rows_that_say_the_same_stay_together(place: Scratch, tmp_path: Path) -> None:
+    rows = pl.DataFrame({"item": np.arange(N) % 7, "p": (np.arange(N) % 5) / 7, "c": [[1]] * N, "s": ["x", "y"] * 1500})
+    rows.write_parquet(tmp_path / "x.parquet")
+    source = Keyed(LazyTable.of(tmp_path / "x.parquet"), "", content=tuple(rows.columns))
+    chunks = together({"log": source}, scratch=place)
+    parts = [chunks.chunk(at)["log"] for at in range(chunks.n_chunks)]
+    assert sum(part.select("item", "p", "s").n_unique() for part in parts) == 70
+    assert sum(map(len, parts)) == N
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_empty_tables_and_parts(place: Scratch, tmp_path: Path) -> None:
+    LOG.clear().write_parquet(tmp_path / "0.parquet")
+    LOG.write_parquet(tmp_path / "1.parquet")
+    LOG.clear().write_parquet(tmp_path / "2.parquet")
+    empty = Keyed(LazyTable.of(tmp_path / "0.parquet"), "user")
+    chunks = together({"log": Keyed(LazyTable.of(f"{tmp_path}/*.parquet"), "user"), "none": empty}, scratch=place)
+    check_whole(chunks, "log", "user", LOG)
+    check_whole(chunks, "none", "user", LOG.clear())
+    assert together({"none": empty}, scratch=place).n_chunks == 1
+
+
+# ------------------------------------------------------------------------------------------ tables that follow sessions
+
+
+@pytest.mark.parametrize("n_chunks", [1, 7, 200])
+@pytest.mark.parametrize("kind", ["Int32", "String", "UInt64"])
+def test_a_target_follows_the_sessions_of_the_log(place: Scratch, n_chunks: int, kind: str) -> None:
+    wanted = getattr(pl, kind)
+    log = LOG.with_columns(pl.col("session").cast(wanted))
+    target = pl.DataFrame({"session": np.concatenate([SESSION[::-1], [9999, 9999, 12345]]), "rank": np.arange(N + 3)})
+    target = target.with_columns(pl.col("session").cast(pl.String if kind == "String" else pl.Int64))
+    chunks = together({"log": Keyed(LazyTable.of(log), "user")}, scratch=place, n_chunks=n_chunks)
+    owners = Owners.of(chunks, "log", Keyed(LazyTable.of(log), "session"), scratch=place, n_parts=5)
+    assert owners.n_sessions == log["session"].n_unique()
+    both = follow(chunks, "new", Keyed(LazyTable.of(target), "session"), owners=owners, scratch=place)
+    assert rows_of(both, "new") == sorted(target[:N].rows())
+    assert (both.absent["new"].rows, both.absent["new"].sessions) == (3, 2)
+    for at in range(n_chunks):
+        chunk = both.chunk(at)
+        assert set(chunk["new"]["session"].cast(pl.String)) == set(chunk["log"]["session"].cast(pl.String))
+    kept = follow(chunks, "new", Keyed(LazyTable.of(target), "session"), owners=owners, scratch=place, keep_absent=True)
+    check_whole(kept, "new", "session", target)
+    assert "rows brought to the sessions of frame" in kept.notes[-1]
+
+
+def test_a_session_of_two_users_is_refused(place: Scratch) -> None:
+    log = pl.DataFrame({"session": [*range(50), 17], "user": [*range(50), 3]})
+    chunks = together({"log": Keyed(LazyTable.of(log), "user")}, scratch=place, n_chunks=20)
+    with pytest.raises(InputError, match="session 17 belongs to two users"):
+        Owners.of(chunks, "log", Keyed(LazyTable.of(log), "session"), scratch=place, n_parts=4)
+
+
+# ------------------------------------------------------------------------------------------------- nothing stays behind
+
+
+@pytest.mark.usefixtures("nothing_fits")
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_the_folder_vanishes_after_errors(tmp_path: Path, error: type[BaseException]) -> None:
+    LOG.write_csv(tmp_path / "x.csv")
+    (tmp_path / "within").mkdir()
+
+    def stop(what: str, done: int, total: int) -> None:
+        assert list((tmp_path / "within").iterdir())
+        raise error
+
+    with pytest.raises(error), scratch(tmp_path / "within") as place:
+        together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place, progress=stop)
+    assert not list((tmp_path / "within").iterdir())
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    LOG.write_csv(tmp_path / "x.csv")
+    (tmp_path / "within").mkdir()
+    opened = Path.open
+
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def full(self: Path, mode: str = "r", *rest: Any, **options: Any) -> Any:
+        return Full() if mode == "ab" else opened(self, mode, *rest, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(InputError, match=r"no space left.*TMPDIR") as caught, scratch(tmp_path / "within") as place:
+        together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)
+    assert "\n" not in str(caught.value)
+    assert not list((tmp_path / "within").iterdir())
+    missing = tmp_path / "not-there"
+    with pytest.raises(InputError, match="not-there: rows cannot be set aside"), scratch(missing) as place:
+        together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)
+
+
+INTERRUPTED = """
+import sys, time
+from pathlib import Path
+import polars as pl
+from truerank.io import partition
+from truerank.io.batches import LazyTable
+from truerank.io.partition import Keyed
+from truerank.io.spill import scratch
+partition.MEMORY_ROWS = partition.CHUNK_ROWS = 100
+def progress(what, done, total):
+    print("begun", flush=True)
+    time.sleep(60)
+with scratch(Path(sys.argv[2])) as place:
+    partition.together({"x": Keyed(LazyTable.of(sys.argv[1]), "user")}, scratch=place, progress=progress)
+"""
+
+
+def test_the_folder_vanishes_after_an_interrupt(tmp_path: Path) -> None:
+    LOG.write_csv(tmp_path / "x.csv")
+    within = tmp_path / "within"
+    within.mkdir()
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "x.csv"), str(within)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        assert list(within.iterdir())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) != 0
+    assert not list(within.iterdir())
+
+
+BOUNDED = """
+import re, sys
+from pathlib import Path
+from truerank.io.batches import LazyTable
+from truerank.io.partition import Keyed
+from truerank.io.partition import together
+from truerank.io.spill import scratch
+from truerank.engines.engine import map_chunks
+from truerank.engines.local import Threads
+with scratch(Path(sys.argv[2])) as place:
+    chunks = together({"x": Keyed(LazyTable.of(sys.argv[1]), "user")}, scratch=place)
+    rows = sum(map_chunks(Threads(2), lambda chunk: len(chunk["x"]), chunks))
+print(rows, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
+"""
+
+
+@pytest.mark.slow
+def test_memory_is_that_of_a_few_chunks(tmp_path: Path) -> None:
+    """About 300 MB of Parquet, 1.2 GB in memory, are partitioned and read again within 600 MB.
+
+    ru_maxrss would count what the process that starts it had: a worker that ran many tests.
+    """
+    rng = np.random.default_rng(1)
+    (tmp_path / "x").mkdir()
+    for at in range(15):
+        n = 2_000_000
+        pl.DataFrame({
+            "user": rng.integers(0, 3_000_000, n), "item": rng.integers(0, 20_000, n), "score": rng.random(n),
+            "position": rng.integers(1, 40, n), "label": rng.random(n) < 0.1,
+        }).write_parquet(tmp_path / "x" / f"{at:02}.parquet")  # fmt: skip
+    assert sum(path.stat().st_size for path in (tmp_path / "x").iterdir()) > 300e6
+    command = [sys.executable, "-c", BOUNDED, str(tmp_path / "x"), str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    rows, megabytes = map(int, printed.split())
+    assert rows == 30_000_000
+    assert megabytes < 600
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -1,0 +1,75 @@
+"""Columns under their usual names: taken where exactly one fits, and said; never where somebody has named one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import InputError
+from truerank.io.recognise import JUDGED, SCORED, with_usual
+from truerank.io.survey import scan
+
+MOVIELENS = pl.DataFrame(
+    {"userId": [1, 1, 2], "movieId": [10, 20, 10], "rating": [4.0, 3.5, 5.0], "timestamp": [1, 2, 3]}
+)
+RECBOLE = ["user_id:token", "item_id:token", "rating:float"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (["userId", "movieId", "rating", "timestamp"], {"user": "userId", "item": "movieId", "time": "timestamp"}),
+        (["user_id", "item_id", "stars"], {"user": "user_id", "item": "item_id", "rating": "stars"}),
+        (RECBOLE, {"user": RECBOLE[0], "item": RECBOLE[1], "rating": RECBOLE[2]}),
+        (["visitor_id", "asin", "clicked"], {"user": "visitor_id", "item": "asin", "label": "clicked"}),
+        (["user", "item", "label", "clicked"], {}),
+        (["uid", "visitor", "iid"], {"item": "iid"}),  # two could be users
+        (["user_id", "item_id", "click", "like"], {"user": "user_id", "item": "item_id"}),  # two could be labels
+    ],
+)  # fmt: skip
+def test_what_is_taken(columns: list[str], expected: dict[str, str]) -> None:
+    assert with_usual(columns, {}, JUDGED) == expected
+
+
+def test_what_is_named_is_not_looked_for() -> None:
+    assert with_usual(["userId", "uid", "item"], {"user": "uid"}, JUDGED) == {"user": "uid"}
+    assert with_usual(["uid", "iid", "r_ui", "est"], {}, SCORED) == {"user": "uid", "item": "iid", "score": "est"}
+
+
+@pytest.mark.parametrize("how", [tr.read, scan])
+def test_files_are_read_and_it_is_said(how: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    MOVIELENS.write_csv(path)
+    found = how(path)
+    assert found.users.texts() == ["1", "2"]
+    assert "'userId' is taken for the user, 'movieId' for the item" in found.notes[0]
+
+
+def test_ids_under_usual_names_are_what_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text("userId,movieId,rating\n1e3,7.0,1\n1000,7,1\n")
+    found = tr.read(path, positive="all")
+    assert found.users.texts() == ["1000", "1e3"]
+    assert found.items.texts() == ["7", "7.0"]
+
+
+def test_an_evaluation_without_a_word_on_columns(tmp_path: Path) -> None:
+    test, lists = tmp_path / "test.csv", tmp_path / "lists.csv"
+    MOVIELENS.write_csv(test)
+    pl.DataFrame({"user_id": [1, 1, 2], "item_id": [10, 30, 20], "score": [2.0, 1.0, 3.0]}).write_csv(lists)
+    labels = tr.read(test, positive="all")
+    results = tr.evaluate({"m": tr.read_scores(lists)}, labels, exposure="holdout", metrics=["Recall@2"])
+    assert results.estimates[0].value == 0.25
+    said = [message.text for message in results.messages if message.code == "columns"]
+    assert len(said) == 2
+    assert "movieId" in said[0]
+    assert "item_id" in said[1]
+
+
+def test_two_that_fit_are_none() -> None:
+    with pytest.raises(InputError, match="no column 'user'"):
+        tr.read(pl.DataFrame({"uid": [1], "visitor": [1], "item": [1], "label": [1]}))

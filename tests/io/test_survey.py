@@ -1,0 +1,225 @@
+"""Chunks read with what a survey found are the rows of the whole, in the same types, with the same messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.io import survey
+from truerank.io.batches import LazyTable
+from truerank.io.facts import Facts, exact_total
+from truerank.io.impressions import Impressions, Logged
+from truerank.io.partition import together
+from truerank.io.read import read
+from truerank.io.read_impressions import read_impressions
+from truerank.io.spill import scratch
+from truerank.io.survey import Distinct, scan, survey_impressions
+
+N = 600
+RNG = np.random.default_rng(3)
+CELL = RNG.permutation(50 * 40)[:N]
+LABELS = pl.DataFrame({
+    "uid": [f"u{cell // 40}" for cell in CELL], "item": CELL % 40, "rating": RNG.integers(0, 6, N),
+    "propensity": RNG.uniform(0.1, 1, N), "position": RNG.integers(1, 9, N), "time": RNG.integers(0, 99, N),
+})  # fmt: skip
+SHOWN = pl.DataFrame({
+    "session": CELL // 40, "user": (CELL // 40) % 17, "item": CELL % 40, "position": CELL % 40 + 1,
+    "click": RNG.random(N) < 0.2, "seconds": np.where(RNG.random(N) < 0.9, 0.0, RNG.normal(size=N)),
+    "viewed": RNG.random(N) < 2, "surface": RNG.choice(["a", "b"], N), "other": RNG.random(N),
+    "candidates": [list(range(41))] * N,
+})  # fmt: skip
+
+
+def rows_of_log(log: Log) -> list[tuple[Any, ...]]:
+    columns = [log.propensity, log.position, log.time]
+    return sorted(zip(log.users.texts(log.user), log.items.texts(log.item), *log.rewards.values(),
+                      *(column for column in columns if column is not None), strict=True))  # fmt: skip
+
+
+@pytest.mark.parametrize("n_chunks", [1, 7, 200])
+@pytest.mark.parametrize("positive", [">3", None])
+def test_chunks_of_labels(tmp_path: Path, n_chunks: int, positive: str | None) -> None:
+    LABELS.write_csv(tmp_path / "x.csv")
+    whole = read(tmp_path / "x.csv", columns={"user": "uid"}, positive=positive)
+    schema = scan(tmp_path / "x.csv", columns={"user": "uid"}, positive=positive)
+    assert schema.users == whole.users
+    assert schema.items == whole.items
+    assert schema.values is not None
+    assert schema.values.total == LABELS["rating"].sum()
+    with scratch(tmp_path) as place:
+        chunks = together({"labels": schema.keyed}, scratch=place, n_chunks=n_chunks)
+        logs = [schema.read(chunks.chunk(at)["labels"]) for at in range(n_chunks)]
+    assert {tuple(log.rewards) for log in logs} == {tuple(whole.rewards)}
+    assert all(log.items == whole.items for log in logs)
+    assert sorted(row for log in logs for row in rows_of_log(log)) == rows_of_log(whole)
+    assert sum(len(log.users) for log in logs) == len(whole.users)
+
+
+def test_whether_values_are_labels_is_told_by_all_rows() -> None:
+    rows = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "value": [0, 1, 2]})
+    schema = scan(rows)
+    assert list(schema.read(rows[:2]).rewards) == ["value"]
+    assert list(scan(rows[:2]).read(rows[:1]).rewards) == ["label"]
+
+
+def test_declared_users_are_those_of_their_chunk() -> None:
+    rows = pl.DataFrame({"user": [1, 2], "item": [1, 1], "label": [0, 1]})
+    schema = scan(rows, users=[1, 2, 3], items=[1, 5])
+    assert (len(schema.users), len(schema.items)) == (3, 2)
+    assert schema.read(rows[1:], users=Ids.of([2, 3])).n_units == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("uid", None, "row 501 has no id"),
+        ("item", 99, "row 501, id 99 is not among the given items"),
+        ("rating", None, "row 501 is None"),
+        ("propensity", 0.0, "row 501, propensity is 0; expected a probability"),
+        ("position", 0, "row 501, position is 0; expected a whole number"),
+    ],
+)
+def test_rows_of_the_file_are_named(monkeypatch: pytest.MonkeyPatch, column: str, value: Any, words: str) -> None:
+    """In a later batch, too, with the message of reading at once."""
+    bad = LABELS.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
+    monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
+    messages = []
+    for function in (read, scan):
+        with pytest.raises(InputError, match=words) as caught:
+            function(bad, columns={"user": "uid"}, items=list(range(40)))
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+# ------------------------------------------------------------------------------------------------------- impressions
+
+
+def rows_of_log_shown(log: Impressions) -> list[tuple[Any, ...]]:
+    if log.sessions is None or log.session_of_unit is None or log.position is None or log.surface is None:
+        raise TypeError
+    unit = log.sessions.texts(log.session_of_unit[log.unit])
+    return sorted(zip(unit, log.items.texts(log.item), log.position, log.surface, log.columns["other"],
+                      *log.rewards.values(), strict=True))  # fmt: skip
+
+
+@pytest.mark.parametrize("n_chunks", [1, 7, 200])
+@pytest.mark.parametrize("without", [[], ["user"]])
+def test_chunks_of_impressions(tmp_path: Path, n_chunks: int, without: list[str]) -> None:
+    SHOWN.drop(without).write_parquet(tmp_path / "x.parquet", row_group_size=100)
+    options: dict[str, Any] = {"rewards": ["click", "seconds"], "extra": ["other"]}
+    whole = read_impressions(tmp_path / "x.parquet", **options)
+    schema = survey_impressions(tmp_path / "x.parquet", **options)
+    assert schema.items == whole.items
+    assert len(schema.items) == 41  # one only competes
+    assert schema.users == whole.users
+    assert schema.rewards["click"].total == SHOWN["click"].sum()
+    assert schema.rewards["seconds"].minimum < 0
+    with scratch(tmp_path) as place:
+        chunks = together({"log": schema.keyed}, scratch=place, n_chunks=n_chunks)
+        logs = [schema.read(chunks.chunk(at)["log"]) for at in range(n_chunks)]
+    assert sorted(row for log in logs for row in rows_of_log_shown(log)) == rows_of_log_shown(whole)
+    assert sum(log.n_units for log in logs) == whole.n_units
+    assert sum(len(np.unique(log.cluster)) for log in logs) == len(np.unique(whole.cluster))
+    kinds = {key: values.dtype for key, values in whole.rewards.items()}
+    assert all({key: values.dtype for key, values in log.rewards.items()} == kinds for log in logs)
+    assert all(log.viewed is None for log in logs)
+    assert all((log.length == 41).all() for log in logs if log.length is not None)
+
+
+@pytest.mark.parametrize("n_chunks", [1, 7, 200])
+@pytest.mark.parametrize("without", [["session"], ["session", "user"]])
+def test_rows_that_are_units_have_keys_of_their_own(tmp_path: Path, n_chunks: int, without: list[str]) -> None:
+    """What a row says and its number among equals: the same in any chunks and any order."""
+    rows = SHOWN.drop(without).with_columns(item=pl.col("item") % 3, position=1, other=0.5, seconds=0.0)
+    rows = rows.drop("candidates")
+    whole = read_impressions(rows.sample(fraction=1, shuffle=True, seed=2), rewards=["click"], extra=["other"])
+    schema = survey_impressions(rows, rewards=["click"], extra=["other"])
+    with scratch(tmp_path) as place:
+        chunks = together({"log": schema.keyed}, scratch=place, n_chunks=n_chunks)
+        logs = [schema.read(chunks.chunk(at)["log"]) for at in range(n_chunks)]
+    keys = [log.unit_key for log in (whole, *logs)]
+    if any(key is None for key in keys):
+        raise TypeError
+    joined = np.concatenate([key for key in keys[1:] if key is not None])
+    assert sorted(joined.tolist()) == sorted(keys[0].tolist() if keys[0] is not None else [])
+    assert len(np.unique(joined)) == N or "user" not in without
+    assert whole.restrict(np.arange(N) < 5).unit_key is not None
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("click", None, "row 501 is None"),
+        ("position", 0, "row 501, position is 0; expected a whole number"),
+        ("viewed", 3, "row 501, viewed is 3; expected 0 or 1"),
+        ("surface", None, "row 501 has no surface"),
+        ("other", float("inf"), "row 501, other is infinite"),
+    ],
+)
+def test_impressions_of_the_file_are_named(
+    monkeypatch: pytest.MonkeyPatch, column: str, value: Any, words: str
+) -> None:
+    numbers = SHOWN.with_columns(pl.col("viewed").cast(pl.Int64))
+    bad = numbers.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
+    monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
+    messages = []
+    for function in (read_impressions, survey_impressions):
+        with pytest.raises(InputError, match=words) as caught:
+            function(bad, rewards=["click"], extra=["other"])
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_what_a_session_cannot_have_is_found_in_its_chunk() -> None:
+    session = [1, 1, 2, 2]
+    rows = pl.DataFrame({"session": session, "item": [1, 2, 1, 1], "position": [1, 2, 1, 2], "label": [0, 1, 0, 1]})
+    schema = survey_impressions(rows)
+    assert len(schema.read(rows[:2])) == 2
+    with pytest.raises(InputError, match="session 2 has item 1 twice"):
+        schema.read(rows[2:])
+    lists = rows.with_columns(item=pl.Series([1, 2, 1, 2]), candidates=pl.Series([2, 2, 2, 3]))
+    with pytest.raises(InputError, match="a row of session 2, candidates differ within a session"):
+        survey_impressions(lists).read(lists[2:])
+
+
+def test_chunks_without_rows_and_whether_all_was_viewed() -> None:
+    rows = pl.DataFrame({"session": [1, 2], "item": [1, 1], "position": [1, 1], "label": [1, 0], "viewed": [1, 0]})
+    schema = survey_impressions(rows, logged=Logged.VIEWED)
+    assert len(schema.read(rows[:0])) == 0
+    viewed = schema.read(rows[:1]).viewed
+    assert viewed is not None
+    assert viewed.all()
+    assert len(schema.read(rows[:1], sessions=Ids.of([1, 7])).cluster) == 2
+
+
+# -------------------------------------------------------------------------------------------------------------- parts
+
+
+@pytest.mark.parametrize("kind", [pl.Int16, pl.Int64, pl.String, pl.UInt64])
+def test_distinct_ids_of_batches(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    monkeypatch.setattr(survey, "WAITING", 10)
+    monkeypatch.setattr(survey, "DENSE", 300)
+    ids = pl.Series(CELL % 500).cast(kind)
+    ids = ids + 2**63 if kind == pl.UInt64 else ids
+    found = Distinct("x")
+    for start in range(0, N, 50):
+        found.add(ids[start : start + 50], start)
+    assert found.ids() == Ids.of(ids)
+
+
+def test_facts_add_up_exactly() -> None:
+    values = np.concatenate([RNG.normal(size=999) * 10.0 ** RNG.integers(-300, 300, 999), [0.0, 5e-324, -0.0]])
+    parts = [Facts.of(part) for part in np.array_split(values, 13)]
+    total = Facts()
+    for part in reversed(parts):
+        total = total + part
+    assert total == Facts.of(values)
+    assert total.exact == sum(map(exact_total, values[:, None]))
+    assert float(total.exact) == total.total

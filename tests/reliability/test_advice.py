@@ -1,0 +1,520 @@
+"""Advice: figures by hand on a study of two models, one rule for every edge, and the formula against fresh draws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from small_study import small_grid, small_scores, small_train, small_world
+from tiny_advice import PAIRS, sealed, tiny_look, tiny_studied, write_studied
+
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
+from truerank.exposure.expose import Order
+from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
+from truerank.io.marker import MARKER
+from truerank.metrics.ndcg import NDCG
+from truerank.ranking.scores.scores import dense
+from truerank.reliability import (
+    Advice,
+    Grid,
+    LabelledWorld,
+    Models,
+    Studied,
+    advice_for,
+    advise,
+    families,
+    study,
+)
+from truerank.reliability.advice import recommend
+from truerank.reliability.advice_words import needs, outside, verdict, warnings
+from truerank.reliability.draws import LoggerRun
+from truerank.reliability.folder import FORMAT
+from truerank.reliability.logs import Liked, Look, exposes_nothing, looks_of
+from truerank.reliability.scenarios import MetricTables, Scenarios
+
+
+def here(studied: Studied, look: Look | None = None, *, logger: str | None = None) -> Advice:
+    """For 100 users and a log of sparsity 0.6, which is a level of the study."""
+    return advice_for(studied, tiny_look() if look is None else look, users=100, sparsity=0.6, logger=logger)
+
+
+def phi(z: float) -> float:
+    return math.erfc(-z / math.sqrt(2)) / 2
+
+
+def log_of(shown: list[tuple[int, int, int]]) -> Log:
+    user, item, label = zip(*shown, strict=True)
+    users, at = Ids.factorise(list(user))
+    items, place = Ids.factorise(list(item))
+    return Log(users, items, at, place, {"label": np.array(label, dtype=np.float64)}, source="log")
+
+
+# -------------------------------------------------------------------------------------------------------------- figures
+
+
+def test_expected_tau_of_one_pair_is_phi_by_hand() -> None:
+    found = here(tiny_studied())
+    by_name = {(each.sampler, each.size): each for each in found.choices}
+    for key, (_, (difference, sd)) in PAIRS.items():
+        z = difference * 10 / sd  # √100 users
+        assert by_name[key].tau == pytest.approx(2 * phi(z) - 1, abs=1e-12)
+        assert by_name[key].closer == pytest.approx(2 * phi(z / 2) - 1, abs=1e-12)
+        assert by_name[key].limit == 1.0
+        # one pair: the best comes out best exactly when the pair is right; the study has 400 users
+        assert by_name[key].best_low == pytest.approx(phi(z), abs=1e-12)
+        assert by_name[key].best_high == pytest.approx(phi(z), abs=1e-12)
+        assert by_name[key].low == pytest.approx(2 * phi(z - 1.959964 * 10 / 20) - 1, abs=1e-6)
+        assert by_name[key].high == pytest.approx(2 * phi(z + 1.959964 * 10 / 20) - 1, abs=1e-6)
+    assert [(each.sampler, each.size) for each in found.choices][:2] == [("Full", None), ("Random", 50)]
+    assert (found.pairs, found.undecided, found.wrong) == (1, (), ())
+    full = by_name["Full", None]
+    assert (full.per_user, full.per_user_low, full.per_user_high, full.undefined, full.ties) == (
+        0.4,
+        0.3,
+        0.5,
+        0.1,
+        0.2,
+    )
+    assert [by_name[key].negatives for key in PAIRS] == [96, 10, 50]  # 100 items, 4 of them positives
+
+
+def test_between_two_levels_differences_and_spreads_are_linear() -> None:
+    found = advice_for(tiny_studied(), tiny_look(rows=35000), users=100, sparsity=0.3)
+    (low, low_sd), (high, high_sd) = PAIRS["Random", 10]
+    assert found.logger.between.share == pytest.approx(0.5)
+    tau = {(each.sampler, each.size): each.tau for each in found.choices}["Random", 10]
+    assert tau == pytest.approx(2 * phi((low + high) / 2 * 10 / ((low_sd + high_sd) / 2)) - 1, abs=1e-12)
+    assert (found.loggers[0].spread, found.loggers[0].lift) == pytest.approx((0.3, 0.4))
+
+
+def test_a_wrong_order_stays_wrong_with_endless_users() -> None:
+    pairs = dict.fromkeys(PAIRS, ((0.10, 0.5), (-0.20, 0.5)))
+    found = here(tiny_studied(pairs))
+    assert [each.limit for each in found.choices] == [-1.0] * 3
+    assert [(each.better, each.worse, each.true, each.difference) for each in found.wrong] == [("a", "b", 0.1, -0.2)]
+    assert not found.good
+    assert "nothing in the study keeps the true order well" in verdict(found)
+    assert "it is bias" in verdict(found)
+    assert any("However many users there are, Random, 10 negatives puts b above a" in each for each in warnings(found))
+
+
+def test_a_wrong_order_that_the_study_cannot_tell_from_a_tie_may_be_its_noise() -> None:
+    pairs = dict.fromkeys(PAIRS, ((0.10, 0.5), (-0.01, 0.5)))  # 0.01 < 1.96 x 0.5 / 20
+    found = here(tiny_studied(pairs))
+    assert ([each.limit for each in found.choices], found.wrong) == ([-1.0] * 3, ())
+    found = replace(found, recommended=replace(found.recommended, tau=-0.95))  # more users would not help
+    assert "it is bias, or pairs that come too close for the study." in verdict(found)
+
+
+def test_more_users_help_where_there_is_noise_alone() -> None:
+    found = advice_for(tiny_studied(), tiny_look(), users=4, sparsity=0.6)
+    assert "With endlessly many users it would be 1.00: more users help." in verdict(found)
+
+
+def test_pairs_without_a_known_order_are_left_out_and_counted() -> None:
+    close = dict.fromkeys(PAIRS, ((0.04, 0.5), (9.0, 0.1)))  # 0.04 < 1.96 x 0.5 / 20
+    found = here(tiny_studied(more={("a", "c"): close}))
+    alone = here(tiny_studied())
+    assert found.undecided == (("a", "c"),)
+    assert found.choices == alone.choices
+    assert any("does not know the true order of a and c" in each for each in warnings(found))
+    with pytest.raises(RefusedError, match="cannot tell any two of its models apart"):
+        here(tiny_studied(close))
+
+
+def test_models_that_never_differ_or_never_vary() -> None:
+    pairs = PAIRS | {("Random", 10): ((0.1, 0.5), (0.0, 0.0)), ("Random", 50): ((0.1, 0.5), (-0.1, 0.0))}
+    found = here(tiny_studied(pairs))
+    tau = {(each.sampler, each.size): each.tau for each in found.choices}
+    assert (tau["Random", 10], tau["Random", 50]) == (0.0, -1.0)
+
+
+def test_bounds_of_the_best_hold_every_dependence() -> None:
+    third = {key: tuple((3 * d, 2 * sd) for d, sd in levels) for key, levels in PAIRS.items()}
+    found = here(tiny_studied(more={("a", "c"): third}))
+    full = found.choices[[each.sampler for each in found.choices].index("Full")]
+    right = phi(0.06 * 10 / 0.5), phi(0.18 * 10 / 1.0)
+    assert full.best_low == pytest.approx(1 - sum(1 - each for each in right))
+    assert full.best_high == pytest.approx(min(right))
+
+
+# ----------------------------------------------------------------------------------------------------------------- rule
+
+
+def test_fewest_negatives_among_those_equal_to_the_best() -> None:
+    first = here(tiny_studied()).choices[0]
+    cheap = replace(first, sampler="Random", size=5, negatives=5.0, tau=first.tau - 0.009)
+    assert recommend([first, cheap]) == cheap
+    assert recommend([first, replace(cheap, tau=first.tau - 0.011)]) == first
+    # as good here, but not for models that are closer to each other
+    assert recommend([first, replace(cheap, closer=first.closer - 0.02)]) == first
+    assert recommend([first, replace(cheap, closer=first.closer - 0.009)]).sampler == "Random"
+
+
+def test_full_and_the_others_are_said_in_words() -> None:
+    full = advice_for(tiny_studied(), tiny_look(), users=400, sparsity=0.6)
+    best = here(tiny_studied(PAIRS | {("Full", None): ((0.1, 0.5), (0.1, 0.5))}))
+    assert "rank all items (Full)" in verdict(best)
+    assert full.recommended.name in verdict(full)
+    assert {each.name for each in full.not_worse} <= {each.name for each in full.choices}
+
+
+def test_full_is_called_the_best_only_where_it_is() -> None:
+    alone = here(tiny_studied(PAIRS | {("Full", None): ((0.10, 0.5), (0.10, 0.5))}))
+    assert alone.recommended == alone.best
+    assert "rank all items (Full), no sample keeps the order as well" in verdict(alone)
+    # a sample that is a little better here, and much worse where models are closer
+    full = replace(alone.best, tau=0.9)
+    best = replace(full, sampler="Random", size=10, negatives=10.0, tau=0.905, closer=full.closer - 0.1)
+    found = replace(alone, choices=(best, full), recommended=recommend([best, full]))
+    assert found.recommended == full
+    said = verdict(found)
+    assert "rank all items (Full): the order of models" in said
+    assert "no sample" not in said
+    assert said.endswith("Random, 10 negatives is as good here, but not for models that are closer to each other.")
+
+
+def test_more_negatives_are_called_negatives() -> None:
+    first = here(tiny_studied())
+    best = replace(first.best, sampler="Random", size=20, negatives=20.0, tau=0.9)
+    cheap = replace(best, size=1, negatives=1.0, tau=0.895)
+    found = replace(first, choices=(best, cheap), recommended=cheap)
+    assert "use Random, 1 negative: the order" in verdict(found)
+    assert verdict(found).endswith("Random, 20 negatives is better by 0.005, with 20.0 times as many negatives.")
+
+
+def test_a_sampler_that_needs_random_data_says_so_and_names_another() -> None:
+    weighted = PAIRS | {("WTD", 20): ((0.1, 0.5), (0.1, 0.2))}
+    found = here(tiny_studied(weighted))
+    assert found.recommended.sampler == "WTD"
+    said = "WTD needs data that were shown at random, beside the log. Without it use Full ("
+    assert any(said in each for each in warnings(found))
+    weighted = PAIRS | {("WTDH(mnar_source=train)", 20): ((0.1, 0.5), (0.1, 0.2))}
+    assert any(
+        "WTDH(mnar_source=train) needs training data, beside" in each for each in warnings(here(tiny_studied(weighted)))
+    )
+    assert needs("WTD(mnar_source=train)") == ("data that were shown at random", "training data")
+
+
+# ---------------------------------------------------------------------------------------------------------------- match
+
+
+def test_the_nearest_logger_is_taken_and_distances_are_shown() -> None:
+    found = here(tiny_studied(), tiny_look(spread=0.3, lift=0.4))
+    assert [each.distance for each in found.loggers] == pytest.approx([0.5, 0.5])
+    found = here(tiny_studied(), tiny_look(spread=0.5, lift=0.8))
+    assert [(each.logger, round(each.distance, 4)) for each in found.loggers] == [
+        ("popularity", 0.1),
+        ("uniform", round(math.hypot(0.5, 0.8), 4)),
+    ]
+    assert here(tiny_studied(), logger="uniform").logger.logger == "uniform"
+    with pytest.raises(InputError, match=r"logger 'skew' is not in study; expected one of uniform, popularity\."):
+        here(tiny_studied(), logger="skew")
+
+
+def test_outside_the_range_is_the_nearest_level_and_the_verdict_begins_with_it() -> None:
+    found = advice_for(tiny_studied(), tiny_look(), users=100, sparsity=0.998)
+    assert (found.logger.between.low, found.logger.between.share) == (0.5, 0.0)
+    said = "Outside of what was measured: your log is sparser than any in the study (99.8% against 60.0%)"
+    assert verdict(found).startswith(said)
+    assert not any("optimistic" in each for each in warnings(found))
+    assert "sparser" not in verdict(here(tiny_studied()))
+
+
+def test_another_sparsity_changes_the_figures_and_not_the_logger() -> None:
+    """At sparsity 0 both loggers look the same; the log's own says popularity."""
+    own = here(tiny_studied(), tiny_look())
+    found = advice_for(tiny_studied(), tiny_look(), users=100, sparsity=0.0)
+    assert own.logger.logger == found.logger.logger == "popularity"
+    assert found.loggers == own.loggers
+    tau = {(each.sampler, each.size): each.tau for each in found.choices}
+    for key, ((difference, sd), _) in PAIRS.items():
+        assert tau[key] == pytest.approx(2 * phi(difference * 10 / sd) - 1, abs=1e-12)
+    assert not outside(found)
+    # 100 items, a tenth of what is shown is liked: 40 rows of a user at sparsity 0.6, 100 at 0
+    studied = tiny_studied(PAIRS | {("Exposed", None): ((0.1, 0.5), (0.1, 0.5))})
+    for sparsity, exposed, full in ((0.6, 36, 96), (0.0, 90, 90)):
+        found = advice_for(studied, tiny_look(), users=100, sparsity=sparsity)
+        cost = {each.sampler: each.negatives for each in found.choices if each.size is None}
+        assert cost == pytest.approx({"Exposed": exposed, "Full": full})
+
+
+def test_what_is_unlike_the_study_is_said() -> None:
+    far = here(tiny_studied(), tiny_look(spread=2.0, positives=200))
+    for part in ("unlike that of the nearest logger, popularity", "0.4 positives each"):
+        assert part in verdict(far)
+    assert any("probably optimistic" in each for each in warnings(far))
+    assert "1,000 items" in verdict(here(tiny_studied(), tiny_look(items=1000)))
+    said = " ".join(warnings(advice_for(tiny_studied(users=100), tiny_look(), users=1000, sparsity=0.6)))
+    for part in ("100 users and 4 repetitions", "more users than the study", "rest on 1 pair of models"):
+        assert part in said
+    assert "world of the study is not yours" in warnings(here(tiny_studied()))[-1]
+    random = warnings(here(tiny_studied(), tiny_look(spread=0.0, lift=0.0)))
+    assert any("looks as if it was shown at random" in each for each in random)
+    assert not any(
+        "shown at random" in each for each in warnings(here(tiny_studied(), tiny_look(spread=0.6, lift=0.8)))
+    )
+
+
+def test_other_metrics_that_would_choose_otherwise_are_said() -> None:
+    studied = tiny_studied(metrics=("nDCG@100", "Recall@5"))
+    bad = (pl.col("metric") == "Recall@5") & (pl.col("sampler") == "Full") & (pl.col("sparsity") > 0)
+    pairs = studied.pairs.with_columns(difference=pl.when(bad).then(-0.3).otherwise("difference"))
+    best = (pl.col("metric") == "nDCG@100") & (pl.col("sampler") == "Full")
+    pairs = pairs.with_columns(sd=pl.when(best).then(0.2).otherwise("sd"))
+    found = here(replace(studied, pairs=pairs))
+    assert found.recommended.sampler == "Full"
+    assert found.elsewhere[0].choice == ("Random", 50)
+    assert any("1 of 1 other metrics would choose otherwise; Recall@5 most" in each for each in warnings(found))
+
+
+# ------------------------------------------------------------------------------------------------------------ the log
+
+
+def test_a_look_counts_pairs_once_and_uses_the_catalogue() -> None:
+    log = log_of([(1, 1, 0), (1, 1, 1), (1, 2, 0), (2, 1, 1), (2, 1, 1)])
+    look = Look.of_log(log, n_items=4)
+    assert (look.users, look.items, look.items_shown, look.rows, look.positives) == (2, 4, 2, 3, 2)
+    assert look.sparsity == 1 - 3 / 8
+    assert look.lift == pytest.approx((2 * 1 + 0) / (2 * 1 + 0) / (2 / 3) - 1)
+    whole = Look.of_log(replace(log, complete=True), n_items=4)
+    assert (whole.sparsity, whole.spread) == (0.0, 0.0)
+    with pytest.raises(InputError, match="2 items, but the catalogue is said to have 1"):
+        Look.of_log(log, n_items=1)
+
+
+def test_positives_alone_need_a_logger_and_a_sparsity() -> None:
+    log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1)])
+    assert exposes_nothing(log)
+    assert exposes_nothing(replace(log, rewards={}))
+    for given in ({}, {"logger": "uniform"}, {"sparsity": 0.5}):
+        with pytest.raises(RefusedError, match="positives alone do not show what else was exposed"):
+            advise(log, tiny_studied(), **given)
+    found = advise(log, tiny_studied(), logger="uniform", sparsity=0.5)
+    assert (found.users, found.log, found.logger.logger) == (3, Liked(3, 2, 2, 3), "uniform")
+    assert all(math.isnan(each.distance) for each in found.loggers)
+    assert not any("unlike" in each for each in outside(found))
+
+
+def test_positives_alone_are_not_advised_to_use_what_was_exposed() -> None:
+    shown = {("Exposed", None): ((0.1, 0.5), (0.1, 0.1)), ("Random@e", None): ((0.1, 0.5), (0.1, 0.1))}
+    studied = tiny_studied(PAIRS | shown, metrics=("nDCG@100", "Recall@5"))
+    assert here(studied).recommended.sampler == "Exposed"
+    log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1)])
+    found = advise(log, studied, logger="popularity", sparsity=0.6)
+    assert {each.sampler for each in found.choices} == {"Full", "Random"}
+    assert found.elsewhere[0].choice[0] in {"Full", "Random"}
+    assert any("positives alone: Exposed and Random@e" in each for each in warnings(found))
+    assert not any("positives alone" in each for each in warnings(here(studied)))
+    weighted = tiny_studied(PAIRS | {("Popularity", 20): ((0.1, 0.5), (0.1, 0.1))})
+    found = advise(log, weighted, logger="popularity", sparsity=0.6, users=100)
+    assert found.recommended.sampler == "Popularity"
+    said = "Popularity needs how often each item was shown, beside the log. Without it use Full ("
+    assert any(said in each for each in warnings(found))
+    assert not any("how often each item was shown" in each for each in warnings(here(weighted)))
+
+
+def test_the_catalogue_of_positives_alone_is_used_and_checked() -> None:
+    log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1), (3, 1, 1)])
+    said: dict[str, Any] = {"logger": "uniform", "sparsity": 0.6}
+    cost = {}
+    for n_items in (None, 100, 1000):
+        found = advise(log, tiny_studied(), n_items=n_items, **said)
+        cost[n_items] = {(each.sampler, each.size): each.negatives for each in found.choices}
+        unlike = [each for each in outside(found) if "your catalogue has" in each]
+        assert len(unlike) == (n_items != 100)
+        assert "your users have 1.0 positives each, those of the study 4.0" in verdict(found)
+    assert [each["Full", None] for each in cost.values()] == [1, 99, 999]
+    assert [each["Random", 50] for each in cost.values()] == [1, 50, 50]
+    with pytest.raises(InputError, match="log: 2 items, but the catalogue is said to have 1"):
+        advise(log, tiny_studied(), n_items=1, **said)
+    with pytest.raises(InputError, match="one item; expected several"):
+        advise(log_of([(1, 1, 1), (2, 1, 1)]), tiny_studied(), **said)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(1, 1, 1), (1, 2, 0)], "users with a positive: 1; expected at least 2"),
+        ([(1, 1, 0), (2, 2, 0)], "no positive label"),
+        ([(1, 1, 1), (2, 1, 0)], "one item; expected several"),
+    ],
+)
+def test_logs_that_tell_nothing_are_refused(rows: list[tuple[int, int, int]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        advise(log_of(rows), tiny_studied())
+
+
+def test_wrong_options_are_refused() -> None:
+    log = log_of([(1, 1, 1), (1, 2, 0), (2, 1, 1)])
+    for sparsity in (-0.1, 1.0, math.nan, math.inf):
+        with pytest.raises(InputError, match="expected a share from 0 to below 1"):
+            advise(log, tiny_studied(), sparsity=sparsity)
+    for users in (-1, 0, 1):
+        with pytest.raises(InputError, match="expected at least 2"):
+            advise(log, tiny_studied(), users=users)
+    with pytest.raises(InputError, match=r"metric 'Recall@7' is not in study; expected one of nDCG@100\."):
+        advise(log, tiny_studied(), metric="Recall@7")
+    with pytest.raises(InputError, match="log: no rows"):
+        advise(log.select(np.zeros(0, dtype=np.int64)), tiny_studied())
+
+
+def test_the_usual_metric_or_the_last() -> None:
+    assert tiny_studied(metrics=("Recall@5", "nDCG@100")).metric(None) == "nDCG@100"
+    assert tiny_studied(metrics=("Recall@5", "DCG@5")).metric(None) == "DCG@5"
+
+
+def test_only_a_finished_study_is_read(tmp_path: Path) -> None:
+    folder = write_studied(tiny_studied(), tmp_path / "study")
+    assert Studied.read(folder).pairs.equals(tiny_studied().pairs)
+    with pytest.raises(InputError, match="no study here"):
+        Studied.read(tmp_path)
+    kept = {each: (folder / each).read_bytes() for each in ("pairs.parquet", "logs.parquet", "results.parquet")}
+    for name, content in kept.items():
+        for broken in (b"", content[:100], content[: len(content) // 2], b"x" * 1000):
+            (folder / name).write_bytes(broken)
+            with pytest.raises(InputError, match=f"{name}: was altered"):
+                Studied.read(folder)
+            with pytest.raises(InputError, match=f"{name}: cannot be read"):
+                Studied.read(sealed(folder))
+        for column in pl.read_parquet(content).columns:
+            pl.read_parquet(content).drop(column).write_parquet(folder / name)
+            if column in ("repetitions",) and name != "logs.parquet":
+                continue
+            with pytest.raises(InputError, match=f"{name}: no column '{column}'"):
+                Studied.read(sealed(folder))
+        pl.read_parquet(content).clear().write_parquet(folder / name)
+        with pytest.raises(InputError, match=f"{name}: no rows"):
+            Studied.read(sealed(folder))
+        (folder / name).unlink()
+        with pytest.raises(InputError, match=f"{name}: is missing"):
+            Studied.read(folder)
+        (folder / name).write_bytes(content)
+        sealed(folder)
+    (folder / MARKER).unlink()
+    with pytest.raises(InputError, match=r"not complete.*the command that began it goes on with it"):
+        Studied.read(folder)
+
+
+# ------------------------------------------------------------------------------------------------------ against studies
+
+
+def test_a_study_of_another_format_is_refused(tmp_path: Path) -> None:
+    folder = write_studied(tiny_studied(), tmp_path / "study")
+    for note, said in ((f'{{"format": {FORMAT - 1}}}', f"format {FORMAT - 1}"), ("{}", "no format")):
+        (folder / "study.json").write_text(note)
+        with pytest.raises(InputError, match=f"{said}, expected {FORMAT}: .* Run it again in a new folder"):
+            Studied.read(folder)
+    for note in ("", "[]", "{"):
+        (folder / "study.json").write_text(note)
+        with pytest.raises(InputError, match=r"study\.json: cannot be read"):
+            Studied.read(folder)
+
+
+def test_logs_of_a_study_look_as_its_logs_do(tmp_path: Path) -> None:
+    world, train, grid = small_world(), small_train(), replace(small_grid(), metrics=(NDCG(10),))
+    study(small_scores(world), world, tmp_path, grid=grid, train=train, seed=3, resamples=2)
+    found = {(row["logger"], row["sparsity"]): row for row in pl.read_parquet(tmp_path / "logs.parquet").to_dicts()}
+    assert len(found) == len(grid.loggers) * len(grid.sparsities)
+    for logger in grid.loggers:
+        for sparsity in grid.sparsities:
+            looks = []
+            for repetition in range(grid.repetitions):
+                seed = grid.seed_of(repetition, seed=3)
+                assert grid.holdout is not None
+                left, _ = grid.holdout.split(world, logger=logger, seed=seed)
+                order = Order.of(left, logger.weights(world, train=train), seed=seed)
+                shown = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+                looks.append(Look.of_log(shown))
+            row = found[str(logger), sparsity]
+            for name in ("users", "items", "items_shown", "rows", "positives", "spread", "lift"):
+                assert row[name] == pytest.approx(np.mean([getattr(each, name) for each in looks])), name
+            assert row["observed_sparsity"] == pytest.approx(np.mean([each.sparsity for each in looks]))
+
+
+def noisy_world(n_users: int, n_items: int) -> tuple[Log, dict[str, Scores]]:
+    """Models that are the truth with more and more noise, the last two close to each other."""
+    rng = np.random.default_rng(11)
+    truth = (rng.random((n_users, n_items)) < 0.05 + 0.3 * rng.random(n_items) ** 3).astype(np.float64)
+    users, items = Ids.of(np.arange(n_users)), Ids.of(np.arange(n_items))
+    user, item = (axis.ravel() for axis in np.indices(truth.shape))
+    log = Log(users, items, user, item, {"label": truth.ravel()}, source="world")
+    noise = {f"m{at}": truth + size * rng.normal(size=truth.shape) for at, size in enumerate((1.0, 1.3, 1.7, 2.6))}
+    return log, {name: dense(each, users=users.values, items=items.values) for name, each in noise.items()}
+
+
+def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
+    """Unlike a correlation of exposure with liking, which noise pulls to 0 where users are few."""
+    labels, _ = noisy_world(1500, 120)
+    world = LabelledWorld.of(labels)
+    train = labels.select(np.flatnonzero((labels.user < 300) & (labels.label == 1)))
+    loggers: tuple[LoggingPolicy, ...] = (UniformLogger(), PopularityLogger(), PositivityLogger())
+    signatures, of_few = [], []
+    for logger in loggers:
+        weight = logger.weights(labels, train=train)
+        looks: dict[int, list[Look]] = {100: [], 1500: []}
+        for seed in range(6):
+            exposing = LoggerRun.of(world, logger, sparsities=(0.0, 0.85), holdout=None, weight=weight, seed=seed)
+            for n, found in looks.items():
+                units = np.sort(np.random.default_rng(seed).choice(1500, n, replace=False))
+                found.append(looks_of(exposing.count(units), n_users=n)[1])
+        few, many = (np.mean([(each.spread, each.lift) for each in found], axis=0) for found in looks.values())
+        assert few == pytest.approx(many, abs=0.06)
+        signatures.append(many)
+        of_few += [(each.spread, each.lift) for each in looks[100]]
+    assert signatures[0] == pytest.approx([0, 0], abs=0.02)
+    nearest = [min(range(3), key=lambda at: math.dist(each, signatures[at])) for each in of_few]
+    assert nearest == [0] * 6 + [1] * 6 + [2] * 6
+
+
+def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | None], float], Floats, Grid]:
+    """Expected τ of a study, and τ of fresh draws of n users from it (with replacement) with other seeds."""
+    labels, scores = noisy_world(400, 60)
+    grid = Grid((UniformLogger(),), (0.0, 0.7), families(["Random"], sizes=(2, 10)), (NDCG(10),), 2, None)
+    study(scores, labels, folder, grid=grid, seed=1, resamples=2)
+    studied = Studied.read(folder)
+    found = advice_for(studied, None, users=n, sparsity=0.7, logger="uniform")
+    assert not found.undecided
+    world = LabelledWorld.of(labels)
+    models = Models.of(scores, world, seed=1)
+    able = np.flatnonzero(world.positive.count > 0)
+    order, finite = models.orders(np.arange(world.n_users))
+    tables = MetricTables.of_metrics((NDCG(10),), most_positives=int(world.positive.count.max()), n_users=10 * n)
+    first, second = np.triu_indices(len(models), 1)
+    true = pl.read_parquet(folder / "pairs.parquet").filter((pl.col("sampler") == "Full") & (pl.col("sparsity") == 0))[
+        "difference"
+    ]
+    taus = []
+    for seed in range(draws):
+        exposing = LoggerRun.of(
+            world,
+            UniformLogger(),
+            sparsities=(0.0, 0.7),
+            holdout=None,
+            weight=np.ones(60),
+            seed=1000 + seed,
+        )
+        units = np.sort(np.random.default_rng(seed).choice(able, n))
+        scenarios = Scenarios.of(exposing, exposing.count(units), grid=grid, tables=tables, train=None)
+        sums = scenarios.evaluate(units, np.zeros(n, np.int64), order[units], finite[units]).sums[0, 1, :, 0]
+        taus.append((np.sign(sums[:, first] - sums[:, second]) * np.sign(true.to_numpy())).mean(axis=1))
+    return {(each.sampler, each.size): each.tau for each in found.choices}, np.array(taus), grid
+
+
+@pytest.mark.parametrize(("n", "draws"), [(30, 50), pytest.param(30, 1000, marks=pytest.mark.slow)])
+def test_expected_tau_is_what_fresh_draws_give(tmp_path: Path, n: int, draws: int) -> None:
+    expected, tau, grid = realised(n, draws, tmp_path)
+    for at, label in enumerate(grid.candidates):
+        error = tau[:, at].std(ddof=1) / math.sqrt(draws)
+        assert 0.1 < expected[label] < 0.99
+        # the study is a sample too: its differences have errors of sd / √400 each
+        assert abs(tau[:, at].mean() - expected[label]) < 4 * error + 0.03, label

@@ -1,0 +1,51 @@
+"""The simulated world has the skew it promises, and is a function of its seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from truerank.core.errors import InputError
+from truerank.io.describe import gini
+from truerank.simulation.dataset import World, WorldSettings, make_world
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world(seed=3)
+
+
+def test_skew(world: World) -> None:
+    positive = world.rating > 3
+    assert 0.04 < positive.mean() < 0.06
+    nobody = ~positive.any(axis=1)
+    assert 0.05 <= nobody.mean() < 0.2  # those drawn to like nothing, and some of little activity
+    assert gini(positive.sum(axis=0).astype(float)) > 0.4  # popularity
+    assert gini(positive.sum(axis=1).astype(float)) > 0.4  # activity
+    assert set(np.unique(world.rating)) == {1, 2, 3, 4, 5}
+
+
+def test_the_training_log_is_biased_and_the_random_one_is_not(world: World) -> None:
+    positive = world.rating > 3
+    assert world.train.label.mean() > 2 * positive.mean()
+    unseen = np.ones_like(positive)
+    unseen[world.train.user, world.train.item] = False
+    expected = np.mean([positive[u][unseen[u]].mean() for u in range(len(positive))])
+    noise = np.sqrt(expected / len(world.random))
+    assert abs(world.random.label.mean() - expected) < 4 * noise
+    assert unseen[world.random.user, world.random.item].all()
+    assert (np.bincount(world.random.user) == 20).all()
+
+
+def test_same_seed_same_world() -> None:
+    settings = WorldSettings(users=60, items=50, shown=10, judged=5)
+    one, two, other = (make_world(settings, seed=seed) for seed in (1, 1, 2))
+    assert (one.rating == two.rating).all()
+    assert (one.random.item == two.random.item).all()
+    assert (one.rating != other.rating).any()
+
+
+@pytest.mark.parametrize("wrong", [{"users": 0}, {"density": 1.5}, {"items": 30, "shown": 20, "judged": 20}])
+def test_settings_are_checked(wrong: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="expected"):
+        WorldSettings(**wrong)
