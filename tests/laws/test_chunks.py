@@ -36,8 +36,8 @@ from truerank.core.terms import Smooth
 from truerank.estimators.weighted import Pooled
 from truerank.evaluation import judged_source
 from truerank.evaluation.conclude import conclude
-from truerank.evaluation.judged import prepare_judged
-from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.label_rows import JudgedPlan
+from truerank.evaluation.labels import prepare_judged
 from truerank.evaluation.measure import Measured, join, measure
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
