@@ -29,7 +29,7 @@ SHOWING = (
         "Default: holdout with --like, else full.",
     ),
     choice(
-        "--like", constant("evaluation/like", "NAMES"),
+        "--like", constant("evaluation/presets", "NAMES"),
         help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
     ),
     UNLISTED.here("What a pair that is not listed means, with --exposure full."),
