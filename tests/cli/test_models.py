@@ -1,4 +1,4 @@
-"""truerank models and train, as a user calls them."""
+"""truerank train, as a user calls it."""
 
 from __future__ import annotations
 

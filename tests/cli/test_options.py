@@ -19,7 +19,7 @@ from truerank.core.ranking import Ties
 from truerank.datasets.holding_out import SplitBy
 from truerank.estimators import ranked
 from truerank.estimators.ranked.normalisers import Normaliser
-from truerank.evaluation import like
+from truerank.evaluation import presets
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
 from truerank.io.impressions import Logged
@@ -124,7 +124,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     ("command", "flag", "kind"),
     [
         ("evaluate", "--ties", Ties), ("evaluate", "--unlisted", Unlisted), ("evaluate", "--overlap", Overlap),
-        ("evaluate", "--lists", ListsAre), ("evaluate", "--like", like.NAMES), ("offpolicy", "--rows", Logged),
+        ("evaluate", "--lists", ListsAre), ("evaluate", "--like", presets.NAMES), ("offpolicy", "--rows", Logged),
         ("offpolicy", "--normaliser", Normaliser), ("simulate feed", "--break", Broken), ("split", "--by", SplitBy),
         ("study reliability", "--preset", grid.Preset), ("study figures", "--format", PictureFormat),
         ("plan exposure", "--draw", DrawBy),

@@ -13,8 +13,8 @@ from small_study import small_scores, small_train, small_world
 
 from truerank.cli.output import FORMS
 from truerank.core.errors import InputError
+from truerank.io.atomic_write import check_folder, read_marker
 from truerank.io.files import write
-from truerank.io.marker import check_folder, read_marker
 from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.files import write_scores
 from truerank.reliability import Grid

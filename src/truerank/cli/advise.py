@@ -61,7 +61,7 @@ def advise(
     truerank advise log.parquet --n-items 10728 --study study
     """
     from truerank.evaluation.diagnosis import diagnose
-    from truerank.io.marker import MARKER
+    from truerank.io.atomic_write import MARKER
     from truerank.reliability.folder import FILES
     from truerank.report.advice import advice_csv, advice_plain, advice_text
     from truerank.report.diagnosis import diagnosis_plain, diagnosis_rows, diagnosis_text

@@ -82,7 +82,7 @@ def evaluate(
     """
     from truerank.core.ids import Ids
     from truerank.core.metric import ListNeed
-    from truerank.evaluation.judged import evaluate as run
+    from truerank.evaluation.labels import evaluate as run
     from truerank.evaluation.list_facts import needed
 
     metrics = request.chosen_metrics()

@@ -105,7 +105,7 @@ def offpolicy(
     truerank offpolicy log.parquet --target new=ranks.parquet --target log=@position --baseline log \\
         --position fit:yule --reward like --reward complete --clip 8,64,inf
     """
-    from truerank.evaluation.ranked import off_policy
+    from truerank.evaluation.impressions import off_policy
 
     mapping = reading.mapping(ranked=True)
     files = [InputFile("log", log), *policies.files(), *output.files()]

@@ -132,7 +132,7 @@ class Output:
         if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
-            from truerank.io.folders import check_place
+            from truerank.io.atomic_write import check_place
             from truerank.io.part_files import files_of
             from truerank.report.document import FOLDER
 
@@ -197,7 +197,7 @@ class Output:
         if self.out is None:
             terminal.write(content)
             return
-        from truerank.io.whole import whole_file
+        from truerank.io.atomic_write import whole_file
 
         try:
             with whole_file(self.out) as temporary:
@@ -317,7 +317,7 @@ def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Inpu
 
 
 def _real(path: Path) -> Path:
-    from truerank.io.whole import real
+    from truerank.io.atomic_write import real
 
     return real(path)
 

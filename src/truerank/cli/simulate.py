@@ -46,7 +46,7 @@ def world(
     Writes truth.parquet (every pair), train.parquet (what a deployed system showed: popular and liked items more
     often), random.parquet (uniformly random unseen items) and items.parquet. Ratings are 1 to 5; 4 and 5 are positive.
     """
-    from truerank.io.folders import check_place
+    from truerank.io.atomic_write import check_place
     from truerank.simulation.dataset import FOLDER, POSITIVE, WorldSettings, make_world, write_world
 
     settings = WorldSettings(

@@ -54,8 +54,8 @@ def split(
         folds_of,
         held_out,
     )
+    from truerank.io.atomic_write import check_place, whole_folder
     from truerank.io.files import SEPARATORS, kind_of, write_table
-    from truerank.io.folders import check_place, whole_folder
     from truerank.io.part_files import files_of
     from truerank.io.tables import as_fields
     from truerank.io.times import about_missing_times, row_number, with_times

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.evaluation.log_facts import RankedFacts
 from truerank.exposure.positions.position_models import Positions
 from truerank.exposure.positions.requests import FittedPositions
 
