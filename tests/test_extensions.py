@@ -279,7 +279,6 @@ def test_commands_evaluate_with_a_new_metric_and_estimator(copy: Copy) -> None:
     sampled = ("--metric", "Recall@3", "--estimator", "toy", "--estimator", "pooled", "--exposure", "random")
     rows = estimates(copy.command("evaluate", "log.csv", *sampled, *SCORES))
     assert {row["estimator"] for row in rows} == {"toy", "pooled"}
-    assert "toy" in copy.command("evaluate", "--help")
 
 
 def test_commands_evaluate_with_new_propensities(copy: Copy) -> None:

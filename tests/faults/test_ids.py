@@ -293,8 +293,8 @@ def test_numbers_from_one_are_not_taken_for_rows(here: Path, kind: str) -> None:
     labelled(0).write_csv("labels.csv")
     outcome = call(*call_[:-1])
     assert value(outcome) == 1.0
-    assert "no ids of users; rows are taken for users 0 to 2" in outcome.err
-    assert "no ids of items; columns are taken for items 0 to 2" in outcome.err
+    assert "no ids of users; rows are read as users 0 to 2" in outcome.err
+    assert "no ids of items; columns are read as items 0 to 2" in outcome.err
     for n in (3, 2):  # also where the last user is missing: no id lies beyond the matrix
         labelled(1, n).write_csv("labels.csv")
         refusal(call(*call_), "3 rows without ids of users", "such as 1, 2", "--users FILE")

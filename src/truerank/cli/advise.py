@@ -67,7 +67,7 @@ def advise(
     from truerank.report.diagnosis import diagnosis_plain, diagnosis_rows, diagnosis_text
 
     read = () if study is None else (study / name for name in (*FILES, MARKER))
-    output.check([InputFile("log", log), *scoring.files(), *reading.files(), *read])
+    output.check([InputFile("log", log), *scoring.files(), *reading.files(), *read], shows="table")
     if reading.items is not None and reading.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
     items = reading.catalogue()

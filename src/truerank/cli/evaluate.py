@@ -95,7 +95,7 @@ def evaluate(
     clips, interval = request.chosen_clips(), inference.chosen_interval()
     inference.check()
     required = inference.required(scoring.paths())
-    output.check(files)
+    output.check(files, shows="results")
     scoring.check()
     items = reading.catalogue()
     users = reading.users()

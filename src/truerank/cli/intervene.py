@@ -116,7 +116,7 @@ def intervene(
     reading.mapping()  # names that are wrong are refused first
     inference.check()
     chosen, out, fraction, seed = intervening.chosen(), output.place, intervening.fraction, inference.seed
-    output.check([log, train, random], results=False)
+    output.check([log, train, random])
     text = out.suffix.lower() in SEPARATORS
     if not text and out.suffix.lower() != ".parquet":
         raise InputError(f"{out}: unknown ending {out.suffix!r}; expected .parquet, .csv or .tsv.")

@@ -114,7 +114,7 @@ def offpolicy(
     clips = request.chosen_clips(auto=True)
     inference.check()
     required = inference.required(policies.chosen())
-    output.check(files)
+    output.check(files, shows="results")
     with output.progress() as report:
         results = off_policy(
             log,

@@ -107,21 +107,19 @@ class Output:
         """The table of groups, which is read."""
         return input_files(groups=None if self.within is None or _is_count(self.within) else Path(self.within))
 
-    def check(
-        self, inputs: Iterable[InputFile | Path | None] = (), *, results: bool = True, pictures: bool = False
-    ) -> None:
+    def check(self, inputs: Iterable[InputFile | Path | None] = (), *, shows: str = "") -> None:
         """Refuse what cannot be written, or would replace an input, before any work is done.
 
-        `results` says that the ending of --out tells what results look like; with `pictures` it may be one.
+        `shows` says what the ending of --out decides: the form of "results", of a "table", or of one with a "picture".
         """
         paths = (source.path if isinstance(source, InputFile) else source for source in inputs)
         read = [path for path in paths if path is not None]
         for flag, path in (("--out", self.out), ("--units", self.units), ("--report", self.report)):
             check_out(path, inputs=read, flag=flag)
         self._check_apart()
-        if results:
+        if shows == "results":
             self.results_form  # noqa: B018
-        if pictures and self.picture is None:
+        elif shows == "table" or (shows == "picture" and self.picture is None):
             self.chosen_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")

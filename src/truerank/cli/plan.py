@@ -144,7 +144,7 @@ def exposure(
         return
     if output.force:
         raise InputError("--force replaces the folder of --allocate.")
-    output.check(files, results=False, pictures=True)
+    output.check(files, shows="picture")
     inference.check()
     if pilot is None and scoring.scores:
         raise InputError("--scores goes with --pilot, the judged rows that they are evaluated on; add it.")
@@ -212,7 +212,7 @@ def sessions(
     from truerank.evaluation.planning import plan_sessions
 
     files = [*([] if pilot is None else [InputFile("pilot", pilot)]), *policies.files()]
-    output.check(files, results=False, pictures=True)
+    output.check(files, shows="picture")
     inference.check()
     if pilot is None and policies.targets:
         raise InputError("--target goes with --pilot, the log that targets are compared on; add it.")

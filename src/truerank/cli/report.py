@@ -26,6 +26,6 @@ def report(*, path: Path, metrics: tuple[str, ...], output: Output) -> None:
     """
     from truerank.report.page.of_results import check_name, report_of
 
-    output.check([path], results=False)
+    output.check([path])
     check_name(output.place, what="--out ")
     output.deliver(report_of(path, metric=only(metrics, "--metric")))

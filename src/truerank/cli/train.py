@@ -115,7 +115,7 @@ def train(
         return
     if name is None or log is None:
         raise InputError("truerank train needs NAME and LOG; truerank train --list shows the names.")
-    output.check([InputFile("log", log), *learning.files(), *reading.files()], results=False)
+    output.check([InputFile("log", log), *learning.files(), *reading.files()])
     if output.place.suffix != ".npz":
         raise InputError(f"--out {output.place}: expected a name that ends in .npz.")
     model = models.make(name, named(learning.settings, "--set", expected="NAME=VALUE, as in dim=64", bare=False))

@@ -71,7 +71,7 @@ def watch(
     files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *collection.files()]
     inference.check()
     inference.required(scoring.paths())
-    output.check(files, results=False, pictures=True)
+    output.check(files, shows="picture")
     scoring.check()
     items = reading.catalogue()
     with output.progress() as report:
