@@ -122,12 +122,8 @@ class Logarithm(DepthFamily):
         return np.log(whole), share, share * (1.0 - share)
 
 
-FAMILIES: dict[str, DepthFamily] = {
-    "exp": Geometric(),
-    "yule": Yule(),
-    "log": Logarithm(),
-    "generalised-log": Logarithm(),
-}
+FAMILIES: dict[str, DepthFamily] = {"exp": Geometric(), "yule": Yule(), "log": Logarithm()}
+FAMILIES["generalised-log"] = FAMILIES["log"]
 
 
 def family_of(name: str, *, also: str = "") -> DepthFamily:
@@ -227,14 +223,8 @@ def pooled(parts: Sequence[Depths]) -> Depths:
 
 
 def _joined(parts: Sequence[Depths]) -> Depths:
-    return Depths(
-        np.concatenate([part.depth for part in parts]),
-        np.concatenate([part.stopped for part in parts]),
-        np.concatenate([part.censored for part in parts]),
-    )
-
-
-# ----------------------------------------------------------------------------------------------------------------- fits
+    columns = zip(*((part.depth, part.stopped, part.censored) for part in parts), strict=True)
+    return Depths(*map(np.concatenate, columns))
 
 
 @dataclass(frozen=True, slots=True)
