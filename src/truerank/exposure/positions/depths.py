@@ -20,10 +20,8 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.fits import Goodness, Parameter, PositionFit, goodness_by_depth
 from truerank.exposure.positions.position_models import Exponential, GeneralisedLog, PositionModel, Table, YuleSimon
 
-BOUND = 20.0  # on the scale of a family; beyond it a parameter is at the border of what it can be
-FAR = 30.0
-STEPS = 200
-CLOSE = 1e-9  # a last step of this length leaves an error of its square
+BOUND, FAR = 20.0, 30.0  # on the scale of a family; beyond the first a parameter is at the border of what it can be
+STEPS, CLOSE = 200, 1e-9  # a last step of this length leaves an error of its square
 DEEPEST, DEEPEST_TABLE = 10_000, 100_000
 FEWEST_AT_END, UNLIKELY = 5, 0.001  # sessions at the deepest rank, and the probability, from which lists end there
 NARROW, WIDE = 0.01, 5.0  # spreads between groups that are looked at; below the first they count as equal
