@@ -27,6 +27,7 @@ from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities import (
     Fitted,
+    GivenPropensity,
     PropensityLearner,
     PropensityModel,
     catalogue,
@@ -35,7 +36,6 @@ from truerank.exposure.propensities import (
     parse_propensity,
 )
 from truerank.exposure.propensities.calibration import calibration
-from truerank.exposure.propensities.given import GivenPropensity
 from truerank.exposure.propensities.logistic import Logistic
 from truerank.exposure.propensities.naive_bayes import NaiveBayes
 from truerank.exposure.propensities.power import PopularityPower
