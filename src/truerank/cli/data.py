@@ -151,7 +151,7 @@ def _dataset(name: str, folder: Path, *, positive: str | None, check: bool) -> d
     """Each part described, the random one beside the training part; the rule that made the labels stands with it."""
     from truerank import datasets
     from truerank.exposure.randomness.description import describe as describe_log
-    from truerank.io.rules import PositiveRule
+    from truerank.io.columns import PositiveRule
 
     kind = datasets.named(name)
     loader: Dataset = kind() if positive is None else kind(positive=positive)

@@ -40,7 +40,7 @@ def defaults(module: str, name: str) -> dict[str, Any]:
 def constant(module: str, name: str) -> Any:
     """A constant of a module.
 
-    >>> constant("io/read", "VALUE_NAMES")
+    >>> constant("io/columns", "VALUE_NAMES")
     ('label', 'reward', 'rating', 'value')
     """
     for line in _statements(module, name):

@@ -17,7 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
 from truerank.core.wording import option
-from truerank.io.read import as_table, finite_numbers
+from truerank.io.columns import finite_numbers, table_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,10 +336,10 @@ def _agreement(
 
 
 def _table(source: Any) -> tuple[pl.DataFrame, str]:
-    table, where = as_table(source)
-    if not len(table):
-        raise InputError(f"{where}: no rows; expected values to compare.")
-    return table, where
+    rows = table_columns(source)
+    if not len(rows.table):
+        raise InputError(f"{rows.where}: no rows; expected values to compare.")
+    return rows.table, rows.where
 
 
 def _value_column(table: pl.DataFrame, where: str, *, differences: bool) -> str:

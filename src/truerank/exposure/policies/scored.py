@@ -24,7 +24,7 @@ from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.batches import LazyTable
-from truerank.io.read import as_table, column, find_column, finite_numbers
+from truerank.io.columns import table_columns
 
 
 @checked_arguments(temperature=NUMBER, n_candidates=COUNT)
@@ -51,12 +51,11 @@ def exposures(
     [0.875, 0.625]
     """
     model = _one_model(position)
-    table, where = as_table(source, columns)
-    mapping = dict(columns or {})
-    session, item, score = (column(table, name, mapping, where=where) for name in ("session", "item", "score"))
-    values = finite_numbers(score, where=f"{where}, column 'score'").to_numpy()
-    given = find_column(table, "retrieval", mapping)
-    retrieval = None if given is None else finite_numbers(given, where=f"{where}, column 'retrieval'").to_numpy()
+    table = table_columns(source, columns)
+    where = table.where
+    session, item, score = (table.get(name) for name in ("session", "item", "score"))
+    values, probability = table.finite(score).to_numpy(), table.find("retrieval")
+    retrieval = None if probability is None else table.finite(probability).to_numpy()
     if retrieval is not None and n_candidates is not None:
         raise InputError(f"{where}: a column retrieval beside {option('n_candidates')}; expected one of both.")
     found = np.zeros(len(values))

@@ -15,8 +15,8 @@ from truerank.core.ids import Ids
 from truerank.core.wording import option
 from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.columns import TableColumns, table_columns
 from truerank.io.impressions import Array, Impressions, Logged
-from truerank.io.read import as_table, column, find_column, finite_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,23 +171,19 @@ def _from_table(
     only: Mapping[str, str],
 ) -> Policy:
     """From a table session, item and rank or exposure, in the order of sessions and items."""
-    table, where = as_table(source, columns)
-    where, mapping = (name if where in ("frame", "matrix") else where), dict(columns or {})
-    session = column(table, "session", mapping, where=where)
+    rows = table_columns(source, columns, unnamed=name)
+    where, session, listed = rows.where, rows.get("session"), rows.get("item")
     unit = log.unit_of_session(session, where=f"{where}, column 'session'")
-    listed = column(table, "item", mapping, where=where)
     item = log.items.locate(listed, where=f"{where}, column 'item'")
-    exposure, rank = _exposure_or_rank(table, unit, positions, mapping, where=where)
-    prediction = find_column(table, "prediction", mapping)
-    predicted = (
-        None if prediction is None else finite_numbers(prediction, where=f"{where}, column 'prediction'").to_numpy()
-    )
+    exposure, rank = _exposure_or_rank(rows, unit, positions)
+    prediction = rows.find("prediction")
+    predicted = None if prediction is None else rows.finite(prediction).to_numpy()
     kept = _sorted_rows(log, unit, item, listed, where=where)
     unlogged = session.filter(pl.Series(unit < 0)).n_unique()
     rule = None
     if rank is not None and positions is not None and differs(positions):
         surface, group = (
-            _of_rows(values, table, log, unit[kept], mapping, kept=kept, what=what, where=where, only=only.get(what))
+            _of_rows(values, rows, log, unit[kept], kept=kept, what=what, only=only.get(what))
             if needed
             else None
             for values, what, needed in (
@@ -219,19 +215,16 @@ def _listed_at(values: Any, at: Ints) -> Any:
     return np.where(at < 0, 0, values[at]) if len(values) else np.zeros(len(at), dtype=values.dtype)
 
 
-def _exposure_or_rank(
-    table: Any, unit: Ints, positions: Positions | None, mapping: Mapping[str, str], *, where: str
-) -> tuple[Floats | None, Ints | None]:
+def _exposure_or_rank(rows: TableColumns, unit: Ints, positions: Positions | None) -> tuple[Floats | None, Ints | None]:
     """The exposure or the rank of each row of a target's table."""
-    given = find_column(table, "exposure", mapping)
-    ranks = find_column(table, "rank", mapping)
-    if given is None and ranks is None and find_column(table, "score", mapping) is not None:
+    where, given, ranks = rows.where, rows.find("exposure"), rows.find("rank")
+    if given is None and ranks is None and rows.find("score") is not None:
         raise InputError(f"{where}: scores, and nothing says how they rank: {RANKED}.")
     if (given is None) == (ranks is None):
         found = "both rank and exposure" if given is not None else "neither rank nor exposure"
-        raise InputError(f"{where}: {found} among {', '.join(table.columns)}; expected exactly one of the two.")
+        raise InputError(f"{where}: {found} among {', '.join(rows.table.columns)}; expected exactly one of the two.")
     if given is not None:
-        values = finite_numbers(given, where=f"{where}, column {given.name!r}").to_numpy()
+        values = rows.finite(given).to_numpy()
         bad = (values < 0) | (values > 1)
         if bad.any():
             row = int(np.argmax(bad))
@@ -239,7 +232,7 @@ def _exposure_or_rank(
         return values, None
     if ranks is None or positions is None:
         raise InputError(f"{where}: ranks need a position model: {POSITION}.")
-    values = finite_numbers(ranks, where=f"{where}, column {ranks.name!r}").to_numpy()
+    values = rows.finite(ranks).to_numpy()
     rank = values.astype(np.int64)
     bad = (values < 1) | (values != rank)
     if bad.any():
@@ -276,23 +269,18 @@ def _check_ranks(unit: Ints, rank: Array, *, where: str) -> None:
 
 def _of_rows(
     values: Array | None,
-    table: Any,
+    rows: TableColumns,
     log: Impressions,
     unit: Ints,
-    mapping: Mapping[str, str],
     *,
     kept: Ints,
     what: str,
-    where: str,
     only: str | None,
 ) -> Array | None:
     """The surface or group of each kept row of a target's table: its own, else that of its session, which has one."""
-    own = find_column(table, what, mapping)
-    if own is not None:
-        if own.null_count():
-            row = int(own.is_null().arg_true()[0])
-            raise InputError(f"{where}: row {row + 1} has no {what}; expected one in every row.")
-        return own.cast(pl.String).to_numpy().astype(str)[kept]
+    listed = rows.texts(what)
+    if listed is not None:
+        return listed.cast(pl.String).to_numpy().astype(str)[kept]
     if values is None:
         return None
     of_unit = np.full(log.n_units, only or "", dtype=values.dtype)
@@ -300,13 +288,13 @@ def _of_rows(
     if (of_unit[log.unit] != values).any():
         raise InputError(
             f"{log.source}: a session has rows of several {what}s, so a target's list has no one {what}. "
-            f"Make sessions of one {what}, or give {where} a column {what}, or exposures instead of ranks."
+            f"Make sessions of one {what}, or give {rows.where} a column {what}, or exposures instead of ranks."
         )
     empty = np.ones(log.n_units, dtype=bool)
     empty[log.unit] = False
     if only is None and empty[unit].any():
         raise InputError(
-            f"{where}: it ranks {len(np.unique(unit[empty[unit]])):,} sessions without a row in "
+            f"{rows.where}: it ranks {len(np.unique(unit[empty[unit]])):,} sessions without a row in "
             f"{log.source}, whose {what} nothing tells. Give it a column {what}, or exposures instead of ranks."
         )
     return of_unit[unit]
