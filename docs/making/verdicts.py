@@ -15,7 +15,7 @@ from truerank.inference.intervals import difference_of
 from truerank.inference.multiplicity import ComparisonFamily
 from truerank.inference.spreads import Spread
 from truerank.inference.verdicts import FEWEST, UnseenExposure, doubts, verdict_of
-from truerank.report.reliability_charts import TYPEFACE, altair
+from truerank.report.charts import TYPEFACE, altair
 
 WHO = "the pictures of verdicts"
 LEVEL = 0.95

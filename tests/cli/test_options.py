@@ -23,7 +23,7 @@ from truerank.exposure.kinds import Unlisted
 from truerank.io.impressions import Logged
 from truerank.ranking.candidates import Overlap
 from truerank.reliability import grid
-from truerank.report.reliability_charts import PictureFormat
+from truerank.report.charts import PictureFormat
 from truerank.simulation.dataset import WorldSettings
 from truerank.simulation.feed import Broken, FeedSettings
 
@@ -120,7 +120,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     [
         ("core/options", Drawn), ("core/ranking", Ties), ("io/impressions", Logged), ("exposure/kinds", Unlisted),
         ("ranking/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("simulation/feed", Broken),
-        ("reliability/grid", grid.Preset), ("report/reliability_charts", PictureFormat),
+        ("reliability/grid", grid.Preset), ("report/charts", PictureFormat),
     ],
 )  # fmt: skip
 def test_listed_choices_are_those_of_the_values(module: str, kind: Any) -> None:

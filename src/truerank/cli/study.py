@@ -234,7 +234,7 @@ ALL = "Only these.  [default: all of the study]"
 @shared("--samplers", metavar="NAME,...", help=ALL)
 @grouped(
     Output,
-    formatted(choices("report/reliability_charts", "PictureFormat"), default="svg"),
+    formatted(choices("report/charts", "PictureFormat"), default="svg"),
     OUT.here("The folder to write to.  [default: DIR/figures]"),
     FORCE,
 )
@@ -258,7 +258,8 @@ def figures(
     \b
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
     """
-    from truerank.report.reliability_charts import PictureFormat, draw
+    from truerank.report.charts import PictureFormat
+    from truerank.report.reliability_charts import draw
     from truerank.report.reliability_frames import Tau
 
     if of_means and undefined is not None:
