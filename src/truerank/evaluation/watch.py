@@ -32,13 +32,14 @@ from truerank.estimators import ESTIMATORS
 from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.judged import JudgedCall, prepare_judged
-from truerank.evaluation.judged_plan import JudgedPlan
-from truerank.evaluation.judged_source import check_call, rows_of
 from truerank.evaluation.label_checks import unequal_labelling
+from truerank.evaluation.label_rows import JudgedPlan
+from truerank.evaluation.label_source import check_call, rows_of
+from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.exposure.kinds import EXPOSURES, Exposure
-from truerank.inference.intervals import common, difference_of
+from truerank.inference.intervals import common
+from truerank.inference.linearization import difference_of
 from truerank.inference.sequences import FIRST, UNSEEN, ConfidenceSequence
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.escaping import chart_spec, html_text
-from truerank.io.whole import whole_file
+from truerank.io.atomic_write import whole_file
 from truerank.report import evidence_panels, panels
 from truerank.report.charts import PictureFormat, PlotPanel, composed, picture
 from truerank.report.questions import item_groups

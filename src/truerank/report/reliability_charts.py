@@ -8,8 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from truerank.io.folders import FolderKind, check_place, whole_folder
-from truerank.io.whole import whole_file
+from truerank.io.atomic_write import FolderKind, check_place, whole_file, whole_folder
 from truerank.report.charts import FONT, TYPEFACE, PictureFormat, altair, picture, text_width
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
 from truerank.report.reliability_layout import SPACING, TITLE_FONT, Figure, figure

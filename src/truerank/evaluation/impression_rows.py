@@ -23,16 +23,15 @@ from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
 from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
+from truerank.evaluation.impression_views import Looking, RankedSight
+from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.position_check import RejectedFits
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies, run_checks
-from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.evaluation.ranked_record import details_of, limit, recorded, source_of_exposures, views
-from truerank.evaluation.ranked_sight import Looking, RankedSight
 from truerank.inference.clipping import chosen_clip
-from truerank.inference.evidence import equally_weighted
 from truerank.inference.intervals import common
-from truerank.inference.spreads import Bounds, Spread
+from truerank.inference.linearization import Bounds, Spread, equally_weighted
 from truerank.inference.support import SupportTally, TargetSums, unseen_of
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.verdicts import UnseenExposure
