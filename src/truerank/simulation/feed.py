@@ -14,8 +14,7 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
-from truerank.exposure.policies.rankers import softened
-from truerank.exposure.policies.two_stage import subset_order_probabilities, subset_rank_probabilities
+from truerank.exposure.policies.rankers import softened, subset_order_probabilities, subset_rank_probabilities
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.depths import FAMILIES, DepthFamily
 
