@@ -18,7 +18,7 @@ from truerank.io.folders import FolderKind, check_place, whole_folder
 from truerank.io.growing import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
 from truerank.io.marker import MARKER, check_folder
 from truerank.io.whole import whole_file
-from truerank.reliability import Studied, study
+from truerank.reliability import FinishedStudy, study
 from truerank.simulation.dataset import WorldSettings, make_world, write_world
 
 SMALL = WorldSettings(users=20, items=15, clusters=2, shown=3, judged=3)
@@ -210,11 +210,11 @@ def test_a_tampered_study_is_refused_in_one_sentence(tmp_path: Path) -> None:
         path = tmp_path / "x" / name
         kept = path.read_bytes()
         pl.read_parquet(kept).head(1).write_parquet(path)  # loggers and pairs are gone: once a KeyError or IndexError
-        for read in (Studied.read, run_study):
+        for read in (FinishedStudy.read, run_study):
             with pytest.raises(InputError, match=f"{name}: was altered after truerank wrote it"):
                 read(tmp_path / "x")
         path.write_bytes(kept)
-    assert Studied.read(tmp_path / "x").metrics
+    assert FinishedStudy.read(tmp_path / "x").metrics
 
 
 def test_the_lock_of_a_living_process_stands_and_that_of_a_dead_one_does_not(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from truerank.io.folders import seal
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.reliability import study
-from truerank.reliability.folder import KIND
+from truerank.reliability.studied import KIND
 from truerank.report.reliability_charts import PictureFormat, charts, described, draw, picture
 from truerank.report.reliability_frames import COLUMNS, Finished, StudyQuestion, Tau, placed, tau_axis, tie_axis
 from truerank.report.reliability_layout import COLOURS, SIZED, SIZELESS, Figure, Panel, PanelLayout, styles, text_width
