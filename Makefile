@@ -85,7 +85,7 @@ $(RECTOOLS)/.ready: pyproject.toml constraints-rectools.txt
 	touch $@
 
 test-rectools: $(RECTOOLS)/.ready  ## RecTools itself, and a fast part of the tests on numpy 1.26
-	$(RECTOOLS)/bin/python -m pytest -n auto -q tests/newcomers tests/evaluation/test_like.py tests/evaluation/test_holdout.py \
+	$(RECTOOLS)/bin/python -m pytest -n auto -q tests/newcomers tests/evaluation/test_presets.py tests/evaluation/test_holdout.py \
 	  tests/ranking tests/io/test_formats.py tests/io/test_recognised.py tests/golden/test_golden.py \
 	  src/truerank/core src/truerank/io src/truerank/ranking src/truerank/metrics src/truerank/estimators src/truerank/evaluation
 

@@ -179,7 +179,7 @@ def _call(command: str, place: Path, **options: Any) -> None:
 
 def _off_policy(log: Any, **options: Any) -> Any:
     from benchmarks.workloads import OFFPOLICY_CLIPS
-    from truerank.evaluation.ranked import off_policy
+    from truerank.evaluation.impressions import off_policy
     from truerank.exposure.policies.targets import RankColumn
 
     targets = {name: RankColumn(name) for name in ("new", "other")}

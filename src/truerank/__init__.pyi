@@ -10,11 +10,11 @@ from truerank.core.log import Log as Log
 from truerank.core.results import Results as Results
 from truerank.datasets.holding_out import split as split
 from truerank.evaluation.designing import design_exposure as design_exposure
+from truerank.evaluation.impressions import off_policy as off_policy
 from truerank.evaluation.intervening import intervene as intervene
-from truerank.evaluation.judged import evaluate as evaluate
+from truerank.evaluation.labels import evaluate as evaluate
 from truerank.evaluation.planning import plan_exposure as plan_exposure
 from truerank.evaluation.planning import plan_sessions as plan_sessions
-from truerank.evaluation.ranked import off_policy as off_policy
 from truerank.evaluation.watch import watch as watch
 from truerank.exposure import positions as positions
 from truerank.exposure.expose import expose as expose

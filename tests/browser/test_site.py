@@ -60,7 +60,7 @@ def test_every_room_and_every_command_has_its_reference(site: Path) -> None:
     import truerank as tr
 
     assert 'id="truerank.metrics.recall.Recall"' in (site / "reference" / "metrics.html").read_text()
-    assert 'id="truerank.evaluation.judged.evaluate"' in (site / "reference" / "tr.html").read_text()
+    assert 'id="truerank.evaluation.labels.evaluate"' in (site / "reference" / "tr.html").read_text()
     page = (site / "reference" / "estimators.html").read_text()
     for estimator in tr.estimators.catalogue().values():
         other_package = not estimator.__module__.startswith("truerank.")

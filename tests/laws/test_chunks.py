@@ -34,10 +34,10 @@ from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth
 from truerank.estimators.weighted import Pooled
-from truerank.evaluation import judged_source
+from truerank.evaluation import label_source
 from truerank.evaluation.conclude import conclude
-from truerank.evaluation.judged import prepare_judged
-from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.label_rows import JudgedPlan
+from truerank.evaluation.labels import prepare_judged
 from truerank.evaluation.measure import Measured, join, measure
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
@@ -186,7 +186,7 @@ def test_users_split_over_files_that_are_read_in_chunks(
     (tmp_path / "labels").mkdir()
     for at in range(3):
         rows[at::3].write_parquet(tmp_path / "labels" / f"part-{at}.parquet")
-    for module, name in ((judged_source, "MEMORY_ROWS"), (partition, "MEMORY_ROWS")):
+    for module, name in ((label_source, "MEMORY_ROWS"), (partition, "MEMORY_ROWS")):
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 25)
     schema = scan(tmp_path / "labels", positive=">1", users=Ids.of(USERS))

@@ -15,10 +15,10 @@ from ranked import read
 from truerank.core.results import Results
 from truerank.estimators import ranked
 from truerank.evaluation.conclude import conclude
+from truerank.evaluation.impression_source import HeldLog
+from truerank.evaluation.impressions import prepare
+from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import join, measure
-from truerank.evaluation.ranked import prepare
-from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_source import HeldLog
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.io.impressions import Impressions, Logged, RankedChunk

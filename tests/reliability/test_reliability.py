@@ -21,7 +21,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Candidates, Scores, Ties
-from truerank.evaluation.judged import evaluate
+from truerank.evaluation.labels import evaluate
 from truerank.exposure.expose import Order, WorldHoldOut
 from truerank.exposure.logging_policies import PopularityLogger, PositivityLogger, UniformLogger
 from truerank.metrics.dcg import DCG

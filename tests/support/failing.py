@@ -98,8 +98,8 @@ def library(folder: Path) -> Path:
 def serve(shim: Any) -> None:
     for module in ("truerank.cli.study", "truerank.cli.learning", "truerank.cli.evaluate", "truerank.cli.simulate",
                    "truerank.cli.intervene", "truerank.reliability.run",
-                   "truerank.simulation.feed_truth", "truerank.simulation.dataset", "truerank.evaluation.judged",
-                   "truerank.evaluation.ranked", "truerank.cli.split", "truerank.report.reliability_charts",
+                   "truerank.simulation.feed_truth", "truerank.simulation.dataset", "truerank.evaluation.labels",
+                   "truerank.evaluation.impressions", "truerank.cli.split", "truerank.report.reliability_charts",
                    "truerank.estimators.ranked.fast", "truerank.reliability.kernels",
                    "truerank.report.document", "truerank.models"):  # fmt: skip
         __import__(module)

@@ -12,9 +12,9 @@ import truerank as tr
 from truerank.core.estimator import Asked, Learned
 from truerank.core.terms import Smooth
 from truerank.estimators.ranked.exposures import Exposures
-from truerank.evaluation.ranked import prepare
-from truerank.evaluation.ranked_plan import RankedPlan
-from truerank.evaluation.ranked_source import HeldLog
+from truerank.evaluation.impression_rows import RankedPlan
+from truerank.evaluation.impression_source import HeldLog
+from truerank.evaluation.impressions import prepare
 from truerank.io.impressions import Impressions, Logged
 
 EXTRA = ("new", "other", "prediction", "by_a", "by_b")

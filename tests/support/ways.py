@@ -27,8 +27,8 @@ from truerank.estimators.doubly_robust import DoublyRobust
 from truerank.estimators.judge_alone import JudgeAlone
 from truerank.estimators.predictions import Assistance
 from truerank.estimators.rewards import GivenRewards
-from truerank.evaluation.judged import JudgedCall, prepare_judged
-from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.label_rows import JudgedPlan
+from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.list_facts import known_facts, lacking
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure, Unlisted

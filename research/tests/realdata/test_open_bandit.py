@@ -14,7 +14,7 @@ from realdata import folder_of
 from truerank.core.log import Log
 from truerank.datasets.open_bandit import CAMPAIGNS, OpenBandit
 from truerank.estimators.ranked.ips import RankedIPS
-from truerank.evaluation.ranked import off_policy
+from truerank.evaluation.impressions import off_policy
 from truerank.exposure.policies.targets import ExposureColumn
 
 pytestmark = pytest.mark.realdata

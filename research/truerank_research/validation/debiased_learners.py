@@ -14,7 +14,7 @@ from scipy.stats import t
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.log import Log
-from truerank.evaluation.judged import evaluate
+from truerank.evaluation.labels import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side
 from truerank.ranking.scores.scores import dense

@@ -18,7 +18,7 @@ import polars as pl
 from truerank import models
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.evaluation.judged import evaluate
+from truerank.evaluation.labels import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side
 from truerank_research.results import Measured

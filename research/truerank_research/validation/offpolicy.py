@@ -17,7 +17,7 @@ from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.naive import LearntDiscountRaw
 from truerank.estimators.ranked.snips import RankedSNIPS
-from truerank.evaluation.ranked import off_policy
+from truerank.evaluation.impressions import off_policy
 from truerank.exposure.policies.targets import RankColumn
 from truerank.inference.clipping import AutoClip
 from truerank.simulation.feed import REWARDS, Broken, Feed, FeedSettings, Surface, make_feed

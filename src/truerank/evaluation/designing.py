@@ -24,7 +24,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.evaluation.design_chances import SHARE, ChanceMaker, Saving, designed_metrics
 from truerank.evaluation.design_world import BLOCK_USERS, DesignWorld, lists_of, world_of
-from truerank.evaluation.judged_source import check_call, check_sizes
+from truerank.evaluation.label_source import check_call, check_sizes
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics import METRICS
 from truerank.sampling.unequal import DrawBy

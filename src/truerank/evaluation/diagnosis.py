@@ -17,7 +17,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.messages import Message, message
 from truerank.core.ranking import Scores
 from truerank.estimators import ESTIMATORS
-from truerank.evaluation.asked import DEFAULT_METRICS, names_for
+from truerank.evaluation.compatibility import DEFAULT_METRICS, names_for
 from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
 from truerank.evaluation.diagnosis_ranked import ranked_diagnosis
 from truerank.exposure.propensities import PROPENSITIES

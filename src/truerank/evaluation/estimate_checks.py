@@ -33,7 +33,7 @@ from truerank.inference.verdicts import MUCH_LOST
 from truerank.metrics.worth import Pairwise, bounds_of
 
 if TYPE_CHECKING:
-    from truerank.evaluation.judged_plan import JudgedPlan
+    from truerank.evaluation.label_rows import JudgedPlan
 
 FEW_PAIRS = 5  # users with two labelled hits in their list, below which the interval of AP is rough
 FEW_UNITS = 10  # below which intervals of labelled users are rough; between 10 and 30 they covered 97 % of truths

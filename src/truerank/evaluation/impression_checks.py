@@ -15,21 +15,20 @@ from truerank.core.messages import Message, message
 from truerank.core.refits import Refitted
 from truerank.core.terms import Terms
 from truerank.core.wording import columns_option
+from truerank.evaluation.impression_views import Looking
+from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell
-from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_sight import Looking
 from truerank.exposure.positions.fits import Parameter
-from truerank.exposure.positions.learner import from_clicks
+from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
-from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
 from truerank.inference.intervals import Interval
 from truerank.inference.support import check_unseen
 from truerank.inference.tails import check_rewards, check_tails
 from truerank.io.impressions import Logged
 
 if TYPE_CHECKING:
-    from truerank.evaluation.ranked_plan import RankedPlan
+    from truerank.evaluation.impression_rows import RankedPlan
 
 FEW_UNITS = 30
 FEW_PAYING = 20

@@ -19,7 +19,7 @@ from truerank.core.wording import option
 from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
-from truerank.evaluation.judged_source import JudgedSource
+from truerank.evaluation.label_source import JudgedSource
 from truerank.evaluation.question import Question
 from truerank.exposure.kinds import BiasedExposure, DesignedExposure, Exposure, RandomExposure
 from truerank.exposure.propensities import Fitted

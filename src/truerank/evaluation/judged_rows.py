@@ -15,7 +15,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress
 from truerank.core.ranking import Scores
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction
-from truerank.evaluation.judged_source import Rows, rows_of
+from truerank.evaluation.label_source import Rows, rows_of
 from truerank.exposure.kinds import DesignedExposure, Exposure, RandomExposure
 from truerank.inference.intervals import Interval
 

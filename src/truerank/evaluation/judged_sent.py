@@ -16,8 +16,8 @@ from truerank.core.ids import Ids
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk
 from truerank.engines.engine import Workers, map_chunks
-from truerank.evaluation.judged_plan import JudgedPlan
-from truerank.evaluation.judged_source import JudgedSource
+from truerank.evaluation.label_rows import JudgedPlan
+from truerank.evaluation.label_source import JudgedSource
 from truerank.evaluation.measure import Measured, measure
 from truerank.ranking.kernel.rank import Aligned, UnitSide
 

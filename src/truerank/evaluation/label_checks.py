@@ -21,7 +21,7 @@ from truerank.exposure.randomness.users import UserCounts
 from truerank.inference.balance import FAR, MUCH
 
 if TYPE_CHECKING:
-    from truerank.evaluation.judged_plan import JudgedPlan
+    from truerank.evaluation.label_rows import JudgedPlan
 
 EVEN = 0.5  # effective number of users by how many items each labelled one represents, as a share of all
 MANY_TIED = 0.1

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from truerank.core.arrays import frozen
-from truerank.evaluation.judged_source import Rows
+from truerank.evaluation.label_source import Rows
 from truerank.io.rules import PositiveRule
 from truerank.io.survey import LogSchema
 

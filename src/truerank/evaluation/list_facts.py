@@ -15,7 +15,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.wording import option
-from truerank.evaluation.judged_source import EVERY_LABEL, JudgedSource, Rows
+from truerank.evaluation.label_source import EVERY_LABEL, JudgedSource, Rows
 from truerank.io.features import Features, read_features
 from truerank.metrics.listed import ListFacts, TrainCounts
 from truerank.ranking.candidates import Catalogue

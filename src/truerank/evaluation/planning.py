@@ -30,12 +30,12 @@ from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.judged import JudgedCall, prepare_judged
+from truerank.evaluation.impression_source import source_of
+from truerank.evaluation.impressions import prepare
 from truerank.evaluation.label_checks import check_selected_users
+from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.measure import Measured, measure
 from truerank.evaluation.question import Plan
-from truerank.evaluation.ranked import prepare
-from truerank.evaluation.ranked_source import source_of
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
 from truerank.inference.assumed import assumed_lists, assumed_sessions

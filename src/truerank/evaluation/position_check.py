@@ -9,7 +9,7 @@ from typing import Any
 from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.evaluation.impression_checks import position_remedy
-from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.evaluation.log_facts import RankedFacts
 from truerank.exposure.positions.fits import PositionFit
 
 

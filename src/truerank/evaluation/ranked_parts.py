@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.ids import Ids, Keys
-from truerank.exposure.positions.requests import MOST_GROUPS
+from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.impressions import Impressions, RankedChunk
 from truerank.io.partition import Chunks
 from truerank.io.parts import RowsOfPart

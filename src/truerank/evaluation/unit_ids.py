@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.evaluation.ranked_plan import UnitIds
+from truerank.evaluation.impression_rows import UnitIds
 from truerank.io.impressions import Impressions
 
 

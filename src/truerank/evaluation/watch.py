@@ -32,10 +32,10 @@ from truerank.estimators import ESTIMATORS
 from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.judged import JudgedCall, prepare_judged
-from truerank.evaluation.judged_plan import JudgedPlan
-from truerank.evaluation.judged_source import check_call, rows_of
 from truerank.evaluation.label_checks import unequal_labelling
+from truerank.evaluation.label_rows import JudgedPlan
+from truerank.evaluation.label_source import check_call, rows_of
+from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.exposure.kinds import EXPOSURES, Exposure
 from truerank.inference.intervals import common, difference_of

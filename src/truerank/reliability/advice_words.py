@@ -127,7 +127,7 @@ def _of_exposure(advice: Advice, profile: LogProfile) -> Iterator[str]:
         yield f"{nearly[0]} is nearly as near as {match.logger}; ask about it as the logger too."
     if match.logger == str(UniformLogger()) and match.distance <= FAR:
         yield (
-            "Your log looks as if it was shown at random. `truerank data describe` tests that; if so, an "
+            "Your log looks as if it was shown at random. `tr.randomness` tests that; if so, an "
             "evaluation with random exposure estimates what all labels would say, and no candidates need to be sampled."
         )
     if profile.rows < profile.items:

@@ -11,10 +11,9 @@ from typing import NamedTuple
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.io.atomic_write import check_folder, read_marker, seal, unseal
+from truerank.io.checkpoint import BLOCK, Blocks
 from truerank.io.files import write_table
-from truerank.io.folders import seal, unseal
-from truerank.io.growing import BLOCK, Blocks
-from truerank.io.marker import check_folder, read_marker
 from truerank.reliability.studied import EXPECTED, FILES, KIND
 
 BLOCK_NAME = re.compile(r"r\d{5,}-l\d{3,}-b\d{7,}(-sums|-counts)?" + re.escape(BLOCK))

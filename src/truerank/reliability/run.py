@@ -28,8 +28,8 @@ from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.logging_policies import UniformLogger
 from truerank.inference.resampling import MOST_REPLICATES
+from truerank.io.checkpoint import Blocks, keep_question, working
 from truerank.io.files import read_table
-from truerank.io.growing import Blocks, keep_question, working
 from truerank.ranking.candidates import whole_tables
 from truerank.ranking.samplers.draw import ItemCounts, weights_of
 from truerank.ranking.scores.given import as_scores

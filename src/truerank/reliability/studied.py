@@ -22,7 +22,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log, Pairs
-from truerank.io.marker import check_folder
+from truerank.io.atomic_write import check_folder
 
 FORMAT = 4  # of the files in the folder; another one is another study
 KIND = "reliability study"

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.datasets.movielens import MovieLens1M
-from truerank.evaluation.judged import evaluate
+from truerank.evaluation.labels import evaluate
 from truerank.inference.agreement import correlation, disagreement, rank_correlation
 from truerank.io.read import read
 from truerank.models.ease import mirror

@@ -17,7 +17,7 @@ from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebiased, LogDiscountRaw
 from truerank.estimators.ranked.normalised import RankedNDCG
-from truerank.evaluation.ranked import off_policy
+from truerank.evaluation.impressions import off_policy
 from truerank.exposure.policies.targets import RankColumn
 from truerank.inference.agreement import correlation, sensitivity
 from truerank.inference.clipping import GRID

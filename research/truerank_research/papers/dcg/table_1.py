@@ -7,7 +7,7 @@ import polars as pl
 
 from truerank.core.metric import Metric
 from truerank.core.options import Gain
-from truerank.evaluation.judged import evaluate
+from truerank.evaluation.labels import evaluate
 from truerank.io.read import read
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
-from truerank.evaluation.judged import evaluate
+from truerank.evaluation.labels import evaluate
 from truerank.reliability import Grid
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.papers.reliability.data import StudiedData, StudiedSetting, fitted, scores_of, settings_of

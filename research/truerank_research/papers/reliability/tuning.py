@@ -17,7 +17,7 @@ from truerank import models
 from truerank.core.chance import cell_keys, library_seed
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.evaluation.judged import evaluate
+from truerank.evaluation.labels import evaluate
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.models import Side
 from truerank.models.settings import LogUniform, WholeNumbers, space

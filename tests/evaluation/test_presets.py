@@ -11,7 +11,7 @@ from golden_values import CUTOFFS, MEAN, Case, cases, stored
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.evaluation.like import NAMES, TOOLS, tool_named
+from truerank.evaluation.presets import NAMES, TOOLS, tool_named
 
 CASES = cases()
 # what a tool calls the metric, by its name here

@@ -23,7 +23,8 @@ from truerank.engines.engine import Workers, chunks_wanted
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
 from truerank.estimators import ESTIMATORS
-from truerank.evaluation.asked import (
+from truerank.evaluation.compare import check_pairs
+from truerank.evaluation.compatibility import (
     DEFAULT_METRICS,
     Rules,
     assisted_by,
@@ -34,7 +35,6 @@ from truerank.evaluation.asked import (
     pairs,
     usable,
 )
-from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.input_checks import (
@@ -45,10 +45,10 @@ from truerank.evaluation.input_checks import (
     check_without_exclusions,
 )
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
-from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
 from truerank.evaluation.judged_sent import measured_by
-from truerank.evaluation.judged_source import (
+from truerank.evaluation.label_rows import JudgedPlan
+from truerank.evaluation.label_source import (
     CatalogueLayout,
     JudgedSource,
     check_call,
@@ -62,9 +62,9 @@ from truerank.evaluation.judged_source import (
     notes_of,
     source_of,
 )
-from truerank.evaluation.like import Tool, tool_named
 from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.numbering import check_numbers
+from truerank.evaluation.presets import Tool, tool_named
 from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure

@@ -13,7 +13,7 @@ from truerank.core.errors import RefusedError
 from truerank.core.estimator import Exposed
 from truerank.core.messages import RULE
 from truerank.core.results import Results
-from truerank.evaluation.usual import USUAL
+from truerank.evaluation.defaults import USUAL
 from truerank.inference.intervals import Design
 
 N_ITEMS = 40

@@ -19,8 +19,8 @@ from truerank.estimators.judge_alone import JudgeAlone
 from truerank.estimators.lists import RecommendedLists
 from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.rows import check_clip
+from truerank.evaluation.defaults import USUAL, check_defaults
 from truerank.evaluation.list_facts import lacking
-from truerank.evaluation.usual import USUAL, check_defaults
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.inference.intervals import Interval, Population

@@ -29,21 +29,20 @@ from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_checks import check_log, check_question
+from truerank.evaluation.impression_rows import RankedPlan
+from truerank.evaluation.impression_source import HeldLog, RankedSource, check_common, source_of
+from truerank.evaluation.impression_views import Looking
+from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import measure
 from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
-from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_plan import RankedPlan
-from truerank.evaluation.ranked_sight import Looking
-from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
 from truerank.evaluation.unit_ids import unit_ids
 from truerank.exposure.policies.mixtures import LoggerShares
-from truerank.exposure.policies.scored import with_exposures
+from truerank.exposure.policies.rankers import with_exposures
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
-from truerank.exposure.positions.learner import PositionLearner
+from truerank.exposure.positions.learner import PositionLearner, for_places
 from truerank.exposure.positions.position_models import Positions
-from truerank.exposure.positions.requests import for_places
 from truerank.inference.clipping import AutoClip, check_clips
 from truerank.inference.intervals import Interval, Population
 from truerank.io.batches import LazyTable

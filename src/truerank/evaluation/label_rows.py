@@ -30,9 +30,9 @@ from truerank.evaluation.estimate_checks import (
     rests_on_all_pairs,
 )
 from truerank.evaluation.input_checks import seen_items
-from truerank.evaluation.judged_sight import BalanceOf, JudgedSight
-from truerank.evaluation.judged_source import EVERY_LABEL
 from truerank.evaluation.label_checks import EVALUATION_CHECKS, check_orders, expansions, missing_share
+from truerank.evaluation.label_source import EVERY_LABEL
+from truerank.evaluation.label_views import BalanceOf, JudgedSight
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies, run_checks

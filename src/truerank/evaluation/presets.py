@@ -15,8 +15,8 @@ from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
 from truerank.estimators.holdout import Holdout
-from truerank.evaluation.judged_source import Rows, source_of
 from truerank.evaluation.label_rules import label_by
+from truerank.evaluation.label_source import Rows, source_of
 from truerank.io.rules import PositiveRule
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
