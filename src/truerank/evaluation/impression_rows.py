@@ -30,9 +30,8 @@ from truerank.evaluation.position_check import RejectedFits
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies, run_checks
 from truerank.evaluation.ranked_record import details_of, limit, recorded, source_of_exposures, views
 from truerank.inference.clipping import chosen_clip
-from truerank.inference.evidence import equally_weighted
 from truerank.inference.intervals import common
-from truerank.inference.spreads import Bounds, Spread
+from truerank.inference.linearization import Bounds, Spread, equally_weighted
 from truerank.inference.support import SupportTally, TargetSums, unseen_of
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.verdicts import UnseenExposure

@@ -25,7 +25,7 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys, generator
 from truerank.core.ids import Keys
-from truerank.inference.resampling import weights_of
+from truerank.inference.intervals import weights_of
 from truerank.reliability.folder import Block, Folder
 from truerank.reliability.grid import Grid
 from truerank.reliability.scenarios import FIGURES, TAUS
