@@ -50,7 +50,7 @@ TAUS = FIGURES[2:]
 # ------------------------------------------------------------------------------------------------------ what is exposed
 
 
-class Exposed(NamedTuple):
+class ExposedCells(NamedTuple):
     """Of each user and item: at how many sparsities it is exposed (from the smallest on), its `Mark`, whether it is
     held out. Held-out, unobserved and excluded cells are never exposed, nor liked.
     """
@@ -94,7 +94,7 @@ class LoggerRun:
                 fraction = holdout.fraction
         return cls(dataset, checked_weights(weight), sparsities, seed, fraction, held)
 
-    def exposed(self, units: Ints) -> Exposed:
+    def exposed(self, units: Ints) -> ExposedCells:
         """The cells of these users."""
         from truerank.reliability import kernels
 
@@ -113,7 +113,7 @@ class LoggerRun:
         level = np.zeros(left.shape, dtype=np.uint8)
         kernels.levels(rings(ring_times(self.seed, EXPOSURE, *keys), self.weight), left, positive, sizes, level)
         # a held-out item is no candidate either: its label is known, and taking it for a negative would be wrong
-        return Exposed(level, np.where((excluded | held) == 1, np.uint8(Mark.EXCLUDED), positive), held)
+        return ExposedCells(level, np.where((excluded | held) == 1, np.uint8(Mark.EXCLUDED), positive), held)
 
     def keys(self, units: Ints) -> tuple[Keys, Keys]:
         return self.dataset.users.keys()[units][:, None], self.dataset.items.keys()[None, :]
