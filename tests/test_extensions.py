@@ -151,12 +151,12 @@ class ToyPropensity:
 
     __str__ = text_of
 
-    def tally(self, chunk, *, given, groups, learned):
+    def tally(self, chunk, *, learner, groups, learned):
         group = groups.at(chunk.labels.users.keys())
         rows = np.bincount(group[chunk.labels.user], minlength=len(groups)).astype(float)
         return Counts({"rows": rows, "cells": np.bincount(group, chunk.pools[Pool.CATALOGUE].count, len(groups))})
 
-    def fit(self, tally, *, given):
+    def fit(self, tally, *, learner):
         return ToyFit(float(tally.arrays["rows"].sum() / tally.arrays["cells"].sum()))
 
 
