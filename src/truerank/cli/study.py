@@ -128,8 +128,8 @@ def reliability(
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
         --scores als=als.npz --scores pop=pop.npz --out study
     """
-    from truerank.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
     from truerank.reliability.run import study as run
+    from truerank.reliability.studied import LOGS, MEANS, PAIRS, RESULTS
 
     scoring.paths()  # names that are wrong are refused before anything is read
     inference.check()
