@@ -22,7 +22,7 @@ from truerank.datasets.kuairec import KuaiRec
 from truerank.datasets.movielens import MovieLens1M, MovieLens100K
 from truerank.datasets.open_bandit import OpenBandit
 from truerank.datasets.yahoo_r3 import YahooR3
-from truerank.io.dataset import Dataset
+from truerank.datasets.dataset import Dataset
 
 # ------------------------------------------------------------------------------------------ files as they are published
 
