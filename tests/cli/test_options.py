@@ -16,8 +16,8 @@ from truerank import estimators, metrics
 from truerank.cli import names
 from truerank.core.options import Drawn
 from truerank.core.ranking import Ties
-from truerank.estimators import ranked
-from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators import RANKED
+from truerank.estimators.impressions import Normaliser
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
 from truerank.io.impressions import Logged
@@ -111,7 +111,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     judged = names.names("estimators", about=True)
     ours = {name for name, cls in estimators.catalogue().items() if cls.__module__.startswith("truerank.")}
     assert sorted(judged) == sorted(ours)  # packages beside it may bring more
-    assert sorted(names.names("estimators/ranked", about=True)) == sorted(ranked.catalogue())
+    assert sorted(names.names("estimators", about=True, ranked=True)) == sorted(RANKED.catalogue())
     assert sorted(names.names("exposure/interventions")) == sorted(interventions.catalogue())
 
 
@@ -119,7 +119,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     ("module", "kind"),
     [
         ("core/options", Drawn), ("core/ranking", Ties), ("io/impressions", Logged), ("exposure/kinds", Unlisted),
-        ("ranking/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("simulation/feed", Broken),
+        ("ranking/candidates", Overlap), ("estimators/impressions", Normaliser), ("simulation/feed", Broken),
         ("reliability/grid", grid.Preset), ("report/reliability_charts", PictureFormat),
     ],
 )  # fmt: skip

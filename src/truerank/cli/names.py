@@ -49,18 +49,20 @@ def constant(module: str, name: str) -> Any:
     raise LookupError(f"{module} has no constant {name}")
 
 
-def names(*packages: str, about: bool = False) -> list[str]:
+def names(*packages: str, about: bool = False, ranked: bool = False) -> list[str]:
     """The names of the values that folders of modules define: `name`, or that in `about = About(name=...)`.
 
+    Of estimators those of labels, or of `ranked` impressions.
+
     >>> names("estimators", about=True)[:3]
-    ['assisted', 'doubly-robust', 'full']
+    ['assisted', 'judge-alone', 'doubly-robust']
     >>> names("exposure/propensities")
     ['column', 'logistic', 'naive-bayes', 'power']
     """
     modules = sorted(path.relative_to(ROOT).with_suffix("") for each in packages for path in (ROOT / each).glob("*.py"))
     field = "about" if about else "name"
     lines = [line for module in modules for line in _statements(str(module), field, indent=4)]
-    return [name for line in lines for name in (_of_about(line) if about else _of_name(line))]
+    return [name for line in lines for name in (_of_about(line, ranked=ranked) if about else _of_name(line))]
 
 
 def _of_name(line: ast.stmt) -> Iterator[str]:
@@ -68,9 +70,12 @@ def _of_name(line: ast.stmt) -> Iterator[str]:
         yield str(line.value.value)
 
 
-def _of_about(line: ast.stmt) -> Iterator[str]:
+def _of_about(line: ast.stmt, *, ranked: bool) -> Iterator[str]:
     if isinstance(line, ast.AnnAssign) and isinstance(line.value, ast.Call):
-        yield from (ast.literal_eval(said.value) for said in line.value.keywords if said.arg == "name")
+        fields = {field.arg: ast.unparse(field.value) for field in line.value.keywords}
+        kinds = {"IMPRESSIONS": (True,), "LOGS": (True, False)}.get(fields.get("exposures", ""), (False,))
+        if "name" in fields and ranked in kinds:
+            yield ast.literal_eval(fields["name"])
 
 
 def _class(module: str, name: str) -> ast.ClassDef:

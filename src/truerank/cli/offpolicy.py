@@ -40,7 +40,7 @@ from truerank.cli.output import Output, remembered
 from truerank.core.errors import InputError
 
 EXPOSURE = "exposure:"
-ESTIMATORS = ", ".join(names("estimators/ranked", about=True))
+ESTIMATORS = ", ".join(names("estimators", about=True, ranked=True))
 TARGET = many(
     "--target", "targets", metavar="NAME=FILE|@COLUMN",
     help="A policy: a table session,item,rank (or exposure, or score) of all items it would rank, or a rank column of "
@@ -115,7 +115,7 @@ class Policies:
     ),
     ESTIMATOR.here(f"{ESTIMATORS}; with options as ips(normaliser=impression). Default: ips snips."),
     choice(
-        "--normaliser", choices("estimators/ranked/normalisers", "Normaliser"), default="session",
+        "--normaliser", choices("estimators/impressions", "Normaliser"), default="session",
         help="What rewards are counted per, with ips and snips.",
     ),
     CLIP.here(
@@ -212,10 +212,10 @@ def _estimator(text: str, asking: Asking, *, seed: int) -> Any:
     """The estimator of a text form; what it does not say itself, other options say."""
     from truerank.core.language import kind_held
     from truerank.core.values import options_of
-    from truerank.estimators import ranked
-    from truerank.estimators.ranked.normalisers import Normaliser
+    from truerank.estimators import RANKED
+    from truerank.estimators.impressions import Normaliser
 
-    made: Any = ranked.parse(text)
+    made: Any = RANKED.parse(text)
     options = options_of(type(made))
     others: dict[str, Any] = {"normaliser": Normaliser(asking.normaliser), "seed": seed}
     models = kind_held(options["model"]) if "model" in options else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.terms import HitMove, KnowsHits, Smooth, Terms
+from truerank.core.terms import HitMove, Smooth, Terms
 from truerank.inference.moments import Moments
 
 FEW_HITS = 10  # units with a labelled hit in the list, below which an assisted value allows for one hit more
@@ -30,9 +30,8 @@ class RareHits:
 def rare_hits(terms: Terms) -> RareHits | None:
     """The hits that an assisted value rests on; None of other values, and where every label is known."""
     whole = terms.whole
-    if not isinstance(whole.form, KnowsHits) or whole.exact:
-        return None
-    return RareHits(int(np.count_nonzero(whole.sums[:, 0])), whole.form.one_hit_more(whole.totals()))
+    move = None if whole.exact else whole.form.one_hit_more(whole.totals())
+    return None if move is None else RareHits(int(np.count_nonzero(whole.sums[:, 0])), move)
 
 
 def unseen_variance(first: RareHits | None, second: RareHits | None) -> float:

@@ -12,8 +12,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Beyond
 from truerank.core.log import Pairs
 from truerank.core.messages import Message, message
-from truerank.estimators.ranked.exposures import Exposures, total_known, total_of
-from truerank.estimators.ranked.normalisers import Per
+from truerank.estimators.impressions import Exposures, Per, total_known, total_of
 from truerank.exposure.policies.policies import WholeList
 from truerank.inference.spreads import Bounds
 from truerank.inference.verdicts import MUCH_LOST, UnseenExposure

@@ -13,8 +13,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Beyond
 from truerank.core.messages import Message, message
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.exposures import BLOCK, Exposures, blocks
+from truerank.estimators.impressions import BLOCK, Exposures, Limited, blocks
 from truerank.inference.tails import tail_length
 
 FEW_EFFECTIVE = 100.0
@@ -165,7 +164,7 @@ def _weighed(view: Exposures) -> Iterator[Any]:
 def _add_bins(scale: Floats | None, limited: Floats, clips: Floats, sums: Floats) -> None:
     """Add what every clip needs of rows of weight scale · limited, or of those limited themselves."""
     if find_spec("numba") is not None:
-        from truerank.estimators.ranked.fast import add_bins
+        from truerank.estimators.fast import add_bins
 
         add_bins(scale, limited, clips, sums)
         return
