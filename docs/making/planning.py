@@ -9,8 +9,7 @@ import polars as pl
 import truerank as tr
 from truerank.core.estimator import Exposed
 from truerank.estimators import ESTIMATORS, RANKED
-from truerank.report.reliability_charts import TYPEFACE, altair
-from truerank.report.reliability_layout import COLOURS, SHAPES
+from truerank.report.charts import COLOURS, SHAPES, TYPEFACE, altair
 
 WHO = "pictures of the docs"
 DIFFERENCES = (0.01, 0.02, 0.05)

@@ -41,10 +41,10 @@ from truerank.evaluation.labels import prepare_judged
 from truerank.evaluation.measure import Measured, join, measure
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
-from truerank.exposure.propensities.given import GivenPropensity
+from truerank.exposure.propensities import GivenPropensity
 from truerank.io import partition
+from truerank.io.read import scan
 from truerank.io.spill import scratch
-from truerank.io.survey import scan
 
 TOLERANCE = 1e-12
 

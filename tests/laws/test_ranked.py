@@ -22,6 +22,7 @@ from truerank.estimators.discounted import (
     RankedNDCG,
     RankedPostNormalised,
 )
+from truerank.estimators.fast import add_bins
 from truerank.estimators.impressions import Exposures, Limited, Normaliser
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
@@ -29,8 +30,7 @@ from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.position_models import Exponential, Table
 from truerank.inference.clipping import GRID, AutoClip, paired_errors, smallest_harmless
 from truerank.inference.intervals import Population, between
-from truerank.inference.support import SupportTally
-from truerank.inference.weights import WeightDiagnostics, WeightTally, _add_bins, pareto_tail
+from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, pareto_tail
 from truerank.report import frames
 
 INF = math.inf
@@ -133,7 +133,7 @@ def test_sums_of_weights_for_all_clips_are_those_of_each(of: Limited) -> None:
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["ratios", "scaled"])
-def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool) -> None:
     """Rows of weight 0 and of weights that are clips themselves among them; more rows than one block."""
     rng = np.random.default_rng(3)
     limited = np.where(
@@ -141,9 +141,11 @@ def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool, monkeypatch: 
     )
     scale = rng.choice([0.0, 0.5, 1.0], 5000) if scaled else None
     compiled, plain = (np.zeros((5, len(CLIPS) + 1)) for _ in range(2))
-    _add_bins(scale, limited, CLIPS, compiled)
-    monkeypatch.setattr("truerank.inference.weights.find_spec", lambda name: None)
-    _add_bins(scale, limited, CLIPS, plain)
+    add_bins(scale, limited, CLIPS, compiled)
+    factor = np.ones(5000) if scale is None else scale
+    weight = factor * limited
+    for row, values in enumerate((weight > 0, factor, factor**2, weight, weight**2)):
+        plain[row] = np.bincount(np.searchsorted(CLIPS, limited), values, minlength=len(CLIPS) + 1)
     np.testing.assert_array_equal(compiled[0], plain[0])
     np.testing.assert_allclose(compiled, plain, rtol=1e-12)
 

@@ -93,13 +93,10 @@ COMMANDS = (
     Writing("parts", words(SPLIT)),
     Writing("folds instead of parts", words(f"{SPLIT} --by random --folds 2 --force"), before=words(SPLIT)),
     Writing("model", words("train item-knn train.parquet --out made.npz --quiet")),
-    Writing("list of models", words("models --out made.csv")),
-    Writing("list of datasets", words("data list --out made.json")),
-    Writing("description", words("data describe labels.parquet --out made.json --quiet")),
+    Writing("description", words("advise labels.parquet --out made.json --quiet")),
     Writing("advice", words("advise labels.parquet --study studied --n-items 30 --out made.json --quiet")),
     Writing("figures", words("study figures studied --out made"), heavy=True),
     Writing("study", words(STUDY), grows=True),
-    Writing("agreement", words("agree offline.csv online.csv --out made.json --quiet")),
     Writing("demo", words("demo --out made --quiet"), heavy=True),
 )  # fmt: skip
 

@@ -16,8 +16,8 @@ from truerank.estimators.impressions import CHOSEN, FIVE, RankedContext
 from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
 from truerank.io.batches import LazyTable
+from truerank.io.columns import VALUE_NAMES
 from truerank.io.impressions import Impressions
-from truerank.io.read import VALUE_NAMES
 from truerank.io.read_impressions import read_impressions
 
 MUCH = 0.1  # that the mean of 1 / propensity may lie off the number of items

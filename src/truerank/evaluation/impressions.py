@@ -37,12 +37,11 @@ from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.unit_ids import unit_ids
 from truerank.exposure.policies.mixtures import LoggerShares
-from truerank.exposure.policies.scored import with_exposures
+from truerank.exposure.policies.rankers import with_exposures
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
-from truerank.exposure.positions.learner import PositionLearner
+from truerank.exposure.positions.learner import PositionLearner, for_places
 from truerank.exposure.positions.position_models import Positions
-from truerank.exposure.positions.requests import for_places
 from truerank.inference.clipping import AutoClip, check_clips
 from truerank.inference.intervals import Interval, Population
 from truerank.io.batches import LazyTable

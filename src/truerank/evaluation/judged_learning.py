@@ -22,10 +22,10 @@ from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, 
 from truerank.evaluation.label_source import JudgedSource
 from truerank.evaluation.question import Question
 from truerank.exposure.kinds import BiasedExposure, DesignedExposure, Exposure, RandomExposure
-from truerank.exposure.propensities import Fitted
-from truerank.exposure.propensities.given import GivenValues
+from truerank.exposure.propensities import Fitted, GivenValues
 from truerank.io.batches import LazyTable
-from truerank.io.read import VALUE_NAMES, read
+from truerank.io.columns import VALUE_NAMES
+from truerank.io.read import read
 from truerank.metrics.listed import ListFacts
 from truerank.ranking.scores.given import as_scores
 

@@ -11,11 +11,11 @@ import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.ids import Ids, Keys
-from truerank.exposure.positions.requests import MOST_GROUPS
+from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.impressions import Impressions, RankedChunk
 from truerank.io.partition import Chunks
 from truerank.io.parts import RowsOfPart
-from truerank.io.survey import ImpressionSchema
+from truerank.io.read_impressions import ImpressionSchema
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are said with their options
 

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from truerank.evaluation.log_facts import RankedFacts
+from truerank.exposure.positions.learner import FittedPositions
 from truerank.exposure.positions.position_models import Positions
-from truerank.exposure.positions.requests import FittedPositions
 
 
 @dataclass(frozen=True, slots=True)
