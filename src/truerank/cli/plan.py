@@ -10,7 +10,7 @@ import click
 
 from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
 from truerank.cli.offpolicy import Policies
-from truerank.cli.options import Sections, choice, count, file, grouped, option, shared
+from truerank.cli.options import Sections, choice, common, count, file, grouped, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
@@ -177,7 +177,7 @@ def exposure(
 @grouped(Reading, "columns: Column names of the files, as session=visit,item=video_id.")
 @shared("--mean-reward", type=float, help="Without a pilot: the mean reward of a session, between 0 and 1.")
 @shared("--effective", type=float, help="Without a pilot: effective sample size / sessions, as offpolicy prints it.")
-@option("per-user: Without a pilot: sessions per user.", default=1.0)
+@common("per-user: Without a pilot: sessions per user.", default=1.0)
 @shared("--alike", type=float, default=0.0, help="Without a pilot: correlation of a user's sessions.")
 @grouped(Request, "reward", "estimator: As ips, snips. Default: both.")
 @grouped(
