@@ -342,7 +342,7 @@ def test_without_numba_the_plain_forms_serve(monkeypatch: pytest.MonkeyPatch) ->
     targets = {"new": RankColumn("new"), "other": RankColumn("other")}
     options: dict[str, Any] = {"position": Exponential(0.7), "clips": CLIPS.tolist()}
     fast = tr.off_policy(frame, targets, **options)
-    for module in ("estimators.ranked.exposures", "estimators.ranked.refitting", "uncertainty.weights"):
+    for module in ("estimators.ranked.exposures", "estimators.ranked.refitting", "inference.weights"):
         monkeypatch.setattr(f"truerank.{module}.find_spec", lambda name: None)
     plain = tr.off_policy(frame, targets, **options)
     for a, b in zip((*fast.estimates, *fast.comparisons), (*plain.estimates, *plain.comparisons), strict=True):

@@ -279,7 +279,7 @@ class Asking:
 
     def predictions(self, scoring: Scoring, reading: Reading, *, items: Any) -> dict[str, Any]:
         """What predicts labels that nobody has: what a judge says, and the scores of a recommender."""
-        from truerank.evaluation.judged_learning import read_judge
+        from truerank.evaluation.label_facts import read_judge
 
         said = None if self.judge is None else read_judge(self.judge, columns=reading.of("judge").mapping())
         scores = None if self.assist is None else scoring.read(self.assist, reading, items=items)

@@ -24,7 +24,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.evaluation.design_chances import SHARE, ChanceMaker, Saving, designed_metrics
 from truerank.evaluation.design_world import BLOCK_USERS, DesignWorld, lists_of, world_of
-from truerank.evaluation.label_source import check_call, check_sizes
+from truerank.evaluation.sources import check_call, check_sizes
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics import METRICS
 from truerank.sampling.unequal import DrawBy
@@ -89,7 +89,7 @@ def design_exposure(
     """
     way, shares = as_value(draw, DrawBy), _checked_shares(uniform, likely)
     wished = designed_metrics(as_values(metrics, METRICS, what="metrics"))
-    check_call(scores, baseline=None, level=0.95)
+    check_call(scores)
     check_sizes(threads=threads)
     if not 1 <= batches <= per_user:
         raise InputError(f"{batches} batches of {per_user} items per user; expected 1 to {per_user}.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from truerank.core.estimator import Asked, Estimator
 from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.results import NOT_SHOWN, Comparison
 from truerank.core.terms import Smooth
@@ -63,9 +63,9 @@ class PlannedPair:
         return smallest_difference(self.components, users=self.users, rows=self.components.rows, sure=sure)
 
 
-def planned_pair(plan: Plan, measured: Measured, pair: Pair, number: int) -> PlannedPair | None:
+def planned_pair(plan: Plan[Any], measured: Measured, pair: Pair, number: int) -> PlannedPair | None:
     """What a pair varies by in what was measured; None where it has no spread."""
-    estimator, asked = plan.question.asked[number]
+    planned = plan.estimates[number]
     if not all((model, number) in measured.terms for model in pair):
         return None
     both = common(*(measured.terms[model, number] for model in pair))
@@ -80,7 +80,9 @@ def planned_pair(plan: Plan, measured: Measured, pair: Pair, number: int) -> Pla
             found = components_of_sessions(singles[0], singles[1], found, users=users)
     seen = both[0].value() - both[1].value()
     return PlannedPair(
-        **_named(plan, estimator, asked),
+        metric=planned.name,
+        estimator=planned.estimator.about.name,
+        reward=planned.request.reward,
         model=pair[0],
         baseline=pair[1],
         components=found.towards(seen),
@@ -91,16 +93,8 @@ def planned_pair(plan: Plan, measured: Measured, pair: Pair, number: int) -> Pla
     )
 
 
-def _named(plan: Plan, estimator: Estimator, asked: Asked) -> dict[str, str]:
-    return {
-        "metric": plan.named(estimator, asked)[0],
-        "estimator": estimator.about.name,
-        "reward": asked.reward,
-    }
-
-
 def check_detectable(
-    plan: Plan, measured: Measured, comparisons: Sequence[Comparison], numbers: Sequence[int]
+    plan: Plan[Any], measured: Measured, comparisons: Sequence[Comparison], numbers: Sequence[int]
 ) -> list[Message]:
     """For each question with a comparison that is not shown: what could have been seen; of the pair nearest to it.
 

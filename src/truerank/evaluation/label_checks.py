@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,51 +14,51 @@ from truerank.core.estimator import Exposed
 from truerank.core.messages import Message, message
 from truerank.core.ranking import Returned
 from truerank.core.results import Estimate
-from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Tallies
+from truerank.evaluation.measure import ByPlace, Measured
+from truerank.evaluation.question import Cell, Plan, Tallies
 from truerank.exposure.randomness.items import LARGE, JudgedItems
 from truerank.exposure.randomness.users import UserCounts
 from truerank.inference.balance import FAR, MUCH
 
 if TYPE_CHECKING:
-    from truerank.evaluation.label_rows import JudgedPlan
+    from truerank.evaluation.label_rows import LabelRows
 
 EVEN = 0.5  # effective number of users by how many items each labelled one represents, as a share of all
 MANY_TIED = 0.1
 MUCH_MISSING = 0.2  # of the rows of a design, from which missing labels are more than a caution
 
 
-def check_overlap(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_overlap(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Labelled rows that are excluded items."""
     rows = int(measured.tallies["dropped",])
     if rows:
         yield message("overlap-dropped", rows=rows)
 
 
-def check_exclusions(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_exclusions(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """How many exclusions have a user and an item of this evaluation."""
-    if plan.excluded is None:
+    if plan.rows.excluded is None:
         return
-    source, rows = plan.excluded
+    source, rows = plan.rows.excluded
     matched = int(measured.tallies["excluded",])
     yield message("excluded", matched=matched, rows=rows)
     if rows and not matched:
         yield message("nothing-excluded", source=source)
 
 
-def check_counts(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_counts(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """How many users, items and positives there are, and how many users have no labelled pair."""
-    tallies, n_users = measured.tallies, len(plan.users)
-    relevant, without_rows = int(tallies["relevant",]), int(tallies["empty",]) - plan.judge_users
-    items = "an unknown number of" if math.isnan(plan.n_items) else f"{int(plan.n_items):,}"
-    yield message("matched", users=n_users, items=items, judged=plan.used_rows(measured), relevant=relevant)
+    tallies, n_users = measured.tallies, len(plan.rows.users)
+    relevant, without_rows = int(tallies["relevant",]), int(tallies["empty",]) - plan.rows.judge_users
+    items = "an unknown number of" if math.isnan(plan.rows.n_items) else f"{int(plan.rows.n_items):,}"
+    yield message("matched", users=n_users, items=items, judged=used_rows(plan, measured), relevant=relevant)
     if not relevant:
         yield message("no-positive")
     if without_rows:
         yield message("users-without-rows", users=without_rows, of=n_users)
 
 
-def check_randomness(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_randomness(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Whether the labelled rows look like the uniform sample that they are taken for."""
     items: JudgedItems | None = measured.tallies.get(("items",))
     if items is None:
@@ -71,7 +71,7 @@ def check_randomness(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
     yield message(key, statistic=test.statistic, df=test.df, p=test.p, effect=test.effect, large=LARGE)
 
 
-def check_selected_users(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_selected_users(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Users who are in the data because they have a positive label."""
     counts: UserCounts | None = measured.tallies.get(("users",))
     test = None if counts is None else counts.test()
@@ -79,7 +79,7 @@ def check_selected_users(plan: JudgedPlan, measured: Measured) -> Iterator[Messa
         yield message("users-selected-by-label", users=test.users, expected=test.expected, p=test.p)
 
 
-def check_returned(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_returned(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """How many pairs of a design have a label, and how the others are represented."""
     returned: Returned | None = measured.tallies.get(("returned",))
     if returned is None:
@@ -97,14 +97,14 @@ def check_returned(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
         yield message(key, rows=drawn - back, share=share, users=returned.partial, silent=returned.silent)
 
 
-def check_propensities(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_propensities(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """What exposure is assumed, and whether it fits: Σ 1 / π over labelled rows estimates the number of pairs."""
-    if plan.description is None:
+    if plan.rows.description is None:
         return
-    yield message("propensities", description=plan.description)
+    yield message("propensities", description=plan.rows.description)
     total, pairs, z = _represented_pairs(measured.tallies)
     if abs(z) > FAR and abs(total / pairs - 1) > MUCH:
-        designed = plan.exposed is Exposed.DESIGNED
+        designed = plan.rows.exposed is Exposed.DESIGNED
         yield message(
             "propensity-scale.small" if total < pairs else "propensity-scale.large",
             stand_for=total,
@@ -115,15 +115,15 @@ def check_propensities(plan: JudgedPlan, measured: Measured) -> Iterator[Message
         )
 
 
-def check_refits(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_refits(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Why fitted models have no interval: without some parts of the users they cannot be fitted."""
     for reason, parts in plan.learned.failures.items():
         yield message("refit-failed", parts=parts, reason=reason)
 
 
-def check_ranks(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_ranks(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Relevant items that a model never recommends, or whose score others share; lists with training items."""
-    tallies, models = measured.tallies, plan.question.models
+    tallies, models = measured.tallies, plan.models
     for model in models:
         relevant, never, tied = (int(tallies.get((model, what), 0)) for what in ("positive", "never", "tied"))
         if never:
@@ -139,7 +139,7 @@ def check_ranks(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
             yield message("seen-in-lists", model=model, share=seen / listed, numbers=numbers, about=(model,))
 
 
-EVALUATION_CHECKS: tuple[Callable[[JudgedPlan, Measured], Iterator[Message]], ...] = (
+EVALUATION_CHECKS: tuple[Callable[[Plan[LabelRows], Measured], Iterator[Message]], ...] = (
     check_overlap,
     check_exclusions,
     check_counts,
@@ -188,6 +188,25 @@ def _represented_pairs(tallies: Tallies) -> tuple[float, float, float]:
     if math.isnan(pairs) or abs(apart) <= 1e-9 * pairs:
         return total, pairs, 0.0
     return total, pairs, apart / math.sqrt(noise) if noise > 0 else math.copysign(math.inf, apart)
+
+
+def of_list(plan: Plan[LabelRows], what: str, cell: Cell, measured: Measured) -> Any:
+    """What was counted of the lists behind an estimate, None where it does not rest on them."""
+    planned = plan.estimates[cell[1]]
+    about = planned.estimator.about
+    return measured.tallies.get((cell[0], what, about.pool, planned.request.metric)) if about.stands else None
+
+
+def list_weights(plan: Plan[LabelRows], cell: Cell, measured: Measured) -> ByPlace | None:
+    """Σ w / π of the labelled rows in each user's list, whatever their label; None where every label is known."""
+    weights: ByPlace | None = of_list(plan, "stand-for", cell, measured)
+    return weights
+
+
+def used_rows(plan: Plan[LabelRows], measured: Measured) -> int:
+    """How many labelled rows are used: not those that are excluded, nor those outside the design."""
+    returned = measured.tallies.get(("returned",))
+    return plan.n_rows - int(measured.tallies["dropped",]) - (0 if returned is None else returned.unasked)
 
 
 def missing_share(tallies: Tallies) -> float:

@@ -28,20 +28,20 @@ from truerank.estimators.ranked import RANKED
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.evaluation.compatibility import LabelQuestion
 from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
-from truerank.evaluation.impressions import prepare
+from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.label_checks import check_selected_users
-from truerank.evaluation.labels import JudgedCall, prepare_judged
+from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import Measured, measure
 from truerank.evaluation.question import Plan
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
 from truerank.inference.assumed import assumed_lists, assumed_sessions
-from truerank.inference.intervals import Interval
+from truerank.inference.intervals import Interval, Population
 from truerank.inference.planning import Sure, smallest_difference, users_for
-from truerank.io.impressions import Logged
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS
 
@@ -152,20 +152,21 @@ def plan_exposure(
     _refuse(given, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
     if not scores or len(scores) < 2:
         raise InputError(f"{len(scores or {})} models with scores; expected at least two, whose difference is planned.")
-    call = JudgedCall(
+    question = LabelQuestion(
         exposure=RandomExposure(),
         metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
         estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
         items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
         n_items=n_items,
         baseline=baseline,
-        interval=interval,
+        interval=interval or Population(),
         level=level,
         seed=seed,
     )
     workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
-        plan, source = prepare_judged(scores, pilot, call, exclude=exclude, space=space, progress=progress)
+        tables = {"labels": pilot, "exclude": exclude}
+        plan, source = prepare_labels(question, scores, tables, space=space, progress=progress)
         work = map_chunks(workers, partial(measure, plan), source, progress=progress)
         with gathered(work) as measured:
             selected = tuple(check_selected_users(plan, measured))
@@ -220,13 +221,7 @@ def plan_sessions(
         )
     workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
-        source = source_of(
-            pilot, targets, {}, chosen, rewards=rewards, columns=columns, sessions=None,
-            logged=Logged.VIEWED, scratch=space, workers=workers, progress=progress,
-        )  # fmt: skip
-        plan = prepare(
-            source,
-            targets,
+        question = ImpressionQuestion(
             position=None if position is None else as_positions(position),
             columns=columns,
             estimators=chosen,
@@ -234,7 +229,12 @@ def plan_sessions(
             baseline=baseline,
             seed=seed,
         )
-        work = map_chunks(workers, partial(measure, plan), source, progress=progress)
+        source = source_of(
+            pilot, targets, others=question.columns_read, rewards=rewards, columns=columns, space=space,
+            workers=workers, progress=progress,
+        )  # fmt: skip
+        plan = prepare_impressions(question, source, targets)
+        work = map_chunks(workers, partial(measure, plan), source.chunks, progress=progress)
         with gathered(work) as measured:
             return _planned(plan, measured, float(difference), sure)
 
@@ -242,11 +242,10 @@ def plan_sessions(
 # --------------------------------------------------------------------------------------------------------------- pieces
 
 
-def _planned(plan: Plan, measured: Measured, difference: float, sure: Sure) -> SamplePlan:
+def _planned(plan: Plan[Any], measured: Measured, difference: float, sure: Sure) -> SamplePlan:
     """The plan of every pair, each question's p adjusted over its pairs."""
-    question = plan.question
-    pairs = question.pairs(question.models)
-    found = [planned_pair(plan, measured, pair, number) for number in range(len(question.asked)) for pair in pairs]
+    pairs = plan.question.pairs(plan.models)
+    found = [planned_pair(plan, measured, pair, number) for number in range(len(plan.estimates)) for pair in pairs]
     known = tuple(each for each in found if each is not None)
     if not known:
         raise RefusedError(

@@ -9,7 +9,7 @@ from typing import Any
 from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.evaluation.impression_checks import position_remedy
-from truerank.evaluation.log_facts import RankedFacts
+from truerank.evaluation.log_facts import LogFacts
 from truerank.exposure.positions.fits import PositionFit
 
 
@@ -18,7 +18,7 @@ class RejectedFits:
     """Fitted position models that do not describe the log (goodness of fit, p < .01), by place; and what to do."""
 
     fits: Mapping[str, PositionFit]
-    facts: RankedFacts
+    facts: LogFacts
     from_clicks: bool
 
     def reason(self, fitted: Comparison, table: Comparison | None) -> Message:

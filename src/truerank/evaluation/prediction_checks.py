@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from truerank.core.estimator import Learned
 from truerank.core.messages import Message, message
 from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, Help, NotAssisted
@@ -15,7 +15,7 @@ from truerank.estimators.prediction_balance import PredictionBalance
 from truerank.estimators.predictions import Assistance, Helped, used_by
 from truerank.estimators.refusals import is_recall
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Cell, Question
+from truerank.evaluation.question import Cell, Plan, Question
 from truerank.inference.intervals import Population
 from truerank.inference.spreads import Spread, influences
 
@@ -23,14 +23,15 @@ COSTLY = 1.05  # times the variance of a difference without predictions, from wh
 PREDICTOR = {Assistance.JUDGE: "the judge", Assistance.SCORES: "the scores that assist", Assistance.LOG: "the log"}
 
 
-def check_assistance(question: Question, measured: Measured, kinds: Collection[Assistance]) -> Iterator[Message]:
+def check_assistance(plan: Plan[Any], measured: Measured, kinds: Collection[Assistance]) -> Iterator[Message]:
     """For each assisted metric how much of lists predictions cover, for which models they do nothing, and where they
     make a difference of models less precise. `kinds` are the predictions at hand."""
-    for number, (estimator, request) in enumerate(question.asked):
+    for number, planned in enumerate(plan.estimates):
+        estimator, request = planned.estimator, planned.request
         if not isinstance(estimator, Helped):
             continue
         wholes = {
-            model: measured.terms[model, number].whole for model in question.models if (model, number) in measured.terms
+            model: measured.terms[model, number].whole for model in plan.models if (model, number) in measured.terms
         }
         wholes = {
             model: whole for model, whole in wholes.items() if isinstance(whole.form, AssistedMean | AssistedShare)
@@ -51,7 +52,7 @@ def check_assistance(question: Question, measured: Measured, kinds: Collection[A
                 numbers=z,
                 about=(metric,),
             )
-        costs = _costs(question, wholes)
+        costs = _costs(plan.question, wholes)
         if costs:
             shares = _listed(costs, "{:.2f} times for {}")
             yield message("assistance-costs", metric=metric, plain=plain, shares=shares, numbers=costs, about=(metric,))
@@ -129,30 +130,29 @@ def _plain(terms: Smooth) -> Smooth:
     return replace(terms, form=replace(terms.form, fewest=math.inf))
 
 
-def predictions_behind(
-    cell: Cell, question: Question, measured: Measured, learned: Learned
-) -> PredictionBalance | None:
+def predictions_behind(plan: Plan[Any], cell: Cell, measured: Measured) -> PredictionBalance | None:
     """Whether labelled rows have the predictions of the lists behind an estimate; None where it is not assisted."""
     model, number = cell
-    estimator, request = question.asked[number]
+    estimator, request = plan.estimates[number].estimator, plan.estimates[number].request
     if not isinstance(estimator, Helped):
         return None
-    kind = used_by(estimator.by, learned.facts.get("predictions", ()))
+    kind = used_by(estimator.by, plan.learned.facts.get("predictions", ()))
     balance: PredictionBalance | None = measured.tallies.get((model, "predictions", kind, request.metric))
     return balance
 
 
-def check_judge(question: Question, measured: Measured) -> Iterator[Message]:
+def check_judge(plan: Plan[Any], measured: Measured) -> Iterator[Message]:
     """For each metric by how much the judge alone differs from the assisted value, and whether significantly."""
-    requests = list(enumerate(question.asked))
+    level = plan.question.level
+    requests = [(number, (planned.estimator, planned.request)) for number, planned in enumerate(plan.estimates)]
     alone = {request.metric: number for number, (estimator, request) in requests if estimator == JudgeAlone()}
     for number, (estimator, request) in requests:
         assisted = isinstance(estimator, Helped) and estimator.by in (None, Assistance.JUDGE)
         if not assisted or request.metric not in alone:
             continue
-        cells = {model: ((model, alone[request.metric]), (model, number)) for model in question.models}
+        cells = {model: ((model, alone[request.metric]), (model, number)) for model in plan.models}
         spreads = {
-            model: _difference(measured, *both, level=question.level)
+            model: _difference(measured, *both, level=level)
             for model, both in cells.items()
             if both[0] in measured.terms and both[1] in measured.terms
         }
@@ -169,7 +169,7 @@ def check_judge(question: Question, measured: Measured) -> Iterator[Message]:
             ),
             models=", ".join(off),
             numbers={model: spread.value for model, spread in spreads.items()},
-            level=question.level,
+            level=level,
             about=(str(request.metric),),
         )
 

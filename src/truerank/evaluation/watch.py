@@ -30,13 +30,16 @@ from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.arrivals import arrivals, with_arrival_times
+from truerank.evaluation.compatibility import LabelQuestion
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.label_checks import unequal_labelling
-from truerank.evaluation.label_rows import JudgedPlan
-from truerank.evaluation.label_source import check_call, rows_of
-from truerank.evaluation.labels import JudgedCall, prepare_judged
+from truerank.evaluation.label_checks import list_weights, unequal_labelling
+from truerank.evaluation.label_rows import LabelRows
+from truerank.evaluation.label_source import rows_of
+from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import ByPlace, Measured, measure
+from truerank.evaluation.question import Plan
+from truerank.evaluation.sources import check_call
 from truerank.exposure.kinds import EXPOSURES, Exposure
 from truerank.inference.intervals import common, difference_of
 from truerank.inference.sequences import FIRST, UNSEEN, ConfidenceSequence
@@ -158,16 +161,16 @@ def watch(
     without one, and users who have no other rows, and a message counts them.
     """
     rules = _rules(require)
-    check_call(scores, baseline=None, level=level)
+    check_call(scores, level=level)
     for rule in rules:
         rule.check(list(scores))
     if difference is not None and not (difference > 0 and math.isfinite(difference)):
         raise InputError(f"difference {difference:g}; expected the smallest difference that matters, above 0.")
-    rows = rows_of(labels, role="labels", values=True)
+    rows = rows_of(labels, role="labels")
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
     rows, dropped = with_arrival_times(rows) if drop_missing_times else (rows, [])
-    call = JudgedCall(
+    question = LabelQuestion(
         exposure=as_value("full" if exposure is None else exposure, EXPOSURES),
         metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
         estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
@@ -178,7 +181,8 @@ def watch(
     )
     came = arrivals(rows, seed=seed)
     with watching(progress) as say, scratch() as space:
-        plan, source = prepare_judged(scores, rows, call, exclude=exclude, space=space, progress=say)
+        tables = {"labels": rows, "exclude": exclude}
+        plan, source = prepare_labels(question, scores, tables, space=space, progress=say)
         work = map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), source, progress=say)
         with gathered(work) as measured:
             results = conclude(plan, measured)
@@ -227,10 +231,10 @@ def _repeated_looks(pairs: int, level: float) -> Message:
     return message("every-look", together=together, error=1 - level, first=FIRST)
 
 
-def _approximate(plan: JudgedPlan, measured: Measured, rows: Log) -> tuple[Message, ...]:
+def _approximate(plan: Plan[LabelRows], measured: Measured, rows: Log) -> tuple[Message, ...]:
     """That the error of repeated looks is only about what the level says, where rows have unequal weights."""
     unequal = unequal_labelling(measured.tallies)
-    if plan.exposed in (Exposed.BIASED, Exposed.DESIGNED):
+    if plan.rows.exposed in (Exposed.BIASED, Exposed.DESIGNED):
         unequal = rows.propensity is None or bool(np.ptp(rows.propensity) > 0)
     return (message("approximate-level"),) if unequal else ()
 
@@ -239,7 +243,7 @@ def _approximate(plan: JudgedPlan, measured: Measured, rows: Log) -> tuple[Messa
 
 
 def _watched(
-    plan: JudgedPlan,
+    plan: Plan[LabelRows],
     measured: Measured,
     compared: Comparison,
     *,
@@ -255,9 +259,9 @@ def _watched(
         if (each.model, each.metric, each.estimator) == (compared.model, compared.metric, compared.estimator)
     )
     number = next(
-        at
-        for at, (estimator, asked) in enumerate(plan.question.asked)
-        if (str(asked.metric), estimator.about.name) == (compared.metric, compared.estimator) and asked.segment is None
+        number
+        for number, planned in enumerate(plan.estimates)
+        if (planned.name, planned.estimator.about.name) == (compared.metric, compared.estimator)
     )
     first, second = common(measured.terms[compared.model, number], measured.terms[compared.baseline, number])
     own, other = _smooth(first, compared), _smooth(second, compared)
@@ -267,7 +271,7 @@ def _watched(
     if len(order) < 2:
         raise InputError(f"{len(order)} users have come; expected at least 2.")
     largest = max(
-        _largest(terms, plan.list_weights((model, number), measured))
+        _largest(terms, list_weights(plan, (model, number), measured))
         for terms, model in ((own, compared.model), (other, compared.baseline))
     )
     look = _look(own, other, largest, sequence)
