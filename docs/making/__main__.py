@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from docs.making.files import DOCS, files, names
-from truerank.io.whole import whole_file
+from truerank.io.atomic_write import whole_file
 from truerank.report.reliability_charts import PictureFormat
 
 PICTURES = DOCS.parent / "build" / "pictures"

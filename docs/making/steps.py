@@ -19,8 +19,8 @@ BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)
 class Step:
     """A command, or a block of Python; `shows` is the output that the page has below it, if it has one.
 
-    >>> [step.words for step in steps("```console\\n$ truerank models\\n$ truerank data \\\\\\n    list\\n```\\n")]
-    [('-m', 'truerank', 'models'), ('-m', 'truerank', 'data', 'list')]
+    >>> [step.words for step in steps("```console\\n$ truerank demo\\n$ truerank advise \\\\\\n    log.csv\\n```\\n")]
+    [('-m', 'truerank', 'demo'), ('-m', 'truerank', 'advise', 'log.csv')]
     """
 
     text: str

@@ -11,9 +11,8 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
 from truerank.core.terms import ratio
-from truerank.inference.intervals import difference_of
+from truerank.inference.linearization import Spread, difference_of
 from truerank.inference.multiplicity import ComparisonFamily
-from truerank.inference.spreads import Spread
 from truerank.inference.verdicts import FEWEST, UnseenExposure, doubts, verdict_of
 from truerank.report.reliability_charts import TYPEFACE, altair
 
@@ -26,7 +25,7 @@ CASE, PLACE, STEP = 125, 0.05, 0.06  # height of a row of rings, what stands at 
 # measured on a short-video platform's randomly exposed rows: share of the list's places that rows stand for, and its z
 LISTS = (("popularity", 0.92, -2.5), ("item-kNN", 0.81, -6.7), ("EASE", 0.70, -11.2))
 FAR = 3.0  # standard errors from which a share is no chance
-# coefficients of variation of exposure beyond chance, by `truerank data describe`
+# coefficients of variation of exposure beyond chance, by `tr.describe`
 EFFECTS = (("Coat, shown at random", 0.0), ("Coat, chosen by users", 0.577), ("KuaiRec, positives alone", 1.353))
 LARGE = 0.10
 

@@ -612,7 +612,7 @@ OPTIONS = [
     Case("no labels", "evaluate --scores a=a.npz", ("LABELS",)),
     Case("no scores", "evaluate labels.csv", ("'--scores'",)),
     Case("unknown command", "evalute labels.csv", ("'evalute'",)),
-    Case("nothing to describe", "data describe gone.csv", ("gone.csv", "no such file")),
+    Case("nothing to describe", "advise gone.csv", ("gone.csv", "no such file")),
 ]
 
 FORMATS = [
@@ -677,10 +677,6 @@ FORMATS = [
             indices=np.array([7]), indptr=np.array([0, 1, 1, 1, 1]),
         ),
     ),
-    Case("unknown dataset", "data describe . --dataset kuai", ("'kuai'", "kuairec")),
-    Case("no such dataset here", "data describe . --dataset coat", ("train.ascii", "https://")),
-    Case("columns of a dataset", "data describe . --dataset coat --columns user=u", ("--columns", "--dataset")),
-    Case("no check of a file", "data describe labels.csv --no-check", ("--no-check", "--dataset")),
 ]  # fmt: skip
 
 CASES = [*TABLES, *FILES, *SCORES, *MATCHING, *OPTIONS, *FORMATS]

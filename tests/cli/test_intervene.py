@@ -206,7 +206,7 @@ def test_an_output_that_cannot_be_written_is_refused_first(run: Run, out: str, w
         f"intervene 'held*.csv' {COLUMNS} --strategy reg --out heldout.csv",
         f"evaluate heldout.csv {COLUMNS} --positive >3 --unlisted negative --scores a=a.npz --out a.npz",
         f"evaluate heldout.csv {COLUMNS} --positive >3 --exclude biased.csv --scores a=a.npz --out biased.csv",
-        f"data describe heldout.csv {COLUMNS} --positive >3 --out heldout.csv",
+        f"advise heldout.csv {COLUMNS} --positive >3 --out heldout.csv",
         f"offpolicy heldout.csv {COLUMNS} --target a=biased.csv --out biased.csv",
         f"train popularity a.npz {COLUMNS} --out a.npz",
     ],

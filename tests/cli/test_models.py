@@ -1,8 +1,7 @@
-"""truerank models and train, as a user calls them."""
+"""truerank train, as a user calls it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,23 +15,16 @@ Run = Callable[..., Any]
 OPEN = [name for name, each in models.catalogue().items() if each.needs != "torch"]
 
 
-def test_models_lists_every_model(run: Run) -> None:
-    found = run("models")
-    assert found.code == 0
-    for name, cls in models.catalogue().items():
-        assert f"name         {name}\n" in found.out
-        assert cls.about in found.out
-    rows = json.loads(run("models", "--format", "json").out)["models"]
-    assert [row["name"] for row in rows] == list(models.catalogue())
-    assert run("models", "--format", "csv").out.startswith("name,about,learns from,needs,settings\n")
-
-
-def test_one_model_is_explained(run: Run) -> None:
-    out = run("models", "sar").out
-    assert "similarity=cosine" in out
+def test_train_lists_every_model_and_the_settings_of_one(run: Run) -> None:
+    listing = run("train", "--list")
+    assert listing.code == 0
+    assert [line.split()[0] for line in listing.out.splitlines()] == list(models.catalogue())
+    out = run("train", "sar", "--list").out
+    assert "--set similarity=cosine" in out
     assert "cosine or jaccard" in out
-    assert "pip install '.[models]'" in run("models", "als").out
-    assert run("models", "saar").message.endswith("Did you mean sar?")
+    assert "pip install '.[models]'" in run("train", "als", "--list").out
+    assert run("train", "saar", "--list").message.endswith("Did you mean sar?")
+    assert "needs NAME and LOG" in run("train", "als").message
 
 
 @pytest.mark.parametrize("name", OPEN)

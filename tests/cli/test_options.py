@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from collections import defaultdict
@@ -13,20 +14,24 @@ from calling import every_command
 
 import truerank.cli
 from truerank import estimators, metrics
-from truerank.cli import names
-from truerank.core.options import Drawn
+from truerank.core.options import ListsAre
 from truerank.core.ranking import Ties
+from truerank.datasets.holding_out import SplitBy
 from truerank.estimators import ranked
 from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.evaluation import presets
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
 from truerank.io.impressions import Logged
 from truerank.ranking.candidates import Overlap
 from truerank.reliability import grid
 from truerank.report.reliability_charts import PictureFormat
+from truerank.sampling.unequal import DrawBy
 from truerank.simulation.dataset import WorldSettings
 from truerank.simulation.feed import Broken, FeedSettings
 
+evaluate_command = importlib.import_module("truerank.cli.evaluate")
+offpolicy_command = importlib.import_module("truerank.cli.offpolicy")
 HEAVY = ("numpy", "polars", "scipy", "numba", "rich", "msgspec", "sklearn", "torch", "altair", "optuna")
 
 
@@ -108,31 +113,48 @@ def test_help_pages_load_nothing_heavy() -> None:
 
 
 def test_listed_names_are_those_of_the_catalogues() -> None:
-    judged = names.names("estimators", about=True)
     ours = {name for name, cls in estimators.catalogue().items() if cls.__module__.startswith("truerank.")}
-    assert sorted(judged) == sorted(ours)  # packages beside it may bring more
-    assert sorted(names.names("estimators/ranked", about=True)) == sorted(ranked.catalogue())
-    assert sorted(names.names("exposure/interventions")) == sorted(interventions.catalogue())
+    assert sorted(evaluate_command.ESTIMATORS.split(", ")) == sorted(ours)  # packages beside it may bring more
+    assert sorted(offpolicy_command.ESTIMATORS.split(", ")) == sorted(ranked.catalogue())
+    strategies = getattr(option_of("intervene", "--strategy"), "help", "")
+    assert sorted(strategies.removesuffix(".").split(", ")) == sorted(interventions.catalogue())
 
 
 @pytest.mark.parametrize(
-    ("module", "kind"),
+    ("command", "flag", "kind"),
     [
-        ("core/options", Drawn), ("core/ranking", Ties), ("io/impressions", Logged), ("exposure/kinds", Unlisted),
-        ("ranking/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("simulation/feed", Broken),
-        ("reliability/grid", grid.Preset), ("report/reliability_charts", PictureFormat),
+        ("evaluate", "--ties", Ties), ("evaluate", "--unlisted", Unlisted), ("evaluate", "--overlap", Overlap),
+        ("evaluate", "--lists", ListsAre), ("evaluate", "--like", presets.NAMES), ("offpolicy", "--rows", Logged),
+        ("offpolicy", "--normaliser", Normaliser), ("simulate feed", "--break", Broken), ("split", "--by", SplitBy),
+        ("study reliability", "--preset", grid.Preset), ("study figures", "--format", PictureFormat),
+        ("plan exposure", "--draw", DrawBy),
     ],
 )  # fmt: skip
-def test_listed_choices_are_those_of_the_values(module: str, kind: Any) -> None:
-    assert names.choices(module, kind.__name__) == [str(choice) for choice in kind]
+def test_listed_choices_are_those_of_the_values(command: str, flag: str, kind: Any) -> None:
+    choices = option_of(command, flag).type
+    assert isinstance(choices, click.Choice)
+    assert list(choices.choices) == [str(choice) for choice in kind]
+
+
+def option_of(command: str, flag: str) -> click.Parameter:
+    return next(option for option in COMMANDS[tuple(command.split())].params if flag in option.opts)
 
 
 def test_shown_defaults_are_those_of_the_values() -> None:
-    for module, settings in (("simulation/dataset", WorldSettings()), ("simulation/feed", FeedSettings())):
-        shown = names.defaults(module, type(settings).__name__)
-        assert {name: getattr(settings, name) for name in shown} == shown
-    for name in ("SPARSITIES", "SIZES", "SAMPLERS", "CUTOFFS"):
-        assert names.constant("reliability/grid", name) == getattr(grid, name)
+    for command, settings, renamed in (
+        ("simulate world", WorldSettings(), {"n_users": "users", "n_items": "items"}),
+        ("simulate feed", FeedSettings(),
+         {"n_sessions": "sessions", "n_items": "items", "n_candidates": "candidates", "n_loggers": "loggers"}),
+    ):  # fmt: skip
+        params = [option for option in COMMANDS[tuple(command.split())].params if option.name is not None]
+        shown = {renamed.get(str(option.name), str(option.name)): option.default for option in params}
+        same = {name: value for name, value in shown.items() if hasattr(settings, name) and name != "broken"}
+        assert len(same) >= 6
+        assert {name: getattr(settings, name) for name in same} == same
+    for name in ("SPARSITIES", "SIZES", "SAMPLERS"):
+        default = str(option_of("study reliability", f"--{name.lower()}").default)
+        values = getattr(grid, name)
+        assert default == ",".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
 
 def test_help_lists_at_most_sixteen_options_and_help_all_every_one() -> None:

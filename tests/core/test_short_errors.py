@@ -56,7 +56,7 @@ def test_what_is_written_is_read_back_and_described(ending: str, tmp_path: Path)
             "label": [1.0, 0.0, 1.0],
             "rating": [5.0, 2.0, 4.0],
         }
-    said = call("data", "describe", str(path), seconds=60)
+    said = call("advise", str(path), seconds=60)
     assert said.code == 0, said.err
     assert "positives" in said.out
 

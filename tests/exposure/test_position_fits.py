@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from depths import cut, draw_depths
+from depths import cut, draw_depths, fitted
 
 import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
-from truerank.exposure.positions.fits import Depths, fit_depths
-from truerank.exposure.positions.fits_contextual import fit_contextual
-from truerank.exposure.positions.fits_families import FAMILIES
+from truerank.exposure.positions.contextual import fit_contextual
+from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups
 from truerank.exposure.positions.position_models import Exponential, FitRequest, Place, Positions, Table
-from truerank.exposure.positions.requests import fit_groups, fitted
 from truerank.report.checks import fit_chart, fit_rows, fit_text
 
 LAWS = ("exp", "yule", "log")
@@ -147,34 +145,27 @@ def test_groups_are_drawn_towards_everyone(family: str) -> None:
     size = rng.integers(30, 60, 40)
     group = np.repeat(np.arange(40), size)
     depth, ended = cut(draw_depths(family, u[group], rng), 30)
-    fits = fit_groups(family, Depths.of(depth, censored=ended, group=np.char.zfill(group.astype(str), 2)))
-    values = np.array([fit.parameter.value for fit in fits.groups.values()])
-    everyone = fits.everyone.parameter.value
-    assert 0.3 < fits.between < 1.6
+    parts = {f"{g:02}": Depths.of(depth[group == g], censored=ended[group == g]) for g in range(40)}
+    whole, fits, spread = fit_groups(family, parts)
+    values, everyone = np.array([fit.parameter.value for fit in fits.values()]), whole.parameter.value
+    assert 0.3 < spread < 1.6
     # each lies between its own maximum and everyone's, and the groups stay apart
-    own = np.array(
-        [
-            fit_depths(family, Depths.of(depth[group == g], censored=ended[group == g])).parameter.value
-            for g in range(40)
-        ]
-    )
+    own = np.array([fit_depths(family, part).parameter.value for part in parts.values()])
     assert ((values - everyone) * (own - everyone) >= 0).all()
     assert (np.abs(np.log(values / everyone)) <= np.abs(np.log(own / everyone)) + 1e-9).all()
     assert abs(np.log(values[:20]).mean() - np.log(values[20:]).mean()) > 0.1
-    assert next(iter(fits.groups)) == "00"
 
 
 def test_groups_that_do_not_differ_share_one_value() -> None:
-    fits = fit_groups("exp", Depths.of([1, 2, 3, 1, 2, 3], group=np.array(list("aaabbb"))))
-    assert fits.between == 0
-    assert {fit.parameter.value for fit in fits.groups.values()} == {fits.everyone.parameter.value}
+    everyone, fits, spread = fit_groups("exp", {name: Depths.of([1, 2, 3]) for name in "ab"})
+    assert spread == 0
+    assert {fit.parameter.value for fit in fits.values()} == {everyone.parameter.value}
 
 
 def test_a_group_at_the_border_still_gets_a_value() -> None:
-    group = np.array(["never"] * 3 + ["often"] * 40 + ["much"] * 40)
-    depth = np.array([1] * 3 + [1, 2] * 20 + [7, 12] * 20)
-    fits = fit_groups("exp", Depths.of(depth, group=group))
-    assert 0 < fits.groups["never"].parameter.value < fits.everyone.parameter.value
+    depths = {"never": [1] * 3, "often": [1, 2] * 20, "much": [7, 12] * 20}
+    everyone, fits, _ = fit_groups("exp", {name: Depths.of(values) for name, values in depths.items()})
+    assert 0 < fits["never"].parameter.value < everyone.parameter.value
 
 
 @pytest.mark.parametrize("family", LAWS)

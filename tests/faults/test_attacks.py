@@ -148,7 +148,7 @@ ATTACKS = [
         for what, words in (("a file beside them", (*EVALUATE, "--out", "truerank.json")),)
     ),
     *(
-        Attack(what, ("data", "describe", "parts", "--format", "json"), code=code, holds=holds,
+        Attack(what, ("advise", "parts", "--format", "json"), code=code, holds=holds,
                inputs={"parts": parts(files)})
         for what, code, holds, files in (
             ("user=7 beside user=007", 0, ('"users": 2',), [("user=7/a.parquet", 1), ("user=007/a.parquet", 1)]),
@@ -161,13 +161,13 @@ ATTACKS = [
         )
     ),
     *(
-        Attack(f"brackets in the name of a folder, {path}", ("data", "describe", path, "--format", "json"),
+        Attack(f"brackets in the name of a folder, {path}", ("advise", path, "--format", "json"),
                holds=(f'"rows": {ITEMS}',),
                inputs={"x[1]": lambda path: write_part(path / "day=1/a.parquet", 0)})
         for path in ("x[1]", "x[1]/*/*.parquet")
     ),
     *(
-        Attack(f"values of RecBole, {header}", ("data", "describe", "t.inter", "--format", "json"),
+        Attack(f"values of RecBole, {header}", ("advise", "t.inter", "--format", "json"),
                holds=('"positives": 1',),
                inputs={"t.inter": content(
                    f"user_id:token\titem_id:token\t{header}\n0\t1\t1\t1\n0\t2\t0\t0\n".encode())})

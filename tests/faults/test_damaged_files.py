@@ -42,13 +42,13 @@ class Kind:
 
 OPTIONS = "--threads 1 --quiet --format json"
 LABELS = (
-    "data describe {}",
+    "advise {}",
     f"evaluate {{}} --scores m=good.npz --metric Recall@2 {OPTIONS}",
     *(f"evaluate {{}} --scores m=top.csv --n-items 60 --metric Recall@2 --exposure random {OPTIONS}",) * 3,
 )
 # what is odd among ids that are text is one more id, not another type
 NAMES = (f"evaluate {{}} --scores m=names.csv --n-items 60 --metric Recall@2 --exposure random {OPTIONS}",)
-SCORES = ("data describe {} --quiet", f"evaluate good.csv --scores m={{}} --metric AP@2 {OPTIONS}")
+SCORES = (f"evaluate good.csv --scores m={{}} --metric AP@2 {OPTIONS}",)
 TOP = f"evaluate good.csv --scores m={{}} --n-items 60 --metric Recall@2 {OPTIONS}"
 LISTS = (f"{TOP} --unlisted negative", f"{TOP} --exposure random")
 NAMED = f"evaluate good.csv --scores m={{}} --users users.csv --items items.csv --metric Recall@2 {OPTIONS}"

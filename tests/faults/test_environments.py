@@ -45,7 +45,7 @@ SHOWING = [name for name, command in COMMANDS.items() if command.shows]
 LIGHT = [name for name, command in COMMANDS.items() if not command.heavy]
 # a spread: each surrounding once, the commands in turn
 SPREAD = [(place, QUICK[at % len(QUICK)]) for at, place in enumerate(ENVIRONMENTS)]
-SHOWN_SPREAD = [(place, ("models", "describe")[at % 2]) for at, place in enumerate(OUTPUTS)]
+SHOWN_SPREAD = [(place, ("plan", "describe")[at % 2]) for at, place in enumerate(OUTPUTS)]
 
 
 @pytest.fixture(scope="module")

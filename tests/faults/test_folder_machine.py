@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from truerank.io.marker import MARKER
+from truerank.io.atomic_write import MARKER
 
 Contents = dict[str, bytes]
 CALLS = {

@@ -13,11 +13,9 @@ import pytest
 from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
+from truerank.io.atomic_write import MARKER, FolderKind, check_folder, check_place, whole_file, whole_folder
+from truerank.io.checkpoint import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
 from truerank.io.files import read_table, write_table
-from truerank.io.folders import FolderKind, check_place, whole_folder
-from truerank.io.growing import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
-from truerank.io.marker import MARKER, check_folder
-from truerank.io.whole import whole_file
 from truerank.reliability import Studied, study
 from truerank.simulation.dataset import WorldSettings, make_world, write_world
 

@@ -129,16 +129,16 @@ def test_a_carriage_return_is_not_taken_from_the_end_of_an_id(
     path = Path("labels.csv")
     for odd in (b"7\r,1,1\n", b"7,1,1\r\r\n", b'"a""b",7\r,1\n'):
         path.write_bytes(b"user,item,label\r\n8,1,1\r\n" + odd)
-        refusal(call("data", "describe", "labels.csv"), "carriage return", "LF or CRLF")
+        refusal(call("advise", "labels.csv"), "carriage return", "LF or CRLF")
     path.write_bytes(b'user,item,label\r\n"7\r,",1,1\r\n"8\r",1,1\r\n')
     assert tr.read(path).users.texts() == ["7\r,", "8\r"]
 
 
 def test_two_columns_of_one_name_are_refused(here: Path) -> None:
     Path("labels.csv").write_text("user,item,label,item\n1,2,1,3\n")
-    refusal(call("data", "describe", "labels.csv"), "two columns are called 'item'")
+    refusal(call("advise", "labels.csv"), "two columns are called 'item'")
     Path("labels.csv").write_text("user,item,label,item_duplicated_0\n1,2,1,3\n")
-    assert call("data", "describe", "labels.csv").code == 0
+    assert call("advise", "labels.csv").code == 0
 
 
 # ------------------------------------------------------------------------------------------------------------ precision
@@ -293,8 +293,8 @@ def test_numbers_from_one_are_not_taken_for_rows(here: Path, kind: str) -> None:
     labelled(0).write_csv("labels.csv")
     outcome = call(*call_[:-1])
     assert value(outcome) == 1.0
-    assert "no ids of users; rows are taken for users 0 to 2" in outcome.err
-    assert "no ids of items; columns are taken for items 0 to 2" in outcome.err
+    assert "no ids of users; rows are read as users 0 to 2" in outcome.err
+    assert "no ids of items; columns are read as items 0 to 2" in outcome.err
     for n in (3, 2):  # also where the last user is missing: no id lies beyond the matrix
         labelled(1, n).write_csv("labels.csv")
         refusal(call(*call_), "3 rows without ids of users", "such as 1, 2", "--users FILE")
@@ -400,7 +400,7 @@ BAD = os.fsdecode(b"caf\xe9")
         ("evaluate", "labels.csv", "--scores", f"{BAD}=m.npy"),
         ("evaluate", "labels.csv", "--scores", f"m={BAD}.npy"),
         ("evaluate", "labels.csv", "--scores", "m=m.npy", "--columns", f"user={BAD}"),
-        ("data", "describe", f"{BAD}.csv"),
+        ("advise", f"{BAD}.csv"),
         ("intervene", "labels.csv", "--strategy", "full", "--out", f"{BAD}.csv"),
     ],
 )
@@ -415,7 +415,7 @@ def test_parts_whose_names_are_not_utf8(here: Path) -> None:
     Path("parts").mkdir()
     labelled(0).write_csv("parts/a.csv")
     Path(f"parts/{BAD}.csv").write_bytes(Path("parts/a.csv").read_bytes())
-    refusal(call("data", "describe", "parts"), "caf\\xe9", "not UTF-8")
+    refusal(call("advise", "parts"), "caf\\xe9", "not UTF-8")
 
 
 @pytest.mark.parametrize(
@@ -423,9 +423,9 @@ def test_parts_whose_names_are_not_utf8(here: Path) -> None:
 )
 def test_fields_and_columns_that_are_not_utf8(here: Path, content: bytes) -> None:
     Path("x.csv").write_bytes(content)
-    refusal(call("data", "describe", "x.csv"), "x.csv", "UTF-8" if b"us\xe9r" in content else "utf-8")
+    refusal(call("advise", "x.csv"), "x.csv", "UTF-8" if b"us\xe9r" in content else "utf-8")
     Path("x.qrels").write_bytes(b"1 0 caf\xe9 1\n")
-    refusal(call("data", "describe", "x.qrels"), "x.qrels", "not UTF-8")
+    refusal(call("advise", "x.qrels"), "x.qrels", "not UTF-8")
 
 
 def test_bytes_and_lone_surrogates_as_ids() -> None:

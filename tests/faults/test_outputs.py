@@ -13,7 +13,7 @@ from calling import Called, call
 from commands import EVALUATE, FEED, OFFPOLICY, SPLIT, WORLD, make_inputs, words
 from processes import TRUERANK, as_user, copy, environment
 
-from truerank.io.marker import check_folder
+from truerank.io.atomic_write import check_folder
 
 NOBODY = 65534
 

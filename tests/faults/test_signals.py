@@ -85,7 +85,7 @@ def test_a_signal_at_any_moment_ends_in_good_order(inputs: Path, tmp_path: Path)
 
 @pytest.mark.slow
 def test_signals_at_many_moments_of_many_commands(inputs: Path, tmp_path: Path) -> None:
-    names = (*FILES, "models", "simulate", "study")
+    names = (*FILES, "simulate", "study")
     codes = at_many_moments(inputs, tmp_path, names, count=15, seed=2)
     assert codes.get(3, 0) >= 40, codes
 

@@ -63,10 +63,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", "Recall@2", "--within", "groups.csv"), 0),
         (("evaluate", "labels.csv", "--scores", f"m=no{EVIL}.csv"), 2),
         (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", f"Recall@2{EVIL}"), 2),
-        (("data", "describe", "labels.csv"), 0),
-        (("data", "describe", f"{EVIL}.csv"), 2),
-        (("data", "describe", "empty.csv"), 2),
-        (("data", "describe", "labels.csv", f"--{EVIL}"), 2),
+        (("advise", "labels.csv"), 0),
+        (("advise", f"{EVIL}.csv"), 2),
+        (("advise", "empty.csv"), 2),
+        (("advise", "labels.csv", f"--{EVIL}"), 2),
         ((f"{EVIL}",), 2),
     ],
 )
@@ -83,7 +83,7 @@ def test_documents_keep_what_the_data_say(folder: Path) -> None:
     assert "\\u001b]0;owned\\u0007" in ended.stdout.decode()
 
 
-@pytest.mark.parametrize("words", [("data", "describe"), ("train", "popularity")])
+@pytest.mark.parametrize("words", [("advise",), ("train", "popularity")])
 def test_names_that_are_no_text_are_told(words: tuple[str, ...], tmp_path: Path) -> None:
     """A file name of bytes that are no UTF-8."""
     name = os.fsencode(tmp_path) + b"/\xff\xfe.csv"
@@ -120,7 +120,7 @@ def test_all_that_is_no_text_is_written_out() -> None:
 def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "labels.csv").write_text("user,item,label\n1,2,1\n")
-    for words in (["data", "describe", "pipe.csv"], ["evaluate", "labels.csv", "--scores", "m=pipe.csv"]):
+    for words in (["advise", "pipe.csv"], ["evaluate", "labels.csv", "--scores", "m=pipe.csv"]):
         ended = subprocess.run(
             [*TRUERANK, *words],
             cwd=tmp_path,
@@ -136,7 +136,7 @@ def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["r.html", "r.md", "r.xlsx", "r.parquet"])
 def test_an_ending_that_is_not_known_is_refused(name: str, tmp_path: Path) -> None:
-    words = [sys.executable, "-P", "-m", "truerank", "models", "--out", name]
+    words = [sys.executable, "-P", "-m", "truerank", "advise", "labels.csv", "--out", name]
     ended = subprocess.run(words, cwd=tmp_path, env=environment({}), capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "unknown ending" in ended.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,13 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from click.testing import CliRunner
 
 from realdata import folder_of
 from truerank import datasets
-from truerank.cli.commands import cli
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.datasets.coat import Coat
@@ -241,23 +237,6 @@ def test_choices_that_cannot_be(tmp_path: Path) -> None:
         datasets.named("KuaiRec2")
 
 
-# -------------------------------------------------------------------------------------------------------- command line
-
-
-def test_data_list() -> None:
-    runner = CliRunner()
-    text = runner.invoke(cli, ["data", "list"]).output
-    found = json.loads(runner.invoke(cli, ["data", "list", "--format", "json"]).output)["datasets"]
-    table = pl.read_csv(runner.invoke(cli, ["data", "list", "--format", "csv"]).output.encode())
-    assert [row["name"] for row in found] == list(datasets.catalogue()) == table["name"].to_list()
-    for row in found:
-        assert row["where"] in text
-        assert row["where"].startswith("https://")
-        assert row["terms"]
-        assert row["files"]
-        assert row["parts"]
-
-
 def test_the_guide_has_every_dataset_with_its_counts() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text()
     for name, kind in datasets.catalogue().items():
@@ -265,23 +244,6 @@ def test_the_guide_has_every_dataset_with_its_counts() -> None:
         counts = [getattr(each, what) for each in kind.published.values() for what in ("users", "items", "rows")]
         missing = [f"{count:,}" for count in counts if count is not None and f"{count:,}" not in guide]
         assert missing == (["17,783", "1,090,455"] if name == "jester" else []), name
-
-
-def test_describe_a_dataset(tmp_path: Path) -> None:
-    coat(tmp_path)
-    call = ["data", "describe", str(tmp_path), "--dataset", "coat"]
-    runner = CliRunner()
-    refused = runner.invoke(cli, call)
-    assert isinstance(refused.exception, InputError)
-    assert "expected 6,960" in str(refused.exception)
-    found = json.loads(runner.invoke(cli, [*call, "--no-check", "--format", "json"]).output)
-    assert (found["train"]["rows"], found["train"]["positives"], found["train"]["positive"]) == (3, 2, ">3")
-    assert "train: rows" in runner.invoke(cli, [*call, "--no-check"]).output
-    other = runner.invoke(cli, [*call, "--no-check", "--positive", ">2", "--format", "json"]).output
-    assert json.loads(other)["train"]["positives"] == 3
-    for options in (["--columns", "user=u"], ["--positive", "many"]):
-        assert isinstance(runner.invoke(cli, [*call, *options]).exception, InputError)
-    assert isinstance(runner.invoke(cli, ["data", "describe", str(tmp_path), "--no-check"]).exception, InputError)
 
 
 # ----------------------------------------------------------------------------------------------------------- real data

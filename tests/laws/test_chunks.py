@@ -42,7 +42,7 @@ from truerank.evaluation.measure import Measured, join, measure
 from truerank.evaluation.question import Plan
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
-from truerank.exposure.propensities.given import GivenPropensity
+from truerank.exposure.propensities import GivenPropensity
 from truerank.io import partition
 from truerank.io.spill import scratch
 from truerank.io.survey import scan

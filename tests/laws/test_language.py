@@ -31,7 +31,7 @@ from truerank.estimators.weighted import IPS
 from truerank.exposure import positions, propensities
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.positions import as_positions, parse_position
-from truerank.exposure.propensities.given import GivenPropensity
+from truerank.exposure.propensities import GivenPropensity
 from truerank.exposure.propensities.naive_bayes import NaiveBayes
 from truerank.exposure.propensities.power import PopularityPower
 from truerank.metrics import METRICS

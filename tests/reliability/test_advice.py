@@ -20,7 +20,7 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.exposure.expose import Order
 from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
-from truerank.io.marker import MARKER
+from truerank.io.atomic_write import MARKER
 from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import (

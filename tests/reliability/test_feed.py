@@ -13,7 +13,7 @@ import pytest
 
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.errors import InputError
-from truerank.exposure.policies.rankers import PlackettLuce, Ranked, TwoStage, UniformCandidates
+from truerank.exposure.policies.rankers import ranker_exposures
 from truerank.exposure.positions.position_models import Exponential
 from truerank.simulation.feed import Broken, Feed, FeedPolicy, FeedSettings, Surface, make_feed
 from truerank.simulation.feed_truth import (
@@ -57,10 +57,9 @@ def test_exposures_are_those_of_two_stage_rankers() -> None:
     )  # fmt: skip
     feed, position = make_feed(settings, seed=2), Exponential(0.7, cutoff=SMALL.length)
     for kind in range(2):
-        soft = TwoStage(UniformCandidates(6), PlackettLuce(np.exp(feed.weight[0, kind])))
-        hard = TwoStage(UniformCandidates(6), Ranked.by_score(feed.weight[1, kind]))
-        np.testing.assert_allclose(feed.exposure(0)[kind, 0, 0], soft.exposures(position).value, atol=1e-12)
-        np.testing.assert_allclose(feed.exposure(1)[kind, 0, 0], hard.exposures(position).value, atol=1e-12)
+        for policy, temperature in ((0, 1.0), (1, None)):
+            exposure = ranker_exposures(feed.weight[policy, kind], position, temperature=temperature, n_candidates=6)
+            np.testing.assert_allclose(feed.exposure(policy)[kind, 0, 0], exposure, atol=1e-12)
 
 
 def test_views_in_logs_have_the_stated_exposure(feed: Feed) -> None:

@@ -18,8 +18,8 @@ from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.io.checkpoint import working
 from truerank.io.files import write
-from truerank.io.growing import working
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.ranking.scores.files import write_scores

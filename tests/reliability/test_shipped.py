@@ -14,7 +14,7 @@ from calling import call
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.marker import check_folder
+from truerank.io.atomic_write import check_folder
 from truerank.reliability import advice_for, advise
 from truerank.reliability.advice_words import outside, verdict
 from truerank.reliability.advising import SHIPPED, WORLD, shipped_studies, shipped_worlds

@@ -19,7 +19,7 @@ import pytest
 from small_study import SPARSITIES, small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
-from truerank.io.folders import seal
+from truerank.io.atomic_write import seal
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.reliability import study

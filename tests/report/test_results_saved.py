@@ -33,7 +33,7 @@ from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential
 from truerank.exposure.propensities.power import PopularityPower
 from truerank.inference.clipping import AutoClip
-from truerank.io.folders import seal
+from truerank.io.atomic_write import seal
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
 from truerank.report import document, frames, text

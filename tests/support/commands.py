@@ -13,8 +13,8 @@ from small_study import small_scores, small_train, small_world
 
 from truerank.cli.output import FORMS
 from truerank.core.errors import InputError
+from truerank.io.atomic_write import check_folder, read_marker
 from truerank.io.files import write
-from truerank.io.marker import check_folder, read_marker
 from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.files import write_scores
 from truerank.reliability import Grid
@@ -93,13 +93,10 @@ COMMANDS = (
     Writing("parts", words(SPLIT)),
     Writing("folds instead of parts", words(f"{SPLIT} --by random --folds 2 --force"), before=words(SPLIT)),
     Writing("model", words("train item-knn train.parquet --out made.npz --quiet")),
-    Writing("list of models", words("models --out made.csv")),
-    Writing("list of datasets", words("data list --out made.json")),
-    Writing("description", words("data describe labels.parquet --out made.json --quiet")),
+    Writing("description", words("advise labels.parquet --out made.json --quiet")),
     Writing("advice", words("advise labels.parquet --study studied --n-items 30 --out made.json --quiet")),
     Writing("figures", words("study figures studied --out made"), heavy=True),
     Writing("study", words(STUDY), grows=True),
-    Writing("agreement", words("agree offline.csv online.csv --out made.json --quiet")),
     Writing("demo", words("demo --out made --quiet"), heavy=True),
 )  # fmt: skip
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats
-from truerank.exposure.positions.fits_families import FAMILIES
+from truerank.exposure.positions.depths import FAMILIES, Depths
+from truerank.exposure.positions.fits import PositionFit
+from truerank.exposure.positions.learner import fit_requests, for_places
+from truerank.exposure.positions.position_models import FitRequest, Positions
 
 
 def draw_depths(family: str, u: Floats, rng: np.random.Generator) -> Floats:
@@ -24,3 +30,23 @@ def draw_depths(family: str, u: Floats, rng: np.random.Generator) -> Floats:
 def cut(depth: Floats, end: int) -> tuple[Floats, Bools]:
     """Depths in feeds that end at a rank, and whether the feed ended first."""
     return np.minimum(depth, end), depth >= end
+
+
+def fitted(
+    position: FitRequest | Positions,
+    *,
+    depth: npt.ArrayLike,
+    surface: npt.NDArray[Any] | None = None,
+    group: npt.NDArray[Any] | None = None,
+) -> tuple[Positions, dict[str, PositionFit]]:
+    """Requested models fitted to one depth per session and surface, and the fits by place."""
+    surfaces, groups = ([] if values is None else np.unique(values).tolist() for values in (surface, group))
+    models = for_places(Positions.everywhere(position), surfaces=surfaces, groups=groups)
+    depth = np.asarray(depth)
+    rule = models.at(len(depth), surface=surface, group=group)
+
+    def depths_of(number: int, cutoff: int | None) -> Depths | None:
+        return Depths.of(depth[rule == number], cutoff=cutoff) if (rule == number).any() else None
+
+    result = fit_requests(models, depths_of, clicks=None, level=0.95)
+    return result.positions, result.fits

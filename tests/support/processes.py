@@ -60,8 +60,6 @@ COMMANDS = {
         _command("feed", "simulate feed --n-sessions 40 --n-items 40 --days 2", "made", shows=False),
         _command("split", "split w/train.parquet --by random --folds 2", "made", shows=False),
         _command("figures", "study figures s", "made", shows=False),
-        _command("datasets", "data list", "made.json"),
-        _command("agree", "agree w/offline.csv w/online.csv", "made.json"),
         _command("train", "train popularity w/train.parquet --positive >3", "made.npz", shows=False),
         _command(
             "study",
@@ -70,7 +68,7 @@ COMMANDS = {
             "made",
             shows=False,
         ),
-        _command("describe", "data describe w/random.parquet --positive >3", "made.json"),
+        _command("describe", "advise w/random.parquet --positive >3", "made.json"),
         _command("advise", "advise w/random.parquet --positive >3 --study s --n-items 120", "made.json"),
         _command("plan", "plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2", "made.json"),
         _command("plan sessions", "plan sessions --difference 0.1 --mean-reward 0.2 --effective 0.4", "made.json"),
@@ -89,11 +87,10 @@ COMMANDS = {
         ),
         _command("report", "report s", "made.html", shows=False, heavy=True),
         _command("intervene", "intervene w/train.parquet --strategy full", "made.csv", shows=False),
-        _command("models", "models", "made.json"),
         _command("demo", "demo", "made", shows=False),
     )
 }
-QUICK = ("evaluate", "describe", "models", "intervene", "train")
+QUICK = ("evaluate", "describe", "intervene", "train")
 
 
 @dataclass(frozen=True, slots=True)

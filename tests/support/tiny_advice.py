@@ -8,8 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from truerank.io.folders import seal
-from truerank.io.marker import MARKER
+from truerank.io.atomic_write import MARKER, seal
 from truerank.reliability import Studied
 from truerank.reliability.folder import FORMAT, KIND
 from truerank.reliability.logs import Look

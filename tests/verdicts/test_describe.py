@@ -1,4 +1,4 @@
-"""`data describe`: how far from random, in which direction, by which items; training pairs almost left out; users kept
+"""`tr.describe`: how far from random, in which direction, by which items; training pairs almost left out; users kept
 for their labels. Each departure is beside a log that has none."""
 
 from __future__ import annotations

@@ -350,5 +350,5 @@ def check_both_classes(log: Log) -> None:
         what = "none" if n_positive == 0 else "each"
         raise InputError(
             f"{log.source}: {what} of {len(log):,} rows is positive; expected positive and negative rows. "
-            "Give the negatives too, or use a model that learns from positives alone (truerank models)."
+            "Give the negatives too, or use a model that learns from positives alone (truerank train --list)."
         )

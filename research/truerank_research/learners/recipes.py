@@ -1,7 +1,7 @@
 """What the learned models are put together from, without torch: a backbone, a method and a way of training.
 
 A backbone says what a score is; a method says which loss is minimised, and what it needs. Each is a small frozen value
-whose torch side stands in `networks` or `debiasing`, so that `truerank models` can list all where torch is missing.
+whose torch side stands in `networks` or `debiasing`, so that `truerank train --list` lists all without torch.
 """
 
 from __future__ import annotations

@@ -11,12 +11,10 @@ import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
-from truerank.exposure.positions.fits import Depths, fit_depths
-from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
-from truerank.exposure.positions.fits_contextual import fit_contextual
-from truerank.exposure.positions.fits_families import FAMILIES
+from truerank.exposure.positions.clicks import ClickCells, fit_clicks, fit_harvest
+from truerank.exposure.positions.contextual import fit_contextual
+from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths
 from truerank.exposure.positions.position_models import YuleSimon
-from truerank.io.impressions import Logged
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -140,16 +138,29 @@ def planted_bias() -> Floats:
     return YuleSimon(1.0).view(np.arange(1.0, CLICK_RANKS + 1.0))
 
 
-def click_rows(rng: np.random.Generator, *, sessions: int = CLICK_SESSIONS) -> tuple[Floats, Clicks]:
-    """A stochastic ranker that knows the items' quality, a planted position bias, all displayed items logged."""
+def click_rows(rng: np.random.Generator, *, sessions: int = CLICK_SESSIONS) -> tuple[Ints, Bools]:
+    """Items and clicks [sessions x ranks] of a stochastic ranker that knows the items' quality, all of them logged."""
     theta = planted_bias()
     quality = rng.beta(2.0, 6.0, CLICK_ITEMS)
     key = np.log(quality) + rng.gumbel(size=(sessions, CLICK_ITEMS))
     item: Ints = np.argsort(-key, axis=1)[:, :CLICK_RANKS]
     click = rng.random(item.shape) < theta * quality[item]
-    position = np.tile(np.arange(1, CLICK_RANKS + 1), sessions)
-    session = np.repeat(np.arange(sessions), CLICK_RANKS)
-    return theta, Clicks.of(item.ravel(), position, click.ravel(), logged=Logged.DISPLAYED, session=session)
+    return item, click
+
+
+def fit_with_bootstrap(method: str, rows: tuple[Ints, Bools], *, replicates: int, seed: int) -> Floats:
+    """(value, low, high, standard error) of each rank: percentiles of fits to sessions drawn with replacement."""
+    item, click = rows
+    n, n_ranks = item.shape
+    rng = generator(seed, "position bootstrap")
+    position = np.tile(np.arange(1, n_ranks + 1), n)
+
+    def theta(count: Floats) -> list[float]:
+        cells = ClickCells.of(item.ravel(), position, click.ravel(), count=np.repeat(count, n_ranks))
+        return [parameter.value for parameter in METHODS[method](cells).parameters]
+
+    drawn = np.array([theta(np.bincount(rng.integers(0, n, n), minlength=n).astype(float)) for _ in range(replicates)])
+    return np.column_stack([theta(np.ones(n)), *np.quantile(drawn, [0.025, 0.975], axis=0), drawn.std(axis=0, ddof=1)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +180,8 @@ class PlantedClicks:
 
     def fitted(self, run: int, *, seed: int) -> Floats:
         """(value, low, high) of each rank from the second on."""
-        _, rows = click_rows(generator(seed, f"clicks {run}"), sessions=self.sessions)
-        fit = METHODS[self.method](rows, replicates=self.replicates, seed=run)
-        return np.array([[each.value, each.low, each.high] for each in fit.parameters[1:]])
+        rows = click_rows(generator(seed, f"clicks {run}"), sessions=self.sessions)
+        return fit_with_bootstrap(self.method, rows, replicates=self.replicates, seed=run)[1:, :3]
 
 
 # ----------------------------------------------------------------------------------------------------------- the study

@@ -9,26 +9,7 @@ import click
 
 from truerank.cli.groups import InputFile, Reading, Scoring
 from truerank.cli.next_steps import next_commands
-from truerank.cli.options import (
-    COLUMNS,
-    EXCLUDE,
-    FORMAT,
-    ITEMS,
-    METRIC,
-    N_ITEMS,
-    N_USERS,
-    OUT,
-    PATH,
-    POSITIVE,
-    QUIET,
-    SCORES,
-    USERS,
-    Sections,
-    file,
-    grouped,
-    only,
-    shared,
-)
+from truerank.cli.options import PATH, Sections, file, grouped, only, option, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
@@ -38,25 +19,21 @@ if TYPE_CHECKING:
 
 @click.command(cls=Sections)
 @click.argument("log", type=PATH)
-@grouped(Scoring, SCORES.here("Scores of models that shall be evaluated on LOG; several are allowed."), USERS, EXCLUDE)
+@grouped(Scoring, "scores: Scores of models that shall be evaluated on LOG; several are allowed.", "users", "exclude")
 @grouped(
-    Reading,
-    COLUMNS,
-    POSITIVE,
-    ITEMS.here("All items that could have been shown."),
-    N_ITEMS.here("How many items could have been shown; by default those in LOG."),
-)
+    Reading, "columns", "positive", "items: All items that could have been shown.",
+    "n-items: How many items could have been shown; by default those in LOG.",
+)  # fmt: skip
 @file(
-    "--study",
-    metavar="DIR",
+    "--study", metavar="DIR",
     help="The folder of a finished `truerank study reliability`; by default one that comes with truerank.",
-)
+)  # fmt: skip
 @shared("--study-logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
-@METRIC.here("One that was studied; by default nDCG@100, or else the study's last.")
+@option("metric: One that was studied; by default nDCG@100, or else the study's last.")
 @shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
-@N_USERS.here("How many users with a positive the evaluation has, instead of those of LOG.")
-@shared("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many choices to show.")
-@grouped(Output, FORMAT, OUT, QUIET)
+@option("n-users: How many users with a positive the evaluation has, instead of those of LOG.")
+@shared("--top", type=click.IntRange(min=1), default=10, help="How many choices to show.")
+@grouped(Output, "format", "out", "quiet")
 def advise(
     *,
     log: Path,
@@ -84,18 +61,17 @@ def advise(
     truerank advise log.parquet --n-items 10728 --study study
     """
     from truerank.evaluation.diagnosis import diagnose
-    from truerank.io.marker import MARKER
+    from truerank.io.atomic_write import MARKER
     from truerank.reliability.folder import FILES
     from truerank.report.advice import advice_csv, advice_plain, advice_text
     from truerank.report.diagnosis import diagnosis_plain, diagnosis_rows, diagnosis_text
-    from truerank.report.text import as_csv, as_json, encoded
 
-    kept = () if study is None else (study / name for name in (*FILES, MARKER))
-    output.check([InputFile("log", log), *scoring.files(), *reading.files(), *kept])
+    read = () if study is None else (study / name for name in (*FILES, MARKER))
+    output.check([InputFile("log", log), *scoring.files(), *reading.files(), *read], shows="table")
     if reading.items is not None and reading.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
-    items = reading.of("items").ids(reading.items, "item")
-    found = diagnose(
+    items = reading.catalogue()
+    diagnosis = diagnose(
         log,
         columns=reading.mapping(ranked=True),
         positive=reading.positive,
@@ -104,22 +80,24 @@ def advise(
         n_items=reading.n_items,
         scores=scoring.models(reading, items=items),
     )
-    asked = any((study, study_logger, metrics, sparsity is not None, n_users))
     advice = None
-    if asked:
+    if any((study, study_logger, metrics, sparsity is not None, n_users)):
         advice = _advice(
             log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
         )
-    commands = next_commands(found, log, reading, scoring)
-    if output.chosen_form == "json":
-        sampled = None if advice is None else advice_plain(advice, top=top)
-        output.deliver(as_json({**diagnosis_plain(found, commands), "candidates": sampled}))
-    elif output.chosen_form == "csv":
-        rows = as_csv(diagnosis_rows(found)) if advice is None else advice_csv(advice, top=top).encode()
-        output.deliver(rows)
-    else:
-        candidates = "" if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
-        output.deliver(encoded(diagnosis_text(found, commands) + candidates))
+    commands = next_commands(diagnosis, log, reading, scoring)
+    if advice is not None and output.chosen_form == "csv":
+        output.deliver(advice_csv(advice, top=top).encode())
+        return
+    candidates = "" if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
+    output.show(
+        lambda: diagnosis_text(diagnosis, commands) + candidates,
+        rows=lambda: diagnosis_rows(diagnosis),
+        document=lambda: {
+            **diagnosis_plain(diagnosis, commands),
+            "candidates": None if advice is None else advice_plain(advice, top=top),
+        },
+    )
 
 
 def _advice(
@@ -140,7 +118,7 @@ def _advice(
 
     metric = only(metrics, "--metric")
     studied = None if study is None else Studied.read(study)
-    shown = reading.log(log, items=reading.of("items").ids(reading.items, "item"))
+    shown = reading.log(log, items=reading.catalogue())
     advice = ask(
         shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items, logger=logger,
         sparsity=sparsity, users=users,

@@ -34,13 +34,10 @@ COMMANDS = {
         "Draw a less biased test set from a biased log.",
     ),
     "split": ("truerank.cli.split", "split", "Hold a part of a log out: train and test files."),
-    "models": ("truerank.cli.learning", "models", "The recommenders that can be trained, and their settings."),
-    "train": ("truerank.cli.learning", "train", "Train a recommender on a log and write its scores."),
+    "train": ("truerank.cli.train", "train", "Train a recommender on a log and write its scores."),
     "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
-    "agree": ("truerank.cli.agree", "agree", "Do offline estimates agree with what was measured online."),
     "advise": ("truerank.cli.advise", "advise", "What your data can tell, and what to run next."),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
-    "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
     "demo": ("truerank.cli.demo", "demo", "A small world with known truth: one question, one picture."),
 }
 

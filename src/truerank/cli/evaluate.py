@@ -6,80 +6,42 @@ from pathlib import Path
 
 import click
 
-from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
-from truerank.cli.names import choices, names
-from truerank.cli.options import (
-    ADJUST,
-    BASELINE,
-    BOOTSTRAP,
-    CLIP,
-    COLUMNS,
-    ENGINE,
-    ESTIMATOR,
-    EXCLUDE,
-    ITEMS,
-    LEVEL,
-    METRIC,
-    N_ITEMS,
-    OUT,
-    PATH,
-    POPULATION,
-    POSITIVE,
-    QUIET,
-    REQUIRE,
-    RESULTS_FORMAT,
-    REWARD_MODEL,
-    SCORES,
-    SEED,
-    THREADS,
-    USERS,
-    Sections,
-    choice,
-    file,
-    grouped,
-)
-from truerank.cli.output import Output, remembered
-from truerank.cli.showing import SHOWING, Showing
+from truerank.cli.collection import COLLECTION, Collection
+from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
+from truerank.cli.options import PATH, Sections, choice, file, formatted, grouped
+from truerank.cli.output import RESULTS_FORMS, Output, remembered
 
-ESTIMATORS = ", ".join(names("estimators", about=True))
+ESTIMATORS = (
+    "assisted, doubly-robust, full, hajek, holdout, horvitz-thompson, intervened, intervened-pooled, ips, judge-alone, "
+    "lists, naive, pairs, pooled, post-normalised, post-stratified, published, snips, traditional"
+)
 
 
 @click.command(cls=Sections)
 @click.argument("labels", type=PATH)
 @grouped(
-    Scoring,
-    SCORES.here(required=True),
-    USERS,
-    EXCLUDE,
+    Scoring, "scores!", "users", "exclude",
     choice(
-        "--overlap", choices("ranking/candidates", "Overlap"), default="drop",
+        "--overlap", ["drop", "keep", "error"], default="drop",
         help="What happens to an item that is both judged and excluded.",
     ),
     choice(
-        "--lists", choices("core/options", "ListsAre"), default=None,
+        "--lists", ["top", "complete"],
         help="Whether lists are the top of a longer order, or all that a model would ever show (default with "
         "--exposure holdout).",
     ),
     file("--candidates", help="Pairs user,item: explicit candidate sets."),
 )  # fmt: skip
+@grouped(Reading, "columns", "positive", "population", "items", "n-items")
+@grouped(Collection, *COLLECTION)
 @grouped(
-    Reading,
-    COLUMNS,
-    POSITIVE,
-    POPULATION,
-    ITEMS.here("The catalogue; also names the columns of .npy and .npz scores without ids."),
-    N_ITEMS.here("The size of the catalogue, where scores are top lists."),
-)
-@grouped(Showing, *SHOWING)
-@grouped(
-    Asking,
-    METRIC.here(f"{METRIC.help} Default: Recall@10 Recall@50 Precision@10 DCG@10."),
-    ESTIMATOR.here(f"{ESTIMATORS}; with options as ips(clip=8). Default by exposure and metric."),
-    CLIP,
-    REWARD_MODEL.here(
-        "Of doubly-robust: item-rates, the rates of items among other users (default), or a file of predicted labels "
-        "of all pairs, as scores."
-    ),
+    Request,
+    'metric: As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed. Default: Recall@10 '
+    "Recall@50 Precision@10 DCG@10.",
+    f"estimator: {ESTIMATORS}; with options as ips(clip=8). Default by exposure and metric.",
+    "clip",
+    "reward-model: Of doubly-robust: item-rates, the rates of items among other users (default), or a file of "
+    "predicted labels of all pairs, as scores.",
     file(
         "--judge",
         help="A table user,item,label or probability: what a judge says of all or many pairs, for assisted; what it "
@@ -87,31 +49,23 @@ ESTIMATORS = ", ".join(names("estimators", about=True))
     ),
     file("--assist", help="Scores that predict labels, for assisted: those of any recommender."),
     file("--item-groups", help="A table item,group: everything again for each group, whose items alone earn."),
-    choice("--ties", choices("core/ranking", "Ties"), default="expected", help="The order of equal scores."),
-)
-@grouped(
-    Inference,
-    BASELINE,
     choice(
-        "--interval", ["population", "design"], default="population",
-        help="For the population these users come from, or for exactly these users.",
+        "--ties", ["expected", "random", "optimistic", "pessimistic", "strict"], default="expected",
+        help="The order of equal scores.",
     ),
-    BOOTSTRAP.here("Population intervals by N bootstrap samples of users."),
-    LEVEL,
-    ADJUST,
-    REQUIRE,
-    SEED.here("For random ties and the bootstrap."),
-    THREADS,
-    ENGINE,
 )  # fmt: skip
-@grouped(Output, RESULTS_FORMAT, OUT, *remembered("user"), QUIET)
+@grouped(
+    Inference, "baseline", "interval", "bootstrap: Population intervals by N bootstrap samples of users.", "level",
+    "adjust", "require", "seed: For random ties and the bootstrap.", "threads", "engine",
+)  # fmt: skip
+@grouped(Output, formatted(RESULTS_FORMS), "out", *remembered("user"), "quiet")
 def evaluate(
     *,
     labels: Path,
     scoring: Scoring,
     reading: Reading,
-    showing: Showing,
-    asking: Asking,
+    collection: Collection,
+    request: Request,
     inference: Inference,
     output: Output,
 ) -> None:
@@ -131,25 +85,25 @@ def evaluate(
     from truerank.evaluation.compatibility import needed
     from truerank.evaluation.labels import evaluate as run
 
-    metrics = asking.chosen_metrics()
+    metrics = request.chosen_metrics()
     compared = ListNeed.FEATURES in needed(metrics or ())
-    showing.check(compared=compared, clip=asking.clips or None, reward_model=asking.reward_model)
-    files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *showing.files(), *asking.files(),
+    collection.check(compared=compared, clip=request.clips or None, reward_model=request.reward_model)
+    files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *collection.files(), *request.files(),
              *output.files()]  # fmt: skip
-    model, reading = showing.model(reading)
-    showing.check_uses(model, compared=compared)
-    clips, interval = asking.chosen_clips(), inference.chosen_interval()
+    model, reading = collection.model(reading)
+    collection.check_uses(model, compared=compared)
+    clips, interval = request.chosen_clips(), inference.chosen_interval()
     inference.check()
     required = inference.required(scoring.paths())
-    output.check(files)
+    output.check(files, shows="results")
     scoring.check()
-    items = reading.of("items").ids(reading.items, "item")
+    items = reading.catalogue()
     users = reading.users()
-    estimators = asking.chosen_estimators(scoring, reading, items=items)
-    exposure = showing.made(model, reading)
+    estimators = request.chosen_estimators(scoring, reading, items=items)
+    exposure = collection.read(model, reading)
     with output.progress() as report:
         judged = reading.scan(labels, users=users, progress=report)
-        showing.check_propensities(judged, model)
+        collection.check_propensities(judged, model)
         results = run(
             scoring.models(reading, items=items),
             judged,
@@ -157,26 +111,21 @@ def evaluate(
             metrics=metrics,
             estimators=estimators,
             clips=clips,
-            exclude=reading.of("exclude").scan_pairs(scoring.exclude, progress=report),
+            exclude=reading.for_file("exclude").scan_pairs(scoring.exclude, progress=report),
             overlap=scoring.overlap,
-            candidates=reading.of("candidates").scan_pairs(scoring.candidates, progress=report),
+            candidates=reading.for_file("candidates").scan_pairs(scoring.candidates, progress=report),
             items=None if items is None else Ids.of(items),
             item_groups=None
-            if asking.item_groups is None
-            else reading.of("item_groups").groups(asking.item_groups, "item"),
-            item_features=showing.features(reading) if compared else None,
-            **asking.predictions(scoring, reading, items=items),
+            if request.item_groups is None
+            else reading.for_file("item_groups").groups(request.item_groups, "item"),
+            item_features=collection.features(reading) if compared else None,
+            **request.predictions(scoring, reading, items=items),
             n_items=reading.n_items,
             lists=scoring.lists,
-            like=showing.like,
-            baseline=inference.baseline,
-            ties=asking.ties,
+            like=collection.like,
+            ties=request.ties,
             interval=interval,
-            level=inference.level,
-            adjust=inference.adjust,
-            seed=inference.seed,
-            threads=inference.threads,
-            engine=inference.engine,
             progress=report,
+            **inference.arguments("baseline", "level", "adjust", "seed", "threads", "engine"),
         )
     output.results(results, files, reading=reading, required=required)

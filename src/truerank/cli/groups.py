@@ -5,7 +5,7 @@ A value holds what was given and reads it when asked to; heavy modules load then
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from truerank.core.ranking import Scores
     from truerank.core.requirements import Requirement
     from truerank.core.values import Option
-    from truerank.inference.clipping import AutoClip
     from truerank.inference.intervals import Interval
     from truerank.io.file_version import FileVersion
     from truerank.io.survey import LogSchema
@@ -66,7 +65,7 @@ class InputFile:
 
 
 def input_files(**files: Path | None) -> list[InputFile]:
-    """Those that were given, by their role."""
+    """The files of options that are used, by their role."""
     return [InputFile(role, path) for role, path in files.items() if path is not None]
 
 
@@ -85,8 +84,8 @@ class Reading:
     def files(self) -> list[InputFile]:
         return input_files(items=self.items, population=self.population)
 
-    def of(self, role: str) -> Reading:
-        """How the file of an option is read: by its own names of columns where there are any."""
+    def for_file(self, role: str) -> Reading:
+        """How the file of an option is read: by column names of that file where `--columns` has them."""
         return replace(self, role=role)
 
     def mapping(self, *, ranked: bool = False) -> dict[str, str]:
@@ -95,33 +94,28 @@ class Reading:
 
         names = (*KEYS, *RANKED_KEYS) if ranked else KEYS
         mapping: dict[str, str] = {}
-        own: dict[str, str] = {}
-        named_once: set[str] = set()
-        for part in (self.columns or "").split(","):
-            key, separator, name = (side.strip() for side in part.partition("="))
-            if part.strip() and not (separator and key and name):
-                raise InputError(
-                    f"--columns {self.columns!r}: {part!r} is not NAME=COLUMN, as in user=user_id,item=video_id."
-                )
+        of_this_file: dict[str, str] = {}
+        seen: set[str] = set()
+        for part in filter(str.strip, (self.columns or "").split(",")):
+            key, _, name = (side.strip() for side in part.partition("="))
             file, _, kind = key.rpartition(".")
-            if part.strip() and kind not in names:
-                raise InputError(
-                    f"--columns {self.columns!r}: {kind!r} is not known; expected one of {', '.join(names)}."
-                )
-            if key in named_once:
-                raise InputError(f"--columns {self.columns!r}: {key!r} is named twice; expected one column for it.")
-            named_once |= {key} if key else set()
-            if file:
-                main, *options = files_of_command()
-                if file not in (main, *options):
-                    raise InputError(
-                        f"--columns {self.columns!r}: {file!r} is no file of this command; expected one of "
-                        f"{', '.join((main, *options))}."
-                    )
-                own |= {kind: name} if file == (self.role or main) else {}
-            elif part.strip():
+            wrong = ""
+            if not (key and name):
+                wrong = f"{part!r} is not NAME=COLUMN, as in user=user_id,item=video_id."
+            elif kind not in names:
+                wrong = f"{kind!r} is not known; expected one of {', '.join(names)}."
+            elif key in seen:
+                wrong = f"{key!r} is named twice; expected one column for it."
+            elif file and file not in files_of_command():
+                wrong = f"{file!r} is no file of this command; expected one of {', '.join(files_of_command())}."
+            if wrong:
+                raise InputError(f"--columns {self.columns!r}: {wrong}")
+            seen.add(key)
+            if not file:
                 mapping[kind] = name
-        return mapping | own | dict(self.also)
+            elif file == (self.role or files_of_command()[0]):
+                of_this_file[kind] = name
+        return mapping | of_this_file | dict(self.also)
 
     def ids(self, path: Path | None, kind: str) -> pl.Series | None:
         """A file's column `user`, `item` or `session`, in the order of its rows; one column alone needs no name."""
@@ -138,11 +132,15 @@ class Reading:
         ids, where = column(rows.as_written(mapping).read(), kind, mapping, where=rows.where), rows.where
         return as_ids(ids, where=f"{where}, column {ids.name!r}")
 
+    def catalogue(self) -> pl.Series | None:
+        """The items that are declared, in their order."""
+        return self.for_file("items").ids(self.items, "item")
+
     def users(self) -> Ids | None:
         """The users that are declared."""
         from truerank.core.ids import Ids
 
-        everyone = self.of("population").ids(self.population, "user")
+        everyone = self.for_file("population").ids(self.population, "user")
         return None if everyone is None else Ids.of(everyone)
 
     def groups(self, path: Path, kind: str) -> pl.DataFrame:
@@ -169,8 +167,7 @@ class Reading:
         """What a file holds, to be read in chunks."""
         from truerank.io.survey import scan
 
-        given = {"positive": self.positive, **more}
-        return scan(path, columns=self.mapping(), progress=progress, **given)
+        return scan(path, columns=self.mapping(), progress=progress, **{"positive": self.positive, **more})
 
     def scan_pairs(self, path: Path | None, *, progress: Progress | None) -> LogSchema | None:
         return None if path is None else self.scan(path, progress=progress, positive=None, values=False)
@@ -205,15 +202,15 @@ class Scoring:
         """The scores of a file; `items` names the columns of a matrix without ids."""
         from truerank.ranking.scores.files import read_scores
 
-        users = reading.of("users").ids(self.users, "user")
-        return read_scores(path, columns=reading.of("scores").mapping(), users=users, items=items)
+        users = reading.for_file("users").ids(self.users, "user")
+        return read_scores(path, columns=reading.for_file("scores").mapping(), users=users, items=items)
 
     def models(self, reading: Reading, *, items: pl.Series | None) -> dict[str, Scores]:
         return {name: self.read(path, reading, items=items) for name, path in self.paths().items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Request:
     """What is asked: metrics or rewards, estimators with their options, clips of weights."""
 
     metrics: tuple[str, ...] = ()
@@ -239,33 +236,48 @@ class Asking:
         """What every reward lies between, where it was declared."""
         if self.reward_range is None:
             return None
-        ends = numbers(self.reward_range, "--reward-range", kind=float)
+        ends = numbers(self.reward_range, "--reward-range") or []
         if len(ends) != 2:
             raise InputError(f"--reward-range {self.reward_range!r}; expected two numbers, as 0,5.")
         return ends[0], ends[1]
 
-    def chosen_clips(self) -> tuple[float, ...] | None:
-        clips = clips_of(self.clips)
-        if clips is None or isinstance(clips, tuple):
-            return clips
-        raise InputError(
-            "--clip auto chooses the clip of a ranked log (truerank offpolicy); expected numbers, as 1,8,inf."
-        )
+    def chosen_clips(self, *, auto: bool = False) -> Any:
+        """Limits of weights between commas; of an option that is repeated all of them. `auto` alone, where allowed."""
+        if not self.clips:
+            return None
+        text = ",".join(self.clips)
+        words = [part.strip().lower() for part in text.split(",")]
+        if auto and words == ["auto"]:
+            from truerank.inference.clipping import AutoClip
+
+            return AutoClip()
+        if "auto" in words:
+            hint = "numbers, or auto alone, which chooses one" if auto else "numbers, as 1,8,inf"
+            raise InputError(
+                f"--clip {text!r}: auto chooses the clip of a ranked log (truerank offpolicy); expected {hint}."
+            )
+        try:
+            clips = tuple(map(float, words))
+        except ValueError:
+            clips = (0.0,)
+        if not all(clip > 0 for clip in clips):
+            raise InputError(f"--clip {text!r}; expected positive numbers, as 1,2,8,inf, or auto.")
+        return clips
 
     def chosen_estimators(self, scoring: Scoring, reading: Reading, *, items: Any) -> list[Estimator] | None:
         """The estimators that are asked for, with the reward model where one takes it; None for the defaults."""
         from truerank import estimators
         from truerank.core.values import options_of
 
-        made: list[Any] = [estimators.parse(text) for text in self.estimators]
+        chosen: list[Any] = [estimators.parse(text) for text in self.estimators]
         if self.reward_model is None:
-            return made or None
+            return chosen or None
         takes = [name for name, cls in estimators.catalogue().items() if "reward" in options_of(cls)]
-        able = [estimator for estimator in made if estimator.about.name in takes]
+        able = [estimator for estimator in chosen if estimator.about.name in takes]
         if not able:
             raise InputError(f"--reward-model is for --estimator {' or '.join(takes)}; add it.")
         model = self._rewards(options_of(type(able[0]))["reward"], scoring, reading, items=items)
-        return [replace(each, reward=model) if each in able else each for each in made]
+        return [replace(estimator, reward=model) if estimator in able else estimator for estimator in chosen]
 
     def _rewards(self, option: Option, scoring: Scoring, reading: Reading, *, items: Any) -> Any:
         """The reward model of a name, or the predictions in a file."""
@@ -281,9 +293,9 @@ class Asking:
         """What predicts labels that nobody has: what a judge says, and the scores of a recommender."""
         from truerank.evaluation.label_facts import read_judge
 
-        said = None if self.judge is None else read_judge(self.judge, columns=reading.of("judge").mapping())
+        judge = None if self.judge is None else read_judge(self.judge, columns=reading.for_file("judge").mapping())
         scores = None if self.assist is None else scoring.read(self.assist, reading, items=items)
-        return {"judge": said, "assist": scores}
+        return {"judge": judge, "assist": scores}
 
     def files(self) -> list[InputFile]:
         """The groups of items, and the files of what is predicted."""
@@ -305,6 +317,10 @@ class Inference:
     seed: int = 0
     threads: int | None = None
     engine: str = "local"
+
+    def arguments(self, *names: str) -> dict[str, Any]:
+        """Options that a function of the library takes under the same names."""
+        return {name: getattr(self, name) for name in names}
 
     def required(self, models: Iterable[str]) -> list[Requirement]:
         """What must be shown, checked against the names of models."""
@@ -332,36 +348,3 @@ class Inference:
         from truerank.engines.named import as_engine
 
         as_engine(self.engine)
-
-
-def clips_of(texts: Sequence[str]) -> tuple[float, ...] | AutoClip | None:
-    """Limits of weights between commas, or auto; of an option that is repeated all of them, and nothing beside auto."""
-    if not texts:
-        return None
-    text = ",".join(texts)
-    if len(texts) > 1 and any(each.strip().lower() == "auto" for each in texts):
-        raise InputError(f"--clip {' --clip '.join(texts)}; expected numbers, or auto alone, which chooses one.")
-    if text.strip().lower() == "auto":
-        from truerank.inference.clipping import AutoClip
-
-        return AutoClip()
-    try:
-        clips = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        clips = (0.0,)
-    if not all(clip > 0 for clip in clips):
-        raise InputError(f"--clip {text!r}; expected positive numbers, as 1,2,8,inf, or auto.")
-    return clips
-
-
-def settings_of(values: Sequence[str]) -> dict[str, str]:
-    """--set NAME=VALUE, split at the first `=`; each name once."""
-    settings: dict[str, str] = {}
-    for value in values:
-        name, separator, text = (part.strip() for part in value.partition("="))
-        if not (separator and name and text):
-            raise InputError(f"--set {value!r}: expected NAME=VALUE, as in --set dim=64.")
-        if name in settings:
-            raise InputError(f"--set {value!r}: {name} is given twice; expected each setting once.")
-        settings[name] = text
-    return settings

@@ -9,22 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truerank.cli.groups import Inference, Reading
-from truerank.cli.names import names
-from truerank.cli.options import (
-    COLUMNS,
-    ENGINE,
-    OUT,
-    PATH,
-    QUIET,
-    RANDOM,
-    SEED,
-    THREADS,
-    TRAIN,
-    Sections,
-    choice,
-    grouped,
-    shared,
-)
+from truerank.cli.options import PATH, Sections, choice, grouped, option, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
@@ -72,11 +57,14 @@ class Intervening:
 @click.argument("log", type=PATH)
 @grouped(
     Intervening,
-    shared("--strategy", metavar="NAME", help=f"{', '.join(names('exposure/interventions'))}.").here(required=True),
+    shared(
+        "--strategy", metavar="NAME", required=True,
+        help="full, reg, popularity-stratified, equal-per-item, skew, wtd, wtd_h.",
+    ),
     choice(
         "--preset", ["published", "released"], default="published", help="What the paper says, or what its code does."
     ),
-    shared("--fraction", type=float, default=0.5, show_default=True, help="How much of LOG is drawn, in (0, 1]."),
+    shared("--fraction", type=float, default=0.5, help="How much of LOG is drawn, in (0, 1]."),
     shared("--user-power", type=float, help="Power of the user's weight: 1."),
     shared(
         "--item-power", type=float, help="Power of the item's weight: 2 as published, 1 as released and for skew."
@@ -88,11 +76,11 @@ class Intervening:
     "--inclusion", is_flag=True,
     help="Draw nothing: write all rows with their probability to be drawn, in a column of that name.",
 )  # fmt: skip
-@TRAIN.here("The biased log whose users and items are counted, for weights.")
-@RANDOM.here("Rows shown at random, for wtd.")
-@grouped(Reading, COLUMNS)
-@grouped(Inference, SEED, THREADS, ENGINE)
-@grouped(Output, OUT.here("The file to write.", required=True), QUIET)
+@option("train: The biased log whose users and items are counted, for weights.")
+@option("random: Rows shown at random, for wtd.")
+@grouped(Reading, "columns")
+@grouped(Inference, "seed", "threads", "engine")
+@grouped(Output, "out!: The file to write.", "quiet")
 def intervene(
     *,
     log: Path,
@@ -128,7 +116,7 @@ def intervene(
     reading.mapping()  # names that are wrong are refused first
     inference.check()
     chosen, out, fraction, seed = intervening.chosen(), output.place, intervening.fraction, inference.seed
-    output.check([log, train, random], results=False)
+    output.check([log, train, random])
     text = out.suffix.lower() in SEPARATORS
     if not text and out.suffix.lower() != ".parquet":
         raise InputError(f"{out}: unknown ending {out.suffix!r}; expected .parquet, .csv or .tsv.")
@@ -136,7 +124,7 @@ def intervene(
         raise InputError("--inclusion looks at the weights of all rows at once, on this machine; leave --engine out.")
     if not inclusion:
         beside = {
-            role: None if path is None else margins_of(path, columns=reading.of(role).mapping(), name=role)
+            role: None if path is None else margins_of(path, columns=reading.for_file(role).mapping(), name=role)
             for role, path in (("train", train), ("random", random))
         }
         with output.progress() as report, scratch() as space:
@@ -150,7 +138,7 @@ def intervene(
     table, pairs = as_fields(log, reading.mapping(), text=text)
     if INCLUSION in table.columns:
         raise InputError(f"{log}: has a column {INCLUSION!r} already; rename it, or leave --inclusion out.")
-    fit, shown = reading.of("train").pairs(train), reading.of("random").pairs(random)
+    fit, shown = reading.for_file("train").pairs(train), reading.for_file("random").pairs(random)
     made = interventions.with_inclusion(pairs, chosen, train=fit, random=shown, fraction=fraction, seed=seed)
     table = table.with_columns(pl.Series(INCLUSION, made.inclusion))
     write_table(table, out)

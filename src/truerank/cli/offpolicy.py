@@ -8,50 +8,13 @@ from typing import Any
 
 import click
 
-from truerank.cli.groups import Asking, Inference, InputFile, Reading, clips_of, input_files
-from truerank.cli.names import choices, names
-from truerank.cli.options import (
-    ADJUST,
-    BASELINE,
-    BOOTSTRAP,
-    CLIP,
-    COLUMNS,
-    ENGINE,
-    ESTIMATOR,
-    LEVEL,
-    OUT,
-    PATH,
-    QUIET,
-    REQUIRE,
-    RESULTS_FORMAT,
-    REWARD_MODEL,
-    SEED,
-    THREADS,
-    Sections,
-    choice,
-    count,
-    file,
-    grouped,
-    many,
-    named,
-    shared,
-)
-from truerank.cli.output import Output, remembered
+from truerank.cli.groups import Inference, InputFile, Reading, Request, input_files
+from truerank.cli.options import PATH, Sections, choice, count, file, formatted, grouped, many, named, shared
+from truerank.cli.output import RESULTS_FORMS, Output, remembered
 from truerank.core.errors import InputError
 
 EXPOSURE = "exposure:"
-ESTIMATORS = ", ".join(names("estimators/ranked", about=True))
-TARGET = many(
-    "--target", "targets", metavar="NAME=FILE|@COLUMN",
-    help="A policy: a table session,item,rank (or exposure, or score) of all items it would rank, or a rank column of "
-    "the log; @position is the logging policy, @exposure:COLUMN a column of exposures or probabilities.",
-)  # fmt: skip
-POSITION = shared(
-    "--position", metavar="MODEL",
-    help="How likely each position is viewed, as log, log:100, exp:0.9, yule:1.5 or fit:yule, a file, or "
-    "SURFACE=MODEL,...; @N cuts off. Not needed where log and targets give exposures or propensities.",
-)  # fmt: skip
-REWARD = many("--reward", "rewards", metavar="COLUMN", help="A reward; several are allowed.")
+ESTIMATORS = "ips, snips, doubly-robust, ndcg, post-normalised, dcg-raw, dcg-log-raw, dcg-log-debiased"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,59 +51,49 @@ class Policies:
 @click.argument("log", type=PATH)
 @grouped(
     Policies,
-    TARGET.here(required=True),
+    "target!",
     many(
         "--logger", "loggers", metavar="NAME=@COLUMN",
         help="Several logging policies: for each value of the column logger its rank (or @exposure:) column.",
     ),
-    POSITION,
+    "position",
     shared(
         "--temperature", type=float, metavar="NUMBER",
         help="Targets with scores rank at random, in proportion to exp(score / NUMBER); 0 ranks them in order.",
     ),
     count("--n-candidates", help="Targets with scores rank so many items, drawn at random.  [default: all]"),
     choice(
-        "--rows", choices("io/impressions", "Logged"), default="viewed",
+        "--rows", ["viewed", "displayed"], default="viewed",
         help="Whether the rows are viewed items (or a column viewed says which are), or all displayed ones.",
     ),
     file("--sessions", help="All sessions, also those in which nothing was viewed."),
 )  # fmt: skip
-@grouped(Reading, COLUMNS.here("Column names of the files, as session=visit,item=video_id."))
+@grouped(Reading, "columns: Column names of the files, as session=visit,item=video_id.")
 @grouped(
-    Asking,
-    REWARD,
+    Request,
+    "reward",
     shared(
         "--reward-range", metavar="LOW,HIGH",
         help="What rewards that are not 0/1 lie between: then bounds of what the log cannot show are known.",
     ),
-    ESTIMATOR.here(f"{ESTIMATORS}; with options as ips(normaliser=impression). Default: ips snips."),
+    f"estimator: {ESTIMATORS}; with options as ips(normaliser=impression). Default: ips snips.",
     choice(
-        "--normaliser", choices("estimators/ranked/normalisers", "Normaliser"), default="session",
+        "--normaliser", ["session", "impression", "mean-of-means"], default="session",
         help="What rewards are counted per, with ips and snips.",
     ),
-    CLIP.here(
-        "Upper limits of the weights, as 1,8,inf, or auto: the clip is chosen. With ips(of=inverse) of 1/propensity, "
-        "as in the paper.  [default: inf]"
-    ),
-    REWARD_MODEL.here(
-        "Of doubly-robust: item-means, shrunk means of items (default), or column, columns prediction in log and "
-        "targets."
-    ),
+    "clip: Upper limits of the weights, as 1,8,inf, or auto: the clip is chosen. With ips(of=inverse) of 1/propensity, "
+    "as in the paper.  [default: inf]",
+    "reward-model: Of doubly-robust: item-means, shrunk means of items (default), or column, columns prediction in log "
+    "and targets.",
 )  # fmt: skip
 @grouped(
-    Inference,
-    BASELINE.here("Compare every target with this one instead of all pairs."),
-    BOOTSTRAP.here("Intervals by N bootstrap samples of users (or sessions)."),
-    LEVEL,
-    ADJUST,
-    REQUIRE,
-    SEED.here("For folds and the bootstrap."),
-    THREADS,
-    ENGINE,
-)
-@grouped(Output, RESULTS_FORMAT, OUT, *remembered("session"), QUIET)
+    Inference, "baseline: Compare every target with this one instead of all pairs.",
+    "bootstrap: Intervals by N bootstrap samples of users (or sessions).", "level", "adjust", "require",
+    "seed: For folds and the bootstrap.", "threads", "engine",
+)  # fmt: skip
+@grouped(Output, formatted(RESULTS_FORMS), "out", *remembered("session"), "quiet")
 def offpolicy(
-    *, log: Path, policies: Policies, reading: Reading, asking: Asking, inference: Inference, output: Output
+    *, log: Path, policies: Policies, reading: Reading, request: Request, inference: Inference, output: Output
 ) -> None:
     """Say what other ranking policies would have earned, and how sure that is.
 
@@ -157,11 +110,11 @@ def offpolicy(
     mapping = reading.mapping(ranked=True)
     files = [InputFile("log", log), *policies.files(), *output.files()]
     model, interval = policies.model(), inference.chosen_interval()
-    estimators = [_estimator(text, asking, seed=inference.seed) for text in asking.estimators]
-    clips = clips_of(asking.clips)
+    estimators = [_estimator(text, request, seed=inference.seed) for text in request.estimators]
+    clips = request.chosen_clips(auto=True)
     inference.check()
     required = inference.required(policies.chosen())
-    output.check(files)
+    output.check(files, shows="results")
     with output.progress() as report:
         results = off_policy(
             log,
@@ -169,23 +122,18 @@ def offpolicy(
             position=model,
             clips=(float("inf"),) if clips is None else clips,
             estimators=estimators or None,
-            normaliser=asking.normaliser,
-            rewards=list(asking.rewards) or None,
-            reward_range=asking.chosen_range(),
+            normaliser=request.normaliser,
+            rewards=list(request.rewards) or None,
+            reward_range=request.chosen_range(),
             columns=mapping,
-            sessions=reading.of("sessions").ids(policies.sessions, "session"),
+            sessions=reading.for_file("sessions").ids(policies.sessions, "session"),
             logged=policies.rows,
             loggers=policies.logging(),
             temperature=policies.temperature,
             n_candidates=policies.n_candidates,
-            baseline=inference.baseline,
             interval=interval,
-            level=inference.level,
-            adjust=inference.adjust,
-            seed=inference.seed,
-            threads=inference.threads,
-            engine=inference.engine,
             progress=report,
+            **inference.arguments("baseline", "level", "adjust", "seed", "threads", "engine"),
         )
     output.results(results, files, reading=reading, required=required)
 
@@ -208,7 +156,7 @@ def _policy(value: str) -> Any:
     return ExposureColumn(column.removeprefix(EXPOSURE)) if column.startswith(EXPOSURE) else RankColumn(column)
 
 
-def _estimator(text: str, asking: Asking, *, seed: int) -> Any:
+def _estimator(text: str, request: Request, *, seed: int) -> Any:
     """The estimator of a text form; what it does not say itself, other options say."""
     from truerank.core.language import kind_held
     from truerank.core.values import options_of
@@ -217,9 +165,9 @@ def _estimator(text: str, asking: Asking, *, seed: int) -> Any:
 
     made: Any = ranked.parse(text)
     options = options_of(type(made))
-    others: dict[str, Any] = {"normaliser": Normaliser(asking.normaliser), "seed": seed}
+    others: dict[str, Any] = {"normaliser": Normaliser(request.normaliser), "seed": seed}
     models = kind_held(options["model"]) if "model" in options else None
-    if asking.reward_model is not None and models is not None:
-        others["model"] = models.parse(asking.reward_model)
+    if request.reward_model is not None and models is not None:
+        others["model"] = models.parse(request.reward_model)
     takes = [name for name in options if f"{name}=" not in text]
     return replace(made, **{name: value for name, value in others.items() if name in takes})

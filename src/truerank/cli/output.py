@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ import click
 
 from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import FORCE, PATH, SharedOption, shared
+from truerank.cli.options import PATH, SharedOption, option, shared
 from truerank.core.errors import InputError
 from truerank.core.progress import Progress, watching
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # by the ending of --out: of every command, and of those that evaluate
 PLAIN_FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv"}
 FORMS = {**PLAIN_FORMS, ".md": "markdown", ".tex": "latex"}
+RESULTS_FORMS = ["table", "json", "csv", "markdown", "latex"]
+PICTURES = (".svg", ".png", ".pdf", ".html")
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 # notes that a table does not replace: what was guessed, or is missing
 NOTED = (
@@ -53,7 +55,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
         shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
         shared("--report", type=PATH, metavar="FILE", help="Write a report: one HTML page that opens offline."),
         shared("--verbose", is_flag=True, help="All estimates, assumptions and messages below the answer."),
-        FORCE.here("Replace the folder of --save, if truerank made all that it holds."),
+        option("force: Replace the folder of --save, if truerank made all that it holds."),
         shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
     )  # fmt: skip
 
@@ -105,18 +107,20 @@ class Output:
         """The table of groups, which is read."""
         return input_files(groups=None if self.within is None or _is_count(self.within) else Path(self.within))
 
-    def check(self, inputs: Iterable[InputFile | Path | None] = (), *, results: bool = True) -> None:
+    def check(self, inputs: Iterable[InputFile | Path | None] = (), *, shows: str = "") -> None:
         """Refuse what cannot be written, or would replace an input, before any work is done.
 
-        `results` says that the ending of --out tells what results look like.
+        `shows` says what the ending of --out decides: the form of "results", of a "table", or of one with a "picture".
         """
-        given = (each.path if isinstance(each, InputFile) else each for each in inputs)
-        read = [path for path in given if path is not None]
-        for option, path in (("--out", self.out), ("--units", self.units), ("--report", self.report)):
-            check_out(path, inputs=read, option=option)
+        paths = (source.path if isinstance(source, InputFile) else source for source in inputs)
+        read = [path for path in paths if path is not None]
+        for flag, path in (("--out", self.out), ("--units", self.units), ("--report", self.report)):
+            check_out(path, inputs=read, flag=flag)
         self._check_apart()
-        if results:
+        if shows == "results":
             self.results_form  # noqa: B018
+        elif shows == "table" or (shows == "picture" and self.picture is None):
+            self.chosen_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
         if self.report is not None:
@@ -126,7 +130,7 @@ class Output:
         if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
-            from truerank.io.folders import check_place
+            from truerank.io.atomic_write import check_place
             from truerank.io.part_files import files_of
             from truerank.report.document import FOLDER
 
@@ -135,17 +139,12 @@ class Output:
 
     def _check_apart(self) -> None:
         """Refuse two outputs of which one would replace or hold the other."""
-        named = {
-            "--save": self.save,
-            "--units": self.units,
-            "--report": self.report,
-            "--out": self.out,
-        }
-        places = [(option, _real(path)) for option, path in named.items() if path is not None]
-        for at, (option, path) in enumerate(places):
-            for before, other in places[:at]:
-                if path.is_relative_to(other):
-                    raise InputError(f"{option} {path}: is what {before} writes. Choose another name for one of them.")
+        named = {"--save": self.save, "--units": self.units, "--report": self.report, "--out": self.out}
+        places = [(flag, _real(path)) for flag, path in named.items() if path is not None]
+        for number, (flag, path) in enumerate(places):
+            for before, earlier in places[:number]:
+                if path.is_relative_to(earlier):
+                    raise InputError(f"{flag} {path}: is what {before} writes. Choose another name for one of them.")
 
     def say(self, lines: Iterable[str]) -> None:
         for line in () if self.quiet else lines:
@@ -165,12 +164,38 @@ class Output:
                 self.say([f"{folder}: what is done is kept; the same command goes on from there."])
             raise
 
+    @property
+    def picture(self) -> str | None:
+        """The form of a picture, where --out names one."""
+        ending = "" if self.out is None or self.format is not None else self.out.suffix.lower()
+        return ending.removeprefix(".") if ending in PICTURES else None
+
+    def show(
+        self,
+        text: Callable[[], str],
+        *,
+        rows: Callable[[], Sequence[Mapping[str, Any]]],
+        document: Callable[[], Mapping[str, Any]],
+        picture: Callable[[str], bytes] | None = None,
+    ) -> None:
+        """Deliver a result in the form that was chosen: text, CSV of rows, a JSON document or a picture."""
+        from truerank.report.text import as_csv, as_json, encoded
+
+        if picture is not None and self.picture is not None:
+            self.deliver(picture(self.picture))
+        elif self.chosen_form == "json":
+            self.deliver(as_json(document()))
+        elif self.chosen_form == "csv":
+            self.deliver(as_csv(rows()))
+        else:
+            self.deliver(encoded(text()))
+
     def deliver(self, content: bytes) -> None:
         """Content to a file, whole or not at all, or to standard output."""
         if self.out is None:
             terminal.write(content)
             return
-        from truerank.io.whole import whole_file
+        from truerank.io.atomic_write import whole_file
 
         try:
             with whole_file(self.out) as temporary:
@@ -195,25 +220,29 @@ class Output:
         shown = NOTED if table else None
         self.say(message.said(for_cli=True) for message in results.messages
                  if shown is None or (message.code in shown and message.severity == "note"))  # fmt: skip
-        made = recorded(results, files, most=None if self.hash else HASHED)
-        groups = {} if self.within is None else dict(made.by(_segment(self.within, reading, unit=made.provenance.unit)))
+        results = recorded(results, files, most=None if self.hash else HASHED)
+        groups = (
+            {}
+            if self.within is None
+            else dict(results.by(_segment(self.within, reading, unit=results.provenance.unit)))
+        )
         if self.units is not None:
             from truerank.io.files import write_table
 
-            write_table(made.units(), self.units)
+            write_table(results.units(), self.units)
         if self.save is not None:
-            made.save(self.save, force=self.force)
+            results.save(self.save, force=self.force)
         if self.report is not None:
             from truerank.report.page.of_results import write
 
-            write(made, self.report, groups=groups or None)
-        self.deliver(self._rendered(made, groups))
+            write(results, self.report, groups=groups or None)
+        self.deliver(self._rendered(results, groups))
         if self.results_form in ("markdown", "latex"):  # they hold no reasons, which are printed also when quiet
             from truerank.report.details import remarks
 
-            for sentence in remarks(replace(made, estimates=(), messages=()), for_cli=True):
+            for sentence in remarks(replace(results, estimates=(), messages=()), for_cli=True):
                 terminal.say(sentence)
-        outcomes = [rule.outcome(made) for rule in required]
+        outcomes = [rule.outcome(results) for rule in required]
         for _, sentence in outcomes:
             terminal.say(sentence)  # also when quiet: it explains the exit code
         code = max((int(outcome) for outcome, _ in outcomes), default=0)
@@ -246,7 +275,7 @@ class Output:
         ).encode()  # fmt: skip
 
 
-def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "--out") -> None:
+def check_out(out: Path | None, *, inputs: Iterable[Path] = (), flag: str = "--out") -> None:
     """Refuse an output that cannot be written, or that would replace an input."""
     if out is None:
         return
@@ -262,7 +291,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "-
 
     for path in inputs:
         if _real(out) in {_real(part) for part in files_of(path)}:
-            raise InputError(f"{option} {out}: is read as {path}, and would be replaced. Choose another name.")
+            raise InputError(f"{flag} {out}: is read as {path}, and would be replaced. Choose another name.")
 
 
 def recorded(results: Results, files: Sequence[InputFile], *, most: int | None) -> Results:
@@ -286,7 +315,7 @@ def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Inpu
 
 
 def _real(path: Path) -> Path:
-    from truerank.io.whole import real
+    from truerank.io.atomic_write import real
 
     return real(path)
 
@@ -297,4 +326,4 @@ def _is_count(text: str) -> bool:
 
 def _segment(text: str, reading: Reading, *, unit: str) -> Any:
     """Groups of units: so many quantiles of activity, or a table of users (or sessions) and their groups."""
-    return int(text) if _is_count(text) else reading.of("within").groups(Path(text), unit)
+    return int(text) if _is_count(text) else reading.for_file("within").groups(Path(text), unit)

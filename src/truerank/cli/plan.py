@@ -8,35 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
-from truerank.cli.names import choices
-from truerank.cli.offpolicy import POSITION, REWARD, TARGET, Policies
-from truerank.cli.options import (
-    BASELINE,
-    COLUMNS,
-    ESTIMATOR,
-    EXCLUDE,
-    FORCE,
-    FORMAT,
-    ITEMS,
-    LEVEL,
-    METRIC,
-    N_ITEMS,
-    OUT,
-    POPULATION,
-    POSITIVE,
-    QUIET,
-    SCORES,
-    SEED,
-    THREADS,
-    USERS,
-    Sections,
-    choice,
-    count,
-    file,
-    grouped,
-    shared,
-)
+from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
+from truerank.cli.offpolicy import Policies
+from truerank.cli.options import Sections, choice, count, file, grouped, option, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
@@ -45,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wished:
+class Target:
     """The difference to be seen, and how surely."""
 
     difference: float | None = None
@@ -74,9 +48,9 @@ class Allocating:
 
     def check(self, **others: object) -> None:
         """Options of the one kind of plan are refused with the other."""
-        own = {"per-user": self.per_user, "uniform": self.uniform, "likely": self.likely, "batches": self.batches,
+        options = {"per-user": self.per_user, "uniform": self.uniform, "likely": self.likely, "batches": self.batches,
                "draw": self.draw}  # fmt: skip
-        odd = [f"--{name}" for name, value in (others if self.allocate else own).items() if value is not None]
+        odd = [f"--{name}" for name, value in (others if self.allocate else options).items() if value is not None]
         if odd and self.allocate:
             raise InputError(
                 f"{odd[0]} says how much data a difference needs, which --allocate does not; leave it out."
@@ -92,24 +66,17 @@ class Allocating:
         return int(wanted)
 
 
-DIFFERENCE = shared("--difference", type=float, help="The smallest difference of two models that matters.")
-WISHED = (
-    DIFFERENCE,
-    shared("--power", type=float, default=0.8, show_default=True, help="How likely it is to be shown if it is there."),
-)
-DRAWN = OUT.here("Write the plan to a file: .txt .json .csv, or the chart as .svg .png .pdf .html.")
-PER_USER = shared("--per-user", type=float, help="How many there are for each user.")
 ALLOCATING = (
     shared("--allocate", is_flag=True, help="Choose what to show, with known chances: writes a folder, --out."),
-    PER_USER.here("Items to show to each user.  [default: 20]"),
+    "per-user: Items to show to each user.  [default: 20]",
     shared("--uniform", type=float, metavar="SHARE",
            help="Share of what is shown that goes to every item alike, for models not known yet.  [default: 0.25]"),
     shared("--likely", type=float, metavar="SHARE",
            help="Share that goes to what is likely to be relevant, by --exclude.  [default: 0.25]"),
     count("--batches", help="Show in so many parts; later ones draw from what earlier ones left."),
-    choice("--draw", choices("sampling/unequal", "DrawBy"), help="How items are drawn with their chances."),
+    choice("--draw", ["systematic", "pivotal", "conditional-poisson"], help="How items are drawn with their chances."),
 )  # fmt: skip
-PICTURES = (".svg", ".png", ".pdf", ".html")
+DRAWN = "out: Write the plan to a file: .txt .json .csv, or the chart as .svg .png .pdf .html."
 
 
 @click.group()
@@ -118,41 +85,28 @@ def plan() -> None:
 
 
 @plan.command(cls=Sections)
-@grouped(Wished, *WISHED)
+@grouped(Target, "difference", "power")
 @grouped(Allocating, *ALLOCATING)
 @file("--pilot", metavar="LOG", help="Randomly exposed, judged rows of a pilot; without it figures are assumed.")
-@grouped(Scoring, SCORES.here("Scores of at least two models, as for evaluate; with --pilot."), USERS, EXCLUDE)
+@grouped(Scoring, "scores: Scores of at least two models, as for evaluate; with --pilot.", "users", "exclude")
 @grouped(
-    Reading,
-    COLUMNS,
-    POSITIVE,
-    POPULATION.here("With --allocate: the users to show items to; by default those with scores."),
-    ITEMS.here("The catalogue; also names the columns of .npy and .npz scores without ids."),
-    N_ITEMS.here("How many items compete for each user; needed without a pilot."),
-)
+    Reading, "columns", "positive",
+    "population: With --allocate: the users to show items to; by default those with scores.", "items",
+    "n-items: How many items compete for each user; needed without a pilot.",
+)  # fmt: skip
 @shared("--value", type=float, help="Without a pilot: the value of the metric that both models have, about.")
 @shared("--relevant", type=float, help="Without a pilot, for Recall: the share of all items that a user likes.")
-@shared("--shared", type=float, default=0.0, show_default=True, help="Without a pilot: share of listed items in both.")
+@shared("--shared", type=float, default=0.0, help="Without a pilot: share of listed items in both.")
 @grouped(
-    Asking,
-    METRIC.here("As Precision@10; several are allowed. Default with a pilot: those of evaluate."),
-    ESTIMATOR.here("As hajek, horvitz-thompson, post-stratified, pooled. Default by metric, as in evaluate."),
+    Request,
+    "metric: As Precision@10; several are allowed. Default with a pilot: those of evaluate.",
+    "estimator: As hajek, horvitz-thompson, post-stratified, pooled. Default by metric, as in evaluate.",
 )
-@grouped(
-    Inference,
-    BASELINE,
-    choice(
-        "--interval", ["population", "design"], default="population",
-        help="For the population these users come from, or for exactly these users.",
-    ),
-    LEVEL,
-    SEED.here("For random ties."),
-    THREADS,
-)  # fmt: skip
-@grouped(Output, FORMAT, DRAWN.here(f"{DRAWN.help} With --allocate: the folder."), FORCE, QUIET)
+@grouped(Inference, "baseline", "interval", "level", "seed: For random ties.", "threads")
+@grouped(Output, "format", f"{DRAWN} With --allocate: the folder.", "force", "quiet")
 def exposure(
     *,
-    wished: Wished,
+    target: Target,
     allocating: Allocating,
     pilot: Path | None,
     scoring: Scoring,
@@ -160,7 +114,7 @@ def exposure(
     value: float | None,
     relevant: float | None,
     shared: float,
-    asking: Asking,
+    request: Request,
     inference: Inference,
     output: Output,
 ) -> None:
@@ -182,66 +136,58 @@ def exposure(
 
     files = [*([] if pilot is None else [InputFile("pilot", pilot)]), *scoring.files(), *reading.files()]
     allocating.check(
-        pilot=pilot, difference=wished.difference, value=value, relevant=relevant, estimator=asking.estimators or None,
+        pilot=pilot, difference=target.difference, value=value, relevant=relevant, estimator=request.estimators or None,
         baseline=inference.baseline, **{"n-items": reading.n_items},
     )  # fmt: skip
     if allocating.allocate:
-        _allocate(allocating, scoring=scoring, reading=reading, asking=asking, inference=inference, output=output)
+        _allocate(allocating, scoring=scoring, reading=reading, request=request, inference=inference, output=output)
         return
     if output.force:
         raise InputError("--force replaces the folder of --allocate.")
-    _check(output, files)
+    output.check(files, shows="picture")
     inference.check()
     if pilot is None and scoring.scores:
         raise InputError("--scores goes with --pilot, the judged rows that they are evaluated on; add it.")
-    items = reading.ids(reading.items, "item")
+    items = reading.catalogue()
     with output.progress() as report:
-        made = plan_exposure(
+        result = plan_exposure(
             None if pilot is None else reading.scan(pilot, progress=report),
             None if pilot is None else scoring.models(reading, items=items),
-            difference=wished.smallest,
-            power=wished.power,
-            metrics=asking.chosen_metrics(),
-            estimators=asking.chosen_estimators(scoring, reading, items=items),
+            difference=target.smallest,
+            power=target.power,
+            metrics=request.chosen_metrics(),
+            estimators=request.chosen_estimators(scoring, reading, items=items),
             exclude=reading.scan_pairs(scoring.exclude, progress=report),
             items=None if items is None else Ids.of(items),
             n_items=reading.n_items,
-            baseline=inference.baseline,
             interval=inference.chosen_interval(),
-            level=inference.level,
             value=value,
             relevant=relevant,
             shared=shared,
-            seed=inference.seed,
-            threads=inference.threads,
             progress=report,
+            **inference.arguments("baseline", "level", "seed", "threads"),
         )
-    _deliver(made, output)
+    _deliver(result, output)
 
 
 @plan.command(cls=Sections)
-@grouped(Wished, WISHED[0].here(required=True), WISHED[1])
+@grouped(Target, "difference!", "power")
 @file("--pilot", metavar="LOG", help="A log of impressions; without it figures are assumed.")
-@grouped(Policies, TARGET, POSITION)
-@grouped(Reading, COLUMNS.here("Column names of the files, as session=visit,item=video_id."))
+@grouped(Policies, "target", "position")
+@grouped(Reading, "columns: Column names of the files, as session=visit,item=video_id.")
 @shared("--mean-reward", type=float, help="Without a pilot: the mean reward of a session, between 0 and 1.")
 @shared("--effective", type=float, help="Without a pilot: effective sample size / sessions, as offpolicy prints it.")
-@PER_USER.here("Without a pilot: sessions per user.", default=1.0, show_default=True)
-@shared(
-    "--alike", type=float, default=0.0, show_default=True, help="Without a pilot: correlation of a user's sessions."
-)
-@grouped(Asking, REWARD, ESTIMATOR.here("As ips, snips. Default: both."))
+@option("per-user: Without a pilot: sessions per user.", default=1.0)
+@shared("--alike", type=float, default=0.0, help="Without a pilot: correlation of a user's sessions.")
+@grouped(Request, "reward", "estimator: As ips, snips. Default: both.")
 @grouped(
-    Inference,
-    BASELINE.here("Compare every target with this one instead of all pairs."),
-    LEVEL,
-    SEED.here("For folds."),
-    THREADS,
-)
-@grouped(Output, FORMAT, DRAWN, QUIET)
+    Inference, "baseline: Compare every target with this one instead of all pairs.", "level", "seed: For folds.",
+    "threads",
+)  # fmt: skip
+@grouped(Output, "format", DRAWN, "quiet")
 def sessions(
     *,
-    wished: Wished,
+    target: Target,
     pilot: Path | None,
     policies: Policies,
     reading: Reading,
@@ -249,7 +195,7 @@ def sessions(
     effective: float | None,
     per_user: float,
     alike: float,
-    asking: Asking,
+    request: Request,
     inference: Inference,
     output: Output,
 ) -> None:
@@ -266,101 +212,87 @@ def sessions(
     from truerank.evaluation.planning import plan_sessions
 
     files = [*([] if pilot is None else [InputFile("pilot", pilot)]), *policies.files()]
-    _check(output, files)
+    output.check(files, shows="picture")
     inference.check()
     if pilot is None and policies.targets:
         raise InputError("--target goes with --pilot, the log that targets are compared on; add it.")
-    estimators = [ranked.parse(text) for text in asking.estimators]
+    estimators = [ranked.parse(text) for text in request.estimators]
     with output.progress() as report:
-        made = plan_sessions(
+        result = plan_sessions(
             pilot,
             None if pilot is None else policies.chosen(),
-            difference=wished.smallest,
-            power=wished.power,
+            difference=target.smallest,
+            power=target.power,
             position=policies.model(),
             estimators=estimators or None,
-            rewards=list(asking.rewards) or None,
+            rewards=list(request.rewards) or None,
             columns=reading.mapping(ranked=True),
-            baseline=inference.baseline,
-            level=inference.level,
             reward=mean_reward,
             effective=effective,
             per_user=per_user,
             alike=alike,
-            seed=inference.seed,
-            threads=inference.threads,
             progress=report,
+            **inference.arguments("baseline", "level", "seed", "threads"),
         )
-    _deliver(made, output)
+    _deliver(result, output)
 
 
 def _allocate(
-    allocating: Allocating, *, scoring: Scoring, reading: Reading, asking: Asking, inference: Inference, output: Output
+    allocating: Allocating,
+    *,
+    scoring: Scoring,
+    reading: Reading,
+    request: Request,
+    inference: Inference,
+    output: Output,
 ) -> None:
     """Choose what to show, write it to a folder, and say what it saves."""
     from truerank.evaluation.design_chances import SHARE
     from truerank.evaluation.designing import design_exposure
     from truerank.exposure.design import FOLDER
-    from truerank.io.folders import check_place
+    from truerank.io.atomic_write import check_place
     from truerank.io.part_files import files_of
     from truerank.report.designed import design_plain, design_text
-    from truerank.report.text import as_csv, as_json, encoded
 
-    place, form = output.place, output.format or "table"
+    place = output.place
     files = [*scoring.files(), *reading.files()]
     check_place(place, kind=FOLDER, force=output.force, inputs=[part for file in files for part in files_of(file.path)])
     inference.check()
     scoring.check()
-    if not asking.metrics:
+    if not request.metrics:
         raise InputError("--metric is missing: what will be reported, such as --metric Precision@50.")
-    items = reading.of("items").ids(reading.items, "item")
+    items = reading.catalogue()
     with output.progress() as report:
-        made = design_exposure(
+        result = design_exposure(
             scoring.models(reading, items=items),
-            metrics=asking.chosen_metrics() or (),
+            metrics=request.chosen_metrics() or (),
             per_user=allocating.n,
-            exclude=reading.of("exclude").pairs(scoring.exclude),
+            exclude=reading.for_file("exclude").pairs(scoring.exclude),
             users=reading.users(),
             items=items,
             uniform=SHARE if allocating.uniform is None else allocating.uniform,
             likely=SHARE if allocating.likely is None else allocating.likely,
             batches=1 if allocating.batches is None else allocating.batches,
             draw=allocating.draw or "systematic",
-            seed=inference.seed,
-            threads=inference.threads,
             progress=report,
+            **inference.arguments("seed", "threads"),
         )
-    made.write(place, force=output.force)
-    shown = replace(output, out=None, format=form)  # the table, not the folder
-    if form == "json":
-        shown.deliver(as_json(design_plain(made)))
-    elif form == "csv":
-        shown.deliver(as_csv(made.saved().to_dicts()))
-    else:
-        shown.deliver(encoded(design_text(made, place)))
+    result.write(place, force=output.force)
+    replace(output, out=None).show(  # the table, not the folder
+        lambda: design_text(result, place),
+        rows=lambda: result.saved().to_dicts(),
+        document=lambda: design_plain(result),
+    )
 
 
-def is_picture(output: Output) -> bool:
-    return output.format is None and output.out is not None and output.out.suffix.lower() in PICTURES
-
-
-def _check(output: Output, files: list[InputFile]) -> None:
-    output.check(files, results=False)
-    if not is_picture(output):
-        output.chosen_form  # noqa: B018
-
-
-def _deliver(made: SamplePlan, output: Output) -> None:
+def _deliver(result: SamplePlan, output: Output) -> None:
     from truerank.report.planned import plan_picture, plan_plain, plan_text
-    from truerank.report.text import as_csv, as_json, encoded
 
-    if made.messages and (is_picture(output) or output.chosen_form == "csv"):  # which have no place for them
-        output.say(message.said(for_cli=True) for message in made.messages)
-    if output.out is not None and is_picture(output):
-        output.deliver(plan_picture(made, output.out.suffix.lower().removeprefix(".")))
-    elif output.chosen_form == "json":
-        output.deliver(as_json(plan_plain(made)))
-    elif output.chosen_form == "csv":
-        output.deliver(as_csv(made.table().to_dicts()))
-    else:
-        output.deliver(encoded(plan_text(made)))
+    if result.messages and (output.picture or output.chosen_form == "csv"):  # which have no place for them
+        output.say(message.said(for_cli=True) for message in result.messages)
+    output.show(
+        lambda: plan_text(result),
+        rows=lambda: result.table().to_dicts(),
+        document=lambda: plan_plain(result),
+        picture=lambda form: plan_picture(result, form),
+    )

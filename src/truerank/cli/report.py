@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from truerank.cli.options import METRIC, OUT, PATH, Sections, grouped, only
+from truerank.cli.options import PATH, Sections, grouped, only, option
 from truerank.cli.output import Output
 
 
 @click.command(cls=Sections)
 @click.argument("path", type=PATH)
-@METRIC.here("Of a study, the metric that is drawn.  [default: nDCG@100, or else the last]")
-@grouped(Output, OUT.here("The page to write, as report.html.", required=True))
+@option("metric: Of a study, the metric that is drawn.  [default: nDCG@100, or else the last]")
+@grouped(Output, "out!: The page to write, as report.html.")
 def report(*, path: Path, metrics: tuple[str, ...], output: Output) -> None:
     """Make one HTML page of results, or of a finished reliability study.
 
@@ -26,6 +26,6 @@ def report(*, path: Path, metrics: tuple[str, ...], output: Output) -> None:
     """
     from truerank.report.page.of_results import check_name, report_of
 
-    output.check([path], results=False)
+    output.check([path])
     check_name(output.place, what="--out ")
     output.deliver(report_of(path, metric=only(metrics, "--metric")))

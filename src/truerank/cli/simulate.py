@@ -8,13 +8,10 @@ from pathlib import Path
 import click
 
 from truerank.cli import terminal
-from truerank.cli.names import choices, defaults
-from truerank.cli.options import FORCE, N_ITEMS, N_USERS, OUT, QUIET, SEED, Sections, count, grouped, shared
+from truerank.cli.options import Sections, count, grouped, option, shared
 from truerank.cli.output import Output
 
-WORLD = defaults("simulation/dataset", "WorldSettings")
-FEED = defaults("simulation/feed", "FeedSettings")
-FOLDER = OUT.here("The folder to write to.", required=True)
+FOLDER = "out!: The folder to write to."
 
 
 @click.group()
@@ -23,15 +20,15 @@ def simulate() -> None:
 
 
 @simulate.command(cls=Sections)
-@N_USERS.here(default=WORLD["users"], show_default=True)
-@N_ITEMS.here(default=WORLD["items"], show_default=True)
-@count("--clusters", default=WORLD["clusters"], help="Clusters of taste.")
-@shared("--density", type=float, default=WORLD["density"], show_default=True, help="Share of positive pairs.")
-@shared("--disliking", type=float, default=WORLD["disliking"], show_default=True, help="Users who like nothing.")
-@count("--shown", default=WORLD["shown"], help="Items in a user's training log.")
-@count("--judged", default=WORLD["judged"], help="Randomly exposed items per user.")
-@SEED
-@grouped(Output, FOLDER, FORCE, QUIET)
+@option("n-users", default=2000)
+@option("n-items: How many items there are.", default=1000)
+@count("--clusters", default=8, help="Clusters of taste.")
+@shared("--density", type=float, default=0.05, help="Share of positive pairs.")
+@shared("--disliking", type=float, default=0.05, help="Users who like nothing.")
+@count("--shown", default=80, help="Items in a user's training log.")
+@count("--judged", default=20, help="Randomly exposed items per user.")
+@option("seed")
+@grouped(Output, FOLDER, "force", "quiet")
 def world(
     *,
     n_users: int,
@@ -49,7 +46,7 @@ def world(
     Writes truth.parquet (every pair), train.parquet (what a deployed system showed: popular and liked items more
     often), random.parquet (uniformly random unseen items) and items.parquet. Ratings are 1 to 5; 4 and 5 are positive.
     """
-    from truerank.io.folders import check_place
+    from truerank.io.atomic_write import check_place
     from truerank.simulation.dataset import FOLDER, POSITIVE, WorldSettings, make_world, write_world
 
     settings = WorldSettings(
@@ -72,24 +69,24 @@ def world(
 
 
 @simulate.command(cls=Sections)
-@count("--n-sessions", default=FEED["sessions"], help="Sessions in the log, rounded up to whole users.")
-@count("--kinds", default=FEED["kinds"], help="Kinds of users.")
-@N_ITEMS.here(default=FEED["items"], show_default=True)
-@count("--pool", default=FEED["pool"], help="Items that a user can be shown.")
-@count("--n-candidates", default=FEED["candidates"], help="Items retrieved per session.")
-@count("--length", default=FEED["length"], help="Items a user can scroll to.")
-@count("--days", default=FEED["days"], help="Days, which differ in how good items are.")
-@count("--n-loggers", default=FEED["loggers"], help="Policies that made the log.")
+@count("--n-sessions", default=2000, help="Sessions in the log, rounded up to whole users.")
+@count("--kinds", default=60, help="Kinds of users.")
+@option("n-items: How many items there are.", default=300)
+@count("--pool", default=20, help="Items that a user can be shown.")
+@count("--n-candidates", default=12, help="Items retrieved per session.")
+@count("--length", default=10, help="Items a user can scroll to.")
+@count("--days", default=6, help="Days, which differ in how good items are.")
+@count("--n-loggers", default=1, help="Policies that made the log.")
 @click.option(
     "--break",
     "broken",
-    type=click.Choice(choices("simulation/feed", "Broken")),
+    type=click.Choice(["state", "cascade", "neighbour", "trust", "truncation"]),
     multiple=True,
     help="An assumption that does not hold: user state across sessions (1), cascade stop after a reward (2), rewards "
     "that depend on the item before (3), trust in high ranks (4), items the logger never shows (5). Can be repeated.",
 )
-@SEED
-@grouped(Output, FOLDER, FORCE, QUIET)
+@option("seed")
+@grouped(Output, FOLDER, "force", "quiet")
 def feed(
     *,
     n_sessions: int,

@@ -7,35 +7,22 @@ from pathlib import Path
 import click
 
 from truerank.cli.groups import Reading
-from truerank.cli.names import choices
-from truerank.cli.options import (
-    COLUMNS,
-    DROP_MISSING_TIMES,
-    FORCE,
-    OUT,
-    PATH,
-    QUIET,
-    SEED,
-    Sections,
-    choice,
-    grouped,
-    shared,
-)
+from truerank.cli.options import PATH, Sections, choice, grouped, option, shared
 from truerank.cli.output import Output
 
 
 @click.command(cls=Sections)
 @click.argument("log", type=PATH)
 @choice(
-    "--by", choices("datasets/holding_out", "SplitBy"), default="time",
+    "--by", ["time", "last", "random", "user"], default="time",
     help="The latest rows; the last row of each user; a random share of rows; a random share of each user's rows.",
 )  # fmt: skip
-@shared("--test", type=float, default=0.2, show_default=True, help="The share of rows to hold out; not for last.")
+@shared("--test", type=float, default=0.2, help="The share of rows to hold out; not for last.")
 @shared("--folds", type=int, metavar="K", help="K pairs of parts in which each row is tested once; random or user.")
-@DROP_MISSING_TIMES
-@grouped(Reading, COLUMNS)
-@SEED
-@grouped(Output, OUT.here("The folder to write.", required=True), FORCE, QUIET)
+@option("drop-missing-times")
+@grouped(Reading, "columns")
+@option("seed")
+@grouped(Output, "out!: The folder to write.", "force", "quiet")
 def split(
     *,
     log: Path,
@@ -67,8 +54,8 @@ def split(
         folds_of,
         held_out,
     )
+    from truerank.io.atomic_write import check_place, whole_folder
     from truerank.io.files import SEPARATORS, kind_of, write_table
-    from truerank.io.folders import check_place, whole_folder
     from truerank.io.part_files import files_of
     from truerank.io.tables import as_fields
     from truerank.io.times import about_missing_times, row_number, with_times

@@ -11,26 +11,8 @@ import click
 
 from truerank.cli import terminal
 from truerank.cli.groups import Inference, Reading, Scoring
-from truerank.cli.names import choices, constant
 from truerank.cli.options import (
-    BOOTSTRAP,
-    COLUMNS,
-    ENGINE,
-    EXCLUDE,
-    FORCE,
-    ITEMS,
-    LEVEL,
-    METRIC,
-    OUT,
     PATH,
-    POPULATION,
-    POSITIVE,
-    QUIET,
-    SCORES,
-    SEED,
-    THREADS,
-    TRAIN,
-    USERS,
     Sections,
     choice,
     count,
@@ -39,22 +21,16 @@ from truerank.cli.options import (
     listed,
     numbers,
     only,
+    option,
     shared,
 )
 from truerank.cli.output import Output
-from truerank.cli.showing import UNLISTED
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.core.log import Log
     from truerank.exposure.logging_policies import LoggingPolicy
     from truerank.reliability.grid import Grid
-
-GRID = "reliability/grid"
-
-
-def _shown(name: str) -> str:
-    return ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in constant(GRID, name))
 
 
 @click.group()
@@ -82,10 +58,10 @@ class Varying:
         kind = grid.Preset(self.preset)
         return grid.Grid.of(
             preset=kind,
-            loggers=grid.default_loggers(preset=kind, train=train) if self.loggers is None else listed(self.loggers),
-            sparsities=numbers(self.sparsities, "--sparsities", kind=float),
-            samplers=listed(self.samplers),
-            sizes=[int(size) for size in numbers(self.sizes, "--sizes", kind=int)],
+            loggers=listed(self.loggers) or grid.default_loggers(preset=kind, train=train),
+            sparsities=numbers(self.sparsities, "--sparsities") or [],
+            samplers=listed(self.samplers) or [],
+            sizes=[int(size) for size in numbers(self.sizes, "--sizes", kind=int) or []],
             metrics=list(as_values(self.metrics, METRICS)) if self.metrics else grid.METRICS,
             repetitions=self.repetitions,
         )
@@ -96,51 +72,36 @@ class Varying:
 @grouped(
     Varying,
     choice(
-        "--preset", choices(GRID, "Preset"), default="published",
+        "--preset", ["published", "released"], default="published",
         help="Loggers and samplers as the sampler paper's text has them, or as its code does.",
     ),
-    shared(
-        "--loggers", metavar="NAME,...",
-        help="Default: uniform,popularity,positivity; without --train those that need none.",
+    "loggers: Default: uniform,popularity,positivity; without --train those that need none.",
+    option("sparsities: 0 is always part.", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95"),
+    option(
+        "samplers: Full is always part.",
+        default="Full,Exposed,Random@e,Random,Popularity,Positivity,WTD,WTDH,Skew",
     ),
     shared(
-        "--sparsities", metavar="NUMBER,...", default=_shown("SPARSITIES"), show_default=True,
-        help="0 is always part.",
+        "--sizes", metavar="N,...", default="1,2,5,10,20,50,100,200,500,1000", help="Numbers of sampled negatives."
     ),
-    shared(
-        "--samplers", metavar="NAME,...", default=_shown("SAMPLERS"), show_default=True, help="Full is always part."
-    ),
-    shared(
-        "--sizes", metavar="N,...", default=_shown("SIZES"), show_default=True, help="Numbers of sampled negatives."
-    ),
-    METRIC.here(f"Sums over the top K. Default: Precision, Recall, nDCG and DCG @{{{_shown('CUTOFFS')}}}."),
+    "metric: Sums over the top K. Default: Precision, Recall, nDCG and DCG @{5,10,50,100}.",
     count("--repetitions", default=1, help="Everything is drawn anew in each."),
 )  # fmt: skip
 @grouped(
-    Scoring,
-    SCORES.here("A model's scores; at least two models.", required=True),
-    USERS,
-    EXCLUDE.here("Pairs that are neither shown nor candidates: those learnt from."),
-)
+    Scoring, "scores!: A model's scores; at least two models.", "users",
+    "exclude: Pairs that are neither shown nor candidates: those learnt from.",
+)  # fmt: skip
 @grouped(
-    Reading,
-    COLUMNS,
-    POSITIVE,
-    POPULATION.here("All users, also those without a row in LABELS."),
-    ITEMS.here("Names the columns of scores without ids, in order."),
-)
-@UNLISTED.here("What a pair that is not listed means; a study needs to know (nearly) every pair.")
-@TRAIN.here("Training data, for loggers and samplers that count it.")
+    Reading, "columns", "positive", "population: All users, also those without a row in LABELS.",
+    "items: Names the columns of scores without ids, in order.",
+)  # fmt: skip
+@option("unlisted: What a pair that is not listed means; a study needs to know (nearly) every pair.")
+@option("train: Training data, for loggers and samplers that count it.")
 @shared("--train-positive", metavar="RULE", help="--positive for --train, where it is not 0/1 and another rule.")
 @grouped(
-    Inference,
-    BOOTSTRAP.here("Bootstrap samples of users.", default=1000, show_default=True),
-    LEVEL,
-    SEED,
-    THREADS,
-    ENGINE,
+    Inference, option("bootstrap: Bootstrap samples of users.", default=1000), "level", "seed", "threads", "engine"
 )
-@grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
+@grouped(Output, "out!: The folder of the study.", "quiet")
 def reliability(
     *,
     labels: Path,
@@ -173,14 +134,16 @@ def reliability(
     scoring.paths()  # names that are wrong are refused before anything is read
     inference.check()
     grid = varying.grid(train=train is not None)
-    items = reading.of("items").ids(reading.items, "item")
+    items = reading.catalogue()
     world = reading.log(labels, users=reading.users())
     if unlisted == "negative":
         world = replace(world, complete=True)
     if varying.loggers is None and train is None:
         names = ", ".join(map(str, grid.loggers))
         output.say([f"without --train the loggers are {names}: the others count training data."])
-    learnt = None if train is None else _train(train, reading.of("train"), own=train_positive, loggers=grid.loggers)
+    learnt = (
+        None if train is None else _train(train, reading.for_file("train"), rule=train_positive, loggers=grid.loggers)
+    )
     with output.resumable(output.place) as report:
         studied = run(
             scoring.models(reading, items=items),
@@ -188,27 +151,24 @@ def reliability(
             output.place,
             grid=grid,
             train=learnt,
-            exclude=reading.of("exclude").pairs(scoring.exclude),
-            seed=inference.seed,
+            exclude=reading.for_file("exclude").pairs(scoring.exclude),
             resamples=inference.bootstrap or 0,
-            level=inference.level,
-            threads=inference.threads,
-            engine=inference.engine,
             progress=report,
+            **inference.arguments("seed", "level", "threads", "engine"),
         )
     output.say(studied.notes)
     for name in (RESULTS, MEANS, PAIRS, LOGS):
         terminal.show(f"{Path(name).stem:8} {output.place / name}")
 
 
-def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[LoggingPolicy]) -> Log:
+def _train(path: Path, reading: Reading, *, rule: str | None, loggers: Sequence[LoggingPolicy]) -> Log:
     """Training data by a rule of their own; else what is 0/1 stays, rows without values are counted, and the rule of
     the labels serves for others.
     """
     from truerank.exposure.logging_policies import PositivityLogger
 
-    if own is not None:
-        return reading.log(path, positive=own)
+    if rule is not None:
+        return reading.log(path, positive=rule)
     log = reading.log(path, positive=None)
     if not log.rewards and any(isinstance(logger, PositivityLogger) and logger.needs_train for logger in loggers):
         raise InputError(
@@ -218,25 +178,22 @@ def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[L
     return log if not log.rewards or "label" in log.rewards else reading.log(path)
 
 
-ALL = "Only these.  [default: all of the study]"
-
-
-@click.command(cls=Sections)
+@study.command(cls=Sections)
 @click.argument("folder", metavar="DIR", type=PATH)
-@METRIC.here("A metric of the study.  [default: nDCG@100, or else the last]")
+@option("metric: A metric of the study.  [default: nDCG@100, or else the last]")
 @choice(
     "--undefined", ["left-out", "zero"],
     help="Users whose tau is undefined, because all models tie.  [default: left-out]",
 )  # fmt: skip
 @shared("--of-means", is_flag=True, help="Tau of the models' means over users, not the mean of users' own tau.")
-@shared("--loggers", metavar="NAME,...", help=ALL)
-@shared("--sparsities", metavar="NUMBER,...", help=ALL)
-@shared("--samplers", metavar="NAME,...", help=ALL)
+@option("loggers")
+@option("sparsities")
+@option("samplers")
 @grouped(
     Output,
-    formatted(choices("report/reliability_charts", "PictureFormat"), default="svg"),
-    OUT.here("The folder to write to.  [default: DIR/figures]"),
-    FORCE,
+    formatted(["svg", "png", "pdf"], default="svg"),
+    "out: The folder to write to.  [default: DIR/figures]",
+    "force",
 )
 def figures(
     *,
@@ -269,13 +226,10 @@ def figures(
         form=PictureFormat(output.chosen_form),
         metric=only(metrics, "--metric"),
         tau=Tau.OF_MEANS if of_means else Tau(undefined or Tau.LEFT_OUT),
-        loggers=None if loggers is None else listed(loggers),
-        sparsities=None if sparsities is None else numbers(sparsities, "--sparsities", kind=float),
-        samplers=None if samplers is None else listed(samplers),
+        loggers=listed(loggers),
+        sparsities=numbers(sparsities, "--sparsities"),
+        samplers=listed(samplers),
         force=output.force,
     )
     for question, path in paths.items():
         terminal.show(f"{question.value:16} {path}")
-
-
-study.add_command(figures)

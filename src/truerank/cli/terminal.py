@@ -1,8 +1,8 @@
 """The edge of the process: what is written to standard output and standard error, and what happens when it cannot be.
 
 Results that cannot be written are an error, a message that cannot be written is not: results are never lost for it. A
-reader that has left (`truerank models | head -1`) has all it wanted. What people read holds nothing that a terminal
-would obey (`core/escaping.py`); documents (JSON, CSV) are data and go out as they are.
+reader that has left (`truerank train --list | head -1`) has all it wanted. What people read holds nothing that a
+terminal would obey (`core/escaping.py`); documents (JSON, CSV) are data and go out as they are.
 """
 
 from __future__ import annotations

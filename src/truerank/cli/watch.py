@@ -7,34 +7,10 @@ from pathlib import Path
 
 import click
 
-from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
-from truerank.cli.options import (
-    COLUMNS,
-    DROP_MISSING_TIMES,
-    ESTIMATOR,
-    EXCLUDE,
-    FORMAT,
-    ITEMS,
-    LEVEL,
-    METRIC,
-    N_ITEMS,
-    OUT,
-    PATH,
-    POPULATION,
-    POSITIVE,
-    QUIET,
-    REQUIRE,
-    SCORES,
-    SEED,
-    THREADS,
-    USERS,
-    Sections,
-    count,
-    grouped,
-)
+from truerank.cli.collection import COLLECTION, Collection
+from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
+from truerank.cli.options import PATH, Sections, count, grouped
 from truerank.cli.output import Output
-from truerank.cli.plan import DIFFERENCE, is_picture
-from truerank.cli.showing import SHOWING, Showing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,39 +24,29 @@ class Stopping:
 
 @click.command(cls=Sections)
 @click.argument("labels", type=PATH)
-@grouped(Scoring, SCORES.here(required=True), USERS, EXCLUDE)
-@grouped(
-    Reading,
-    COLUMNS,
-    POSITIVE,
-    POPULATION,
-    ITEMS.here("The catalogue; also names the columns of .npy and .npz scores without ids."),
-    N_ITEMS.here("The size of the catalogue, where scores are top lists."),
-)
-@grouped(Showing, *SHOWING)
-@grouped(Asking, METRIC, ESTIMATOR.here("Default by exposure and metric."))
+@grouped(Scoring, "scores!", "users", "exclude")
+@grouped(Reading, "columns", "positive", "population", "items", "n-items")
+@grouped(Collection, *COLLECTION)
+@grouped(Request, "metric", "estimator: Default by exposure and metric.")
 @grouped(
     Stopping,
-    DIFFERENCE.here("Stop also when the difference is known to less than this; the smallest that matters."),
+    "difference: Stop also when the difference is known to less than this; the smallest that matters.",
     count("--planned", default=10_000, help="About how many users are expected; chosen before the first look."),
-    DROP_MISSING_TIMES,
+    "drop-missing-times",
 )
 @grouped(
     Inference,
-    REQUIRE.here('What is to be shown, as "a > b" or "a > b: Precision@10": 0 if it is, 4 not yet, 5 the opposite.',
-                 required=True),
-    LEVEL,
-    SEED.here("For random ties, and users who came at one time."),
-    THREADS,
+    'require!: What is to be shown, as "a > b" or "a > b: Precision@10": 0 if it is, 4 not yet, 5 the opposite.',
+    "level", "seed: For random ties, and users who came at one time.", "threads",
 )  # fmt: skip
-@grouped(Output, FORMAT, OUT.here("Write to a file: .txt .json .csv, or the picture as .svg .png .pdf .html."), QUIET)
+@grouped(Output, "format", "out: Write to a file: .txt .json .csv, or the picture as .svg .png .pdf .html.", "quiet")
 def watch(
     *,
     labels: Path,
     scoring: Scoring,
     reading: Reading,
-    showing: Showing,
-    asking: Asking,
+    collection: Collection,
+    request: Request,
     stopping: Stopping,
     inference: Inference,
     output: Output,
@@ -97,49 +63,43 @@ def watch(
     """
     from truerank.core.ids import Ids
     from truerank.evaluation.watch import watch as run
-    from truerank.report.text import as_csv, as_json, encoded
     from truerank.report.watched import sentence, watch_picture, watch_plain, watch_text
 
-    showing.check(compared=False)
-    model, reading = showing.model(reading)
-    showing.check_uses(model, compared=False)
-    files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *showing.files()]
+    collection.check(compared=False)
+    model, reading = collection.model(reading)
+    collection.check_uses(model, compared=False)
+    files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *collection.files()]
     inference.check()
     inference.required(scoring.paths())
-    output.check(files, results=False)
-    if not is_picture(output):
-        output.chosen_form  # noqa: B018
+    output.check(files, shows="picture")
     scoring.check()
-    items = reading.of("items").ids(reading.items, "item")
+    items = reading.catalogue()
     with output.progress() as report:
-        found = run(
+        watched = run(
             scoring.models(reading, items=items),
             reading.log(labels, users=reading.users()),
             require=list(inference.requirements),
-            exposure=showing.made(model, reading),
-            metrics=asking.chosen_metrics(),
-            estimators=asking.chosen_estimators(scoring, reading, items=items),
-            exclude=reading.of("exclude").pairs(scoring.exclude),
+            exposure=collection.read(model, reading),
+            metrics=request.chosen_metrics(),
+            estimators=request.chosen_estimators(scoring, reading, items=items),
+            exclude=reading.for_file("exclude").pairs(scoring.exclude),
             items=None if items is None else Ids.of(items),
             n_items=reading.n_items,
             difference=stopping.difference,
             planned=stopping.planned,
             drop_missing_times=stopping.drop_missing_times,
-            level=inference.level,
-            seed=inference.seed,
-            threads=inference.threads,
             progress=report,
+            **inference.arguments("level", "seed", "threads"),
         )
-    output.say(message.said(for_cli=True) for message in found.messages)
-    if output.out is not None and is_picture(output):
-        output.deliver(watch_picture(found, output.out.suffix.lower().removeprefix(".")))
-        output.say(f"{pair}: {sentence(pair, found)}" for pair in found.pairs)
-    elif output.chosen_form == "json":
-        output.deliver(as_json(watch_plain(found)))
-    elif output.chosen_form == "csv":
-        output.deliver(as_csv(found.table().to_dicts()))
-    else:
-        output.deliver(encoded(watch_text(found)))
-    code = int(found.outcome)
+    output.say(message.said(for_cli=True) for message in watched.messages)
+    output.show(
+        lambda: watch_text(watched),
+        rows=lambda: watched.table().to_dicts(),
+        document=lambda: watch_plain(watched),
+        picture=lambda form: watch_picture(watched, form),
+    )
+    if output.picture is not None:
+        output.say(f"{pair}: {sentence(pair, watched)}" for pair in watched.pairs)
+    code = int(watched.outcome)
     if code:
         raise click.exceptions.Exit(code)

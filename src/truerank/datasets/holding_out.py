@@ -15,7 +15,7 @@ from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.wording import option
 from truerank.datasets.split import split_rows
-from truerank.io.folders import FolderKind
+from truerank.io.atomic_write import FolderKind
 from truerank.io.times import about_missing_times, time_ranks, with_times
 from truerank.sampling.pools import Members, PoolOrder
 

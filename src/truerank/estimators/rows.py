@@ -28,7 +28,7 @@ from truerank.core.rows import SampledRows, Weighting
 from truerank.core.terms import Form, Smooth, smooth
 from truerank.core.wording import option
 from truerank.estimators.refusals import additive, estimand, is_recall
-from truerank.exposure.propensities.given import column_of
+from truerank.exposure.propensities import column_of
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
 UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"

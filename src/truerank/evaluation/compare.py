@@ -21,7 +21,7 @@ from truerank.evaluation.families import AdjustedFamily, Difference
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Examined, Pair, Plan, PlannedEstimate, Question
 from truerank.inference.intervals import common
-from truerank.inference.spreads import Spread
+from truerank.inference.linearization import Spread
 from truerank.inference.verdicts import doubts, verdict_of
 
 COMPARISON_BYTES = 800.0  # with its evidence and spread

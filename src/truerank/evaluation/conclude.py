@@ -19,7 +19,7 @@ from truerank.evaluation.families import Correlation, Difference, adjusted_famil
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Examined, Plan, PlannedEstimate, Points
 from truerank.evaluation.units import Segments, UnitsOf
-from truerank.inference.spreads import Spread, at_a_bound, within
+from truerank.inference.linearization import Spread, at_a_bound, within_bounds
 
 # each of these says why there is no interval
 WITHOUT_INTERVAL = frozenset(
@@ -85,10 +85,10 @@ def _bounded(plan: Plan[Any], measured: Measured, cell: Cell, terms: Terms, spre
     """The spread of a value inside the bounds of its metric; one-sided where all clusters lie at a bound."""
     question, bounds = plan.question, plan.estimates[cell[1]].bounds
     if bounds is None or question.interval.needs_rows or not math.isnan(spread.stderr) or spread.value not in bounds:
-        return within(spread, bounds)
+        return within_bounds(spread, bounds)
     n = plan.rows.equal_clusters(plan, cell, terms, measured)
     if not n:
-        return within(spread, bounds)
+        return within_bounds(spread, bounds)
     at_bound = at_a_bound(spread.value, bounds, n, level=question.level)
     return spread if at_bound is None else dataclasses.replace(at_bound, informative=spread.informative)
 

@@ -33,7 +33,7 @@ from truerank.evaluation.prediction_checks import PREDICTOR, predictions_behind
 from truerank.evaluation.question import Cell, Plan
 from truerank.exposure.randomness.items import LARGE, JudgedItems
 from truerank.inference.balance import FEWEST_ROWS, Balance, quiet_weights
-from truerank.inference.evidence import shows_no_spread
+from truerank.inference.linearization import shows_no_spread
 from truerank.inference.tails import check_unequal
 from truerank.inference.verdicts import MUCH_LOST
 from truerank.metrics.worth import Pairwise, bounds_of

@@ -15,9 +15,8 @@ from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Adjust, Cell, Pair, Plan
 from truerank.inference.intervals import common
+from truerank.inference.linearization import Influences, Spread, differences_at, influences, within_bounds
 from truerank.inference.multiplicity import MOST_COMPARISONS, ComparisonFamily, correlation_of
-from truerank.inference.pairs import differences_at
-from truerank.inference.spreads import Influences, Spread, influences, within
 from truerank.inference.verdicts import is_significant
 
 Difference = tuple[Pair, int]  # two models, and the number of an estimate
@@ -100,7 +99,7 @@ def _adjusted(
     for cell, spread in zip(differences, spreads, strict=True):
         bounds = plan.estimates[cell[1]].bounds
         apart = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-        inside[cell] = _in_agreement(within(spread, apart), p_adjusted[cell], level=level)
+        inside[cell] = _in_agreement(within_bounds(spread, apart), p_adjusted[cell], level=level)
     return AdjustedFamily(inside, p_adjusted, level_alone, family.n)
 
 

@@ -19,9 +19,8 @@ from truerank.evaluation.log_facts import LogFacts
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell
 from truerank.exposure.positions.fits import Parameter
-from truerank.exposure.positions.learner import from_clicks
+from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
-from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
 from truerank.inference.intervals import Interval
 from truerank.inference.support import check_unseen
 from truerank.inference.tails import check_rewards, check_tails

@@ -35,11 +35,10 @@ from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.clipping import chosen_clip
 from truerank.inference.intervals import common
-from truerank.inference.spreads import Spread
-from truerank.inference.support import SupportTally, TargetSums, unseen_of
+from truerank.inference.linearization import Spread
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.verdicts import UnseenExposure
-from truerank.inference.weights import WeightDiagnostics, WeightTally
+from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, unseen_of
 from truerank.io.impressions import RankedChunk
 
 
@@ -218,7 +217,10 @@ class ImpressionRows(RowMaker):
         support: SupportTally = measured.tallies[model, "support"]
         diagnostics, n_units = self.weight_diagnostics(plan, cell, measured), int(measured.tallies[model, "known"])
         return unseen_of(
-            TargetSums(n_units, weights.n, weights.total, support.total, diagnostics),
+            diagnostics,
+            n_units=n_units,
+            weight=weights.total,
+            total=support.total,
             value=terms.value(),
             beyond=planned.estimator.about.beyond,
             per=planned.request.metric.per,

@@ -20,7 +20,7 @@ from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.evaluation.log_facts import LogFacts, RewardFacts
 from truerank.evaluation.sources import HeldChunks, StreamedChunks, fits_in_memory
 from truerank.exposure.policies.targets import Target, column_names, is_table
-from truerank.exposure.positions.requests import MOST_GROUPS
+from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.batches import LazyTable
 from truerank.io.impression_columns import notes_of
 from truerank.io.impressions import Impressions, Logged, RankedChunk

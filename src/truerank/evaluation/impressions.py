@@ -39,12 +39,11 @@ from truerank.evaluation.position_check import RejectedFits, checked_by_tables
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate, Question
 from truerank.evaluation.sources import check_call, learn_models
 from truerank.exposure.policies.mixtures import LoggerShares
-from truerank.exposure.policies.scored import with_exposures
+from truerank.exposure.policies.rankers import with_exposures
 from truerank.exposure.policies.targets import Target, column_names
 from truerank.exposure.positions import as_positions
-from truerank.exposure.positions.learner import PositionLearner
+from truerank.exposure.positions.learner import PositionLearner, for_places
 from truerank.exposure.positions.position_models import Positions
-from truerank.exposure.positions.requests import for_places
 from truerank.inference.clipping import AutoClip, check_clips
 from truerank.inference.intervals import Interval, Population
 from truerank.io.batches import LazyTable

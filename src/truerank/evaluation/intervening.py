@@ -30,6 +30,7 @@ from truerank.exposure.interventions import intervene as draw_log
 from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
 from truerank.exposure.interventions.design import PAIR, PURPOSE, DrawingRule, Strategy, check_largest
 from truerank.exposure.interventions.strategies import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.io.atomic_write import whole_file
 from truerank.io.batches import LazyTable, Piece
 from truerank.io.files import SEPARATORS, write_table
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
@@ -37,7 +38,6 @@ from truerank.io.parts import RowsOfPart
 from truerank.io.spill import Scratch, scratch
 from truerank.io.survey import Distinct
 from truerank.io.tables import PairColumns, pair_table
-from truerank.io.whole import whole_file
 from truerank.sampling.pools import Share
 from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
 

@@ -24,8 +24,9 @@ from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, 
 from truerank.evaluation.compatibility import LabelQuestion, needed
 from truerank.evaluation.label_source import LabelSource, Rows, training_rows
 from truerank.io.batches import LazyTable
+from truerank.io.columns import VALUE_NAMES
 from truerank.io.features import Features, read_features
-from truerank.io.read import VALUE_NAMES, read
+from truerank.io.read import read
 from truerank.metrics.listed import ListFacts, TrainCounts
 from truerank.ranking.candidates import Catalogue
 from truerank.ranking.scores.given import as_scores

@@ -44,8 +44,7 @@ from truerank.evaluation.question import Cell, Examined, Plan, Points, Remarks, 
 from truerank.exposure.randomness.items import JudgedItems
 from truerank.exposure.randomness.users import UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
-from truerank.inference.evidence import equally_weighted, judged_spread
-from truerank.inference.spreads import Spread
+from truerank.inference.linearization import Spread, equally_weighted, spread_from_labels
 from truerank.inference.verdicts import UnseenExposure
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranking.kernel.rank import Aligned, rank
@@ -205,7 +204,7 @@ class LabelRows(RowMaker):
 
     def visible(self, plan: Plan[LabelRows], spread: Spread, terms: Sequence[Terms]) -> Spread:
         blind = any(hit_pairs(part) == 0 for part in terms)
-        return spread.without_interval() if blind else judged_spread(spread, terms)
+        return spread.without_interval() if blind else spread_from_labels(spread, terms)
 
     def equal_clusters(self, plan: Plan[LabelRows], cell: Cell, terms: Terms, measured: Measured) -> float:
         """By the denominator, or for means by the labelled part of each user's list (Hájek's denominator)."""

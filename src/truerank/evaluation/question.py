@@ -14,7 +14,7 @@ from truerank.core.provenance import Provenance
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.inference.intervals import Interval, Population
-from truerank.inference.spreads import Bounds, Spread
+from truerank.inference.linearization import Bounds, Spread
 from truerank.inference.verdicts import UnseenExposure
 
 if TYPE_CHECKING:

@@ -41,7 +41,8 @@ from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.evaluation.question import Plan
 from truerank.evaluation.sources import check_call
 from truerank.exposure.kinds import EXPOSURES, Exposure
-from truerank.inference.intervals import common, difference_of
+from truerank.inference.intervals import common
+from truerank.inference.linearization import difference_of
 from truerank.inference.sequences import FIRST, UNSEEN, ConfidenceSequence
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS

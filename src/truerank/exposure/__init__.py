@@ -11,7 +11,7 @@ def _contents() -> tuple[Any, ...]:
     from truerank.exposure.interventions import STRATEGIES
     from truerank.exposure.kinds import EXPOSURES
     from truerank.exposure.logging_policies import LOGGERS
-    from truerank.exposure.policies.scored import exposures
+    from truerank.exposure.policies.rankers import exposures
     from truerank.exposure.policies.targets import ExposureColumn, RankColumn
     from truerank.exposure.propensities import fit_propensities
     from truerank.exposure.propensities.calibration import calibration

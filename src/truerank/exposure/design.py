@@ -21,10 +21,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Returned
 from truerank.core.wording import either
+from truerank.io.atomic_write import FolderKind, check_folder, whole_file, whole_folder
 from truerank.io.files import read_table, write_table
-from truerank.io.folders import FolderKind, whole_folder
-from truerank.io.marker import check_folder
-from truerank.io.whole import whole_file
 
 SHOWN, SETTINGS = "shown.parquet", "design.json"
 FOLDER = FolderKind("exposure design", (SHOWN, SETTINGS))

@@ -21,8 +21,15 @@ from truerank.core.log import Log
 from truerank.core.ranking import Returned
 from truerank.core.values import Probability, Value
 from truerank.exposure.design import ExposureDesign
-from truerank.exposure.propensities import PROPENSITIES, Fitted, PropensityLearner, PropensityModel
-from truerank.exposure.propensities.given import GivenPropensity, GivenValues, column_of
+from truerank.exposure.propensities import (
+    PROPENSITIES,
+    Fitted,
+    GivenPropensity,
+    GivenValues,
+    PropensityLearner,
+    PropensityModel,
+    column_of,
+)
 from truerank.io.features import Features, read_features
 from truerank.io.read import read
 

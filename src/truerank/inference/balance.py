@@ -17,7 +17,7 @@ from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators.rows import Sample, total_discount
-from truerank.inference.spreads import influences
+from truerank.inference.linearization import influences
 from truerank.metrics.worth import expected_worth, known_divisor, relevant
 
 FAR = 3.0  # standard errors

@@ -15,7 +15,7 @@ from truerank.core.messages import Message, message
 from truerank.estimators.ranked.exposures import Exposures, total_known, total_of
 from truerank.estimators.ranked.normalisers import Per
 from truerank.exposure.policies.policies import WholeList
-from truerank.inference.spreads import Bounds
+from truerank.inference.linearization import Bounds
 from truerank.inference.verdicts import MUCH_LOST, UnseenExposure
 from truerank.inference.weights import WeightDiagnostics
 

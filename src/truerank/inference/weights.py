@@ -155,7 +155,7 @@ class WeightTally:
 
 def _weighed(view: Exposures) -> Iterator[Any]:
     """The viewed rows of units with a known ranking, in blocks."""
-    known, keep = view.target.known, view.log.viewed
+    known, keep = view.target.ranked_units, view.log.viewed
     if known is not None and not known.all():
         of_row = known[view.log.unit]
         keep = of_row if keep is None else keep & of_row

@@ -23,13 +23,12 @@ from truerank.core.errors import REMEDIES, InputError, error_number, some
 from truerank.core.log import Log
 from truerank.core.plugins import plugins
 from truerank.core.sizes import check_size
+from truerank.io.atomic_write import check_member, whole_file
 from truerank.io.file_version import FileVersion, unchanged, versions_of
-from truerank.io.marker import check_member
 from truerank.io.part_files import EXPECTED, is_hive, partition_values, parts_of
 from truerank.io.stores import is_remote, reading_store, scan_store, url_of
 from truerank.io.text import ENDINGS as TREC
 from truerank.io.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec
-from truerank.io.whole import whole_file
 
 # RecBole writes tables with tabs under endings of its own
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".inter": "\t", ".item": "\t", ".user": "\t"}

@@ -1,6 +1,6 @@
 """The settings of models: said once, in the fields of a frozen dataclass, checked when a model is made (core.values).
 
-A field says what it is, what it can be and where to search for good values; the command line, `truerank models` and
+A field says what it is, what it can be and where to search for good values; the command line, `train --list` and
 tuning read it from there.
 """
 

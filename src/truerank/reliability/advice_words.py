@@ -162,7 +162,7 @@ def _exposure(advice: Advice, look: Look) -> Iterator[str]:
         yield f"{alike[0].logger} is nearly as near as {logger.logger}; ask about it as the logger too."
     if logger.logger == str(UniformLogger()) and logger.distance <= FAR:
         yield (
-            "Your log looks as if it was shown at random. `truerank data describe` tests that; if so, an "
+            "Your log looks as if it was shown at random. `tr.randomness` tests that; if so, an "
             "evaluation with random exposure estimates what all labels would say, and no candidates need to be sampled."
         )
     if look.rows < look.items:

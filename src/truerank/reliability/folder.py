@@ -13,10 +13,9 @@ import numpy as np
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.io.atomic_write import check_folder, read_marker, seal, unseal
+from truerank.io.checkpoint import BLOCK, Blocks
 from truerank.io.files import read_table, write_table
-from truerank.io.folders import seal, unseal
-from truerank.io.growing import BLOCK, Blocks
-from truerank.io.marker import check_folder, read_marker
 from truerank.reliability.draws import CandidateCounts
 from truerank.reliability.order_of_means import GroupSums
 from truerank.reliability.scenarios import FIGURES, Compared

@@ -14,7 +14,7 @@ import polars as pl
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, some
-from truerank.io.marker import check_folder
+from truerank.io.atomic_write import check_folder
 from truerank.reliability.folder import EXPECTED, FORMAT, KIND, LOGS, NOTE, PAIRS, RESULTS
 from truerank.reliability.logs import FIGURES, Look, Seen
 

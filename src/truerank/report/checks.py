@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from truerank.exposure.positions.contextual import ContextualFit
 from truerank.exposure.positions.fits import PositionFit
-from truerank.exposure.positions.fits_contextual import ContextualFit
 from truerank.exposure.propensities.calibration import Bin, Calibration
 from truerank.exposure.randomness.tests import Check, Randomness
 from truerank.exposure.randomness.unevenness import OutlyingItem, Unevenness

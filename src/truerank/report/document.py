@@ -17,10 +17,8 @@ from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import UnitFile
+from truerank.io.atomic_write import FolderKind, check_folder, real, whole_file, whole_folder
 from truerank.io.files import check_readable, write_table
-from truerank.io.folders import FolderKind, whole_folder
-from truerank.io.marker import check_folder
-from truerank.io.whole import real, whole_file
 
 Value = TypeVar("Value", Estimate, Comparison)
 

@@ -13,8 +13,7 @@ import polars as pl
 
 from truerank.core.errors import extra
 from truerank.core.escaping import chart_spec
-from truerank.io.folders import FolderKind, check_place, whole_folder
-from truerank.io.whole import whole_file
+from truerank.io.atomic_write import FolderKind, check_place, whole_file, whole_folder
 from truerank.models.settings import load
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
 from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, figure, text_width

@@ -19,8 +19,8 @@ import msgspec
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.io.atomic_write import check_folder
 from truerank.io.files import read_table
-from truerank.io.marker import check_folder
 from truerank.reliability.folder import EXPECTED, FORMAT, KIND, NOTE, RESULTS
 
 SCENARIO = ("logger", "sparsity", "sampler", "size")

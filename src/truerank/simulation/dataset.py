@@ -16,8 +16,8 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.sizes import check_size
+from truerank.io.atomic_write import FolderKind, whole_folder
 from truerank.io.files import write_table
-from truerank.io.folders import FolderKind, whole_folder
 from truerank.io.read import read
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members, PoolOrder

@@ -20,10 +20,8 @@ from truerank.estimators.weighted import Pooled, Published
 from truerank.evaluation.labels import evaluate
 from truerank.exposure.expose import expose_independently
 from truerank.exposure.kinds import RandomExposure
+from truerank.io.atomic_write import MARKER, FolderKind, Marker, check_folder, read_marker, whole_file, whole_folder
 from truerank.io.files import write
-from truerank.io.folders import FolderKind, whole_folder
-from truerank.io.marker import MARKER, Marker, check_folder, read_marker
-from truerank.io.whole import whole_file
 from truerank.metrics.recall import Recall
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random

@@ -14,10 +14,9 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
-from truerank.exposure.policies.rankers import softened
-from truerank.exposure.policies.two_stage import subset_order_probabilities, subset_rank_probabilities
+from truerank.exposure.policies.rankers import softened, subset_order_probabilities, subset_rank_probabilities
 from truerank.exposure.positions import parse_position
-from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily
+from truerank.exposure.positions.depths import FAMILIES, DepthFamily
 
 REWARDS = ("reward", "complete")  # explicit and rare; implicit and common
 

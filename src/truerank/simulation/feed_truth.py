@@ -15,9 +15,8 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
+from truerank.io.atomic_write import FolderKind, whole_file, whole_folder
 from truerank.io.files import write_table
-from truerank.io.folders import FolderKind, whole_folder
-from truerank.io.whole import whole_file
 from truerank.simulation.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
 
 STOP = 0.7  # CASCADE: the chance to stop scrolling after a reward of any kind

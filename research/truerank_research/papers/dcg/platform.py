@@ -17,8 +17,7 @@ import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
-from truerank.exposure.positions.fits import Depths, fit_depths
-from truerank.exposure.positions.fits_families import FAMILIES
+from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths
 
 # base and slope on the logit scale: two explicit rewards, which are rare, and two implicit ones
 REWARDS = {"share": (-5.0, 1.2), "like": (-3.5, 1.2), "long view": (-1.5, 0.8), "complete": (-0.4, 0.8)}

@@ -18,7 +18,7 @@ import msgspec
 import polars as pl
 
 from truerank.core.metric import Metric
-from truerank.io.folders import FolderKind, whole_folder
+from truerank.io.atomic_write import FolderKind, whole_folder
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.reliability import Grid, study

@@ -1,10 +1,9 @@
-"""Logs that several policies made: one mixture of them stands for all (the balance heuristic)."""
+"""Logs that several policies made: one mixture of them is the logging policy of all (the balance heuristic)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -55,14 +54,12 @@ class LoggerShares:
 
     def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> LoggerCounts:
         log = chunk.log
-        of_unit, names = logger_of_units(log, self.loggers)
-        group, where = _groups(log)
-        cell, count = np.unique(of_unit * len(where) + group, return_counts=True)
-        units = {
-            (names[at // len(where)], where[at % len(where)]): int(n)
-            for at, n in zip(cell.tolist(), count.tolist(), strict=True)
-        }
-        return LoggerCounts(units, _nested(log.cluster, of_unit))
+        logger, names = logger_of_units(log, self.loggers)
+        group, group_names = _groups(log)
+        cells, counts = np.unique(np.stack([logger, group]), axis=1, return_counts=True)
+        units = {(names[a], group_names[b]): int(n) for a, b, n in zip(*cells, counts, strict=True)}
+        same_cluster = log.cluster[1:] == log.cluster[:-1]  # clusters ascend
+        return LoggerCounts(units, bool((logger[1:] == logger[:-1])[same_cluster].all()))
 
     def fit(self, tally: LoggerCounts) -> LoggerCounts:
         return tally
@@ -77,19 +74,19 @@ def mixed_policy(
     every row. α_j is the share of units of logger j; among units of the same `group` where the log has one, since
     traffic may depend on it.
     """
-    ordered = sorted(loggers)
-    parts = tuple(policy_of(loggers[name], log, name=f"logger {name}", positions=positions) for name in ordered)
-    group, where = _groups(log)
-    share = np.array([[counts.share(name, each) for each in where] for name in ordered])[:, group]
+    names = sorted(loggers)
+    parts = tuple(policy_of(loggers[name], log, name=f"logger {name}", positions=positions) for name in names)
+    group, group_names = _groups(log)
+    share = np.array([[counts.share(name, group_name) for group_name in group_names] for name in names])[:, group]
     return Policy("log", log, parts=parts, share=frozen(share))
 
 
-def check_own_exposures(mixed: Policy, loggers: Mapping[str, Target], *, without: Bools | None = None) -> None:
+def check_own_exposures(mixed: Policy, loggers: Iterable[str], *, without: Bools | None = None) -> None:
     """What a logger has shown can be shown by it; `without` are units that do not matter."""
-    log, ordered = mixed.log, sorted(loggers)
-    of_unit, _ = logger_of_units(log, ordered)
-    of_row = (of_unit if without is None else np.where(without, -1, of_unit))[log.unit]
-    for number, (name, part) in enumerate(zip(ordered, mixed.parts, strict=True)):
+    log = mixed.log
+    logger, names = logger_of_units(log, loggers)
+    of_row = (logger if without is None else np.where(without, -1, logger))[log.unit]
+    for number, (name, part) in enumerate(zip(names, mixed.parts, strict=True)):
         if (part.exposure(np.flatnonzero(of_row == number)) == 0).any():
             raise InputError(
                 f"{log.source}: logger {name} has shown an item that its column gives no exposure. "
@@ -97,46 +94,36 @@ def check_own_exposures(mixed: Policy, loggers: Mapping[str, Target], *, without
             )
 
 
-def logger_of_units(log: Impressions, loggers: Any) -> tuple[Ints, list[str]]:
+def logger_of_units(log: Impressions, loggers: Iterable[str]) -> tuple[Ints, list[str]]:
     """The number of the logger of each unit, and the loggers in that order."""
     if log.logger is None:
         raise InputError(
             f"{log.source}: several loggers, but no column logger. Name it: "
             f"{columns_option('logger', by='truerank.read_impressions')}."
         )
-    ordered = sorted(loggers)
-    found, code = np.unique(log.logger, return_inverse=True)
-    unknown = sorted(set(found.tolist()) - set(ordered))
+    names = sorted(loggers)
+    logged, code = np.unique(log.logger, return_inverse=True)
+    unknown = sorted(set(logged.tolist()) - set(names))
     if unknown:
         raise InputError(
             f"{log.source}: logger {some(unknown)} has no exposures; every row needs them for all loggers: "
             f"{either('--logger NAME=@COLUMN', 'loggers={name: column}')} for each."
         )
-    code = np.searchsorted(np.array(ordered), found)[code.reshape(-1)]
+    code = np.searchsorted(np.array(names), logged)[code.reshape(-1)]
     of_unit = np.full(log.n_units, -1, dtype=np.int64)
     of_unit[log.unit] = code
     if (of_unit[log.unit] != code).any():
         raise InputError(f"{log.source}: a session has rows of two loggers; expected one logger for each session.")
     if (of_unit < 0).any():
         raise InputError(f"{log.source}: a session without a row has no logger; expected rows in every session.")
-    return of_unit, ordered
+    return of_unit, names
 
 
 def _groups(log: Impressions) -> tuple[Ints, list[str]]:
     """The number of the group of each unit, and the groups in that order."""
-    if log.group is None:
-        return np.zeros(log.n_units, dtype=np.int64), [EVERYWHERE]
-    found, code = np.unique(log.group, return_inverse=True)
     group = np.zeros(log.n_units, dtype=np.int64)
+    if log.group is None:
+        return group, [EVERYWHERE]
+    names, code = np.unique(log.group, return_inverse=True)
     group[log.unit] = code.reshape(-1)
-    return group, found.tolist()
-
-
-def _nested(cluster: Ints, stratum: Ints) -> bool:
-    """Whether every cluster lies in one stratum; clusters ascend.
-
-    >>> _nested(np.array([0, 0, 1]), np.array([1, 1, 0])), _nested(np.array([0, 0]), np.array([0, 1]))
-    (True, False)
-    """
-    same = cluster[1:] == cluster[:-1]
-    return bool((stratum[1:] == stratum[:-1])[same].all())
+    return group, names.tolist()

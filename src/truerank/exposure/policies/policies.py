@@ -1,7 +1,7 @@
 """Policies that are evaluated on an impression log: how much each of them exposes the items of each session (eq. 6).
 
 Where a policy puts the items of a log does not depend on a position model; how likely they are viewed there does. A
-policy is placed once (`targets.py`, `mixtures.py`) and then seen `under` as many position models as are fitted.
+policy is placed once (`targets.py`) and then seen `under` as many position models as are fitted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError
 from truerank.core.wording import columns_option, option
-from truerank.exposure.policies.rankers import mixed_exposures
 from truerank.exposure.positions.position_models import Positions
 from truerank.io.impressions import Array, Impressions
 
@@ -45,11 +44,11 @@ class WholeList:
 class Policy:
     """How a policy exposes the rows of a log: by rank and position model, or as numbers.
 
-    `rank` is 0 where an item is never shown; `rule` is the number of the position model that holds for each row, where
-    there are several. `known` are the units whose ranking is known, `whole` the list of each
-    where it was given, `places` how many ranks each unit has where the log tells; `viewed` is how many items of each
-    unit the policy is known to expose. `unlogged` counts the sessions that it ranks and the log does not have. A
-    mixture has `parts` with their `share` [parts x units] instead of ranks.
+    `rank` is 0 where an item is never displayed; `rule` is the number of the position model that holds for each row,
+    where there are several. `ranked_units` are the units whose ranking the target has, `whole` the list of each where
+    it was given, `places` how many ranks each unit has where the log tells; `viewed` is how many items of each unit the
+    policy exposed. `unlogged` counts the sessions that it ranks and the log does not have. A mixture has `parts` with
+    their `share` [parts x units] instead of ranks.
     """
 
     name: str
@@ -58,7 +57,7 @@ class Policy:
     rank: Array | None = None
     rule: Ints | None = None
     values: Floats | None = None
-    known: Bools | None = None
+    ranked_units: Bools | None = None
     whole: WholeList | None = None
     places: Ints | None = None
     viewed: Floats | None = None
@@ -74,37 +73,34 @@ class Policy:
 
     def exposure(self, rows: Rows = None) -> Floats:
         """ε(x, a) of the given rows, or of all."""
+        if rows is None:
+            rows = slice(None)
         if self.values is not None:
-            return self.values if rows is None else self.values[rows]
-        if self.share is not None:
-            return self._mixed(self.share, rows)
-        if self.rank is None or self.positions is None:
-            raise InputError(f"{self.name}: neither ranks nor exposures are known.")
-        rule = self.rule if self.rule is None or rows is None else self.rule[rows]
-        return views(self.positions, self.rank if rows is None else self.rank[rows], rule)
+            return self.values[rows]
+        if self.share is not None:  # Σ_j α_j ε_j
+            parts = np.stack([part.exposure(rows) for part in self.parts])
+            return np.asarray((parts * self.share[:, self.log.unit[rows]]).sum(axis=0))
+        return self._views(
+            None if self.rank is None else self.rank[rows], None if self.rule is None else self.rule[rows]
+        )
 
-    def _mixed(self, share: Floats, rows: Rows) -> Floats:
-        unit = self.log.unit if rows is None else self.log.unit[rows]
-        return mixed_exposures(np.stack([part.exposure(rows) for part in self.parts]), share[:, unit])
+    def _views(self, rank: npt.NDArray[Any] | None, rule: Ints | None) -> Floats:
+        if rank is None or self.positions is None:
+            raise InputError(f"{self.name}: neither ranks nor exposures are known.")
+        return views(self.positions, rank, rule)
 
     def defined(self) -> Bools:
-        """The units whose ranking is known."""
-        return np.ones(self.log.n_units, dtype=bool) if self.known is None else self.known
-
-    # --------------------------------------------------------------------------------------------------- the whole list
+        """The units whose ranking the target has."""
+        return np.ones(self.log.n_units, dtype=bool) if self.ranked_units is None else self.ranked_units
 
     @property
     def total_known(self) -> bool:
-        """Whether `total` can be told."""
-        return self.viewed is not None or self.whole is not None or self._counted
-
-    @property
-    def _counted(self) -> bool:
-        """Whether the number of ranks says how much is exposed."""
-        return self.places is not None and self.positions is not None and not differs(self.positions)
+        """Whether `total` can be computed: the number of ranks gives it where one position model holds for all."""
+        counted = self.places is not None and self.positions is not None and not differs(self.positions)
+        return self.viewed is not None or self.whole is not None or counted
 
     def total(self) -> Floats:
-        """Σ_a ε(x, a) over the whole list of each unit; 0 where its ranking is not known."""
+        """Σ_a ε(x, a) over the whole list of each unit; 0 where its ranking is not given."""
         if self.viewed is not None:
             return self.viewed
         if self.whole is not None:
@@ -117,11 +113,7 @@ class Policy:
         """ε(x, a) of each row of the whole list."""
         if self.whole is None:
             raise InputError(f"{self.name}: its whole list is not known.")
-        if self.whole.values is not None:
-            return self.whole.values
-        if self.whole.rank is None or self.positions is None:
-            raise InputError(f"{self.name}: neither ranks nor exposures are known.")
-        return views(self.positions, self.whole.rank, self.whole.rule)
+        return self._views(self.whole.rank, self.whole.rule) if self.whole.values is None else self.whole.values
 
 
 def differs(positions: Positions) -> bool:
@@ -131,41 +123,34 @@ def differs(positions: Positions) -> bool:
 
 def rules_of(positions: Positions, log: Impressions) -> Ints | None:
     """The number of the position model that holds for each row of a log, None where one holds for all."""
-    if not differs(positions):
-        return None
-    return positions.at(len(log), surface=log.surface, group=log.group)
+    return positions.at(len(log), surface=log.surface, group=log.group) if differs(positions) else None
 
 
 def views(positions: Positions, rank: npt.NDArray[Any], rule: Ints | None = None) -> Floats:
-    """The probability that what stands at each rank is viewed; 0 at rank 0, which means never shown."""
+    """The probability that what stands at each rank is viewed; 0 at rank 0, which means never displayed."""
     last = int(rank.max(initial=0))
     if last * len(positions.rules) > LONGEST_TABLE:
-        shown = np.maximum(rank, 1).astype(np.float64)
         number = np.zeros(len(rank), dtype=np.int64) if rule is None else rule
-        return np.where(rank > 0, positions.view_by(number, shown), 0.0)
+        return np.where(rank > 0, positions.view_by(number, np.maximum(rank, 1).astype(np.float64)), 0.0)
     tables = tables_of(positions, last)
     return np.asarray(tables[0].take(rank) if rule is None else tables[rule, rank], dtype=np.float64)
 
 
 def tables_of(positions: Positions, last: int) -> Floats:
-    """P(V | R = r) for r = 0 ... last, where rank 0 is never shown, of each position model: [rules x ranks].
+    """P(V | R = r) for r = 0 ... last, where rank 0 is never displayed, of each position model: [rules x ranks].
 
-    Blocks of rows ask for the same ones again and again, so a few are kept; not of a model of the user's that cannot be
+    Blocks of rows use the same ones again and again, so a few are cached; not of a model of the user's that cannot be
     hashed.
     """
     try:
         hash(positions)
     except TypeError:
-        return _made_tables(positions, last)
-    return _kept_tables(positions, last)
+        return _tables.__wrapped__(positions, last)
+    return _tables(positions, last)
 
 
 @lru_cache(maxsize=8)
-def _kept_tables(positions: Positions, last: int) -> Floats:
-    return _made_tables(positions, last)
-
-
-def _made_tables(positions: Positions, last: int) -> Floats:
+def _tables(positions: Positions, last: int) -> Floats:
     rank = np.arange(1.0, last + 1.0)
     rows = [positions.view_by(np.full(last, number), rank) for number in range(len(positions.rules))]
     return frozen(np.concatenate([np.zeros((len(rows), 1)), np.stack(rows)], axis=1))

@@ -1,237 +1,169 @@
-"""Exposure of rankers (paper 3, eq. 6): how often each item is expected to be viewed in a context.
+"""Exposure of policies that are given by scores (paper 3, eq. 6): how often each item is expected to be viewed.
 
     ε(x, a) = Σ over candidate sets Σ over rankings Σ over ranks of P(candidates) P(ranking) P(V = 1 | r) 1{a at r}
 
-Everything below gives the probability of each item at each rank, exactly where that can be done; exposure is its
-product with a position model. An item that is never retrieved has exposure 0.
+Items are ranked in order or at random, all of them or drawn candidates. The probability of each item at each rank is
+exact, without a sum over candidate sets: the exponential-clock integral of `clocks.py` goes through, as, given the time
+at which an item's clock rings, each other item was retrieved and has rung, retrieved and has not, or not retrieved.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import generator
-from truerank.core.errors import InputError, RefusedError
-from truerank.exposure.policies.two_stage import (
-    checked_retrieval,
-    retrieved_order_probabilities,
-    retrieved_rank_probabilities,
-    subset_order_probabilities,
-    subset_rank_probabilities,
-)
-from truerank.exposure.positions.position_models import PositionModel
-from truerank.sampling.clocks import rank_probabilities
+from truerank.core.calls import COUNT, NUMBER, checked_arguments
+from truerank.core.errors import InputError
+from truerank.core.special import gammaln
+from truerank.core.wording import option
+from truerank.exposure.policies.targets import is_table
+from truerank.exposure.positions import as_positions
+from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
+from truerank.io.batches import LazyTable
+from truerank.io.read import as_table, column, find_column, finite_numbers
+from truerank.sampling.clocks import add_ranks, checked_weights, rank_probabilities
 
-DRAWS = 1000
-SHARE_ERROR = 1e-9
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemExposures:
-    """The exposure of every item of a context; `stderr` is the Monte-Carlo error, None where the value is exact."""
-
-    value: Floats
-    stderr: Floats | None = None
+WIDEST = 0.2  # step in log time, as in clocks.py
+NODES_AT_ONCE = 128
 
 
-class Ranker(Protocol):
-    """A policy in one context."""
+@checked_arguments(temperature=NUMBER, n_candidates=COUNT)
+def exposures(
+    source: Any,
+    position: Any,
+    *,
+    temperature: float | None = None,
+    n_candidates: int | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """The exposure ε(x, a) of every item that a policy scores in a session (paper 3, eq. 6); exact.
 
-    exact: ClassVar[bool]
+    `source` is a table session, item, score of all the items that can be shown, `position` a position model. With a
+    `temperature` items are drawn one after the other in proportion to exp(score / temperature) (Plackett-Luce); without
+    one, or at 0, they stand in the order of their scores. With `n_candidates` a uniform subset of so many items is
+    ranked, and where there is a column `retrieval`, each item is a candidate with that probability. The table that
+    comes back, session, item, exposure, is a target of `off_policy`; joined with a log it is its column propensity.
 
-    def exposures(self, position: PositionModel) -> ItemExposures: ...
+    Weights 3 : 1, and the second rank is viewed half of the time: ε = 3/4 + 1/4 · 1/2:
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
-    """A deterministic ranking: the rank of each item from 1, inf or NaN where it is not shown; ε = P(V | rank).
-
-    >>> from truerank.exposure.positions.position_models import Exponential
-    >>> Ranked(np.array([2.0, 1.0, np.inf])).exposures(Exponential(0.5)).value.tolist()
-    [0.5, 1.0, 0.0]
-    """
-
-    rank: Floats
-    exact: ClassVar[bool] = True
-
-    def exposures(self, position: PositionModel) -> ItemExposures:
-        rank = np.asarray(self.rank, dtype=np.float64)
-        shown = np.isfinite(rank)
-        taken = rank[shown]
-        if (taken < 1).any() or (taken != np.floor(taken)).any() or len(np.unique(taken)) < len(taken):
-            raise InputError(
-                "ranks that repeat or are no whole numbers from 1; expected a rank of its own for each item."
-            )
-        value = np.zeros(len(rank))
-        value[shown] = position.view(taken)
-        return ItemExposures(value)
-
-    @classmethod
-    def by_score(cls, score: Floats) -> Ranked:
-        """The best score first; equal scores in the order of the items, -inf is never shown."""
-        order = np.argsort(-np.asarray(score), kind="stable")
-        rank = np.empty(len(order))
-        rank[order] = np.arange(1.0, len(order) + 1.0)
-        return cls(np.where(np.isneginf(score), np.inf, rank))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PlackettLuce:
-    """Items drawn one after the other, each in proportion to its weight among those left; exact by the clock integral.
-
-    >>> from truerank.exposure.positions.position_models import Exponential
-    >>> PlackettLuce(np.array([3.0, 1.0])).exposures(Exponential(0.5)).value.round(12).tolist()
+    >>> table = pl.DataFrame({"session": [1, 1], "item": ["a", "b"], "score": [np.log(3), 0.0]})
+    >>> exposures(table, "exp:0.5", temperature=1.0)["exposure"].round(12).to_list()
     [0.875, 0.625]
     """
+    model = _only_model(position)
+    table, where = as_table(source, columns)
+    mapping = dict(columns or {})
+    session, item, score = (column(table, name, mapping, where=where) for name in ("session", "item", "score"))
+    values = finite_numbers(score, where=f"{where}, column 'score'").to_numpy()
+    retrieval = find_column(table, "retrieval", mapping)
+    probability = None
+    if retrieval is not None:
+        probability = finite_numbers(retrieval, where=f"{where}, column 'retrieval'").to_numpy()
+        if n_candidates is not None:
+            raise InputError(f"{where}: a column retrieval beside {option('n_candidates')}; expected one of both.")
+    exposure, unit = np.zeros(len(values)), session.rank("dense").to_numpy()
+    order = np.argsort(unit, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(unit[order])) + 1) if len(order) else ():
+        if item.gather(rows).n_unique() < len(rows):
+            raise InputError(f"{where}: an item is twice in session {session[int(rows[0])]}; expected it once.")
+        exposure[rows] = ranker_exposures(
+            values[rows],
+            model,
+            temperature=temperature,
+            # of no more items all are candidates
+            n_candidates=None if n_candidates is None or n_candidates >= len(rows) else n_candidates,
+            retrieval=None if probability is None else probability[rows],
+        )
+    return pl.DataFrame({"session": session, "item": item, "exposure": np.clip(exposure, 0.0, 1.0)})
 
-    weight: Floats
-    exact: ClassVar[bool] = True
 
-    def exposures(self, position: PositionModel) -> ItemExposures:
-        view = seen_ranks(position, len(self.weight))
-        return ItemExposures(rank_probabilities(self.weight, depth=len(view)) @ view)
-
-    @classmethod
-    def by_score(cls, score: Floats, *, temperature: float = 1.0) -> PlackettLuce:
-        """Weights exp(score / temperature): the ranking by score plus Gumbel noise of that scale."""
-        return cls(softened(score, temperature=temperature))
-
-
-@dataclass(frozen=True, slots=True)
-class UniformCandidates:
-    """A candidate generator that draws k items of the pool, all subsets equally likely."""
-
-    k: int
+def _only_model(position: Any) -> PositionModel:
+    """The one position model of all sessions, already fitted."""
+    model = as_positions(position)
+    if isinstance(model, Positions) and len(model.rules) == 1 and model.rules[0][0] == Place():
+        model = model.rules[0][1]
+    if isinstance(model, Positions):
+        raise InputError("scores with several position models; expected one. Give exposures (or ranks) instead.")
+    if isinstance(model, FitRequest):
+        raise InputError(
+            f"scores with {model}; expected a position model that is known, such as yule:1.5, as exposures are made "
+            "before anything is fitted. Fit it first, and give what was found."
+        )
+    return model
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RetrievedCandidates:
-    """A candidate generator that retrieves each item by itself with its own probability."""
+def with_exposures(
+    targets: Mapping[str, Any],
+    position: Any,
+    *,
+    temperature: float | None = None,
+    n_candidates: int | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The same targets, with exposures in place of scores.
 
-    probability: Floats
+    Scores are read as scores only where an option says how they rank: a column of that name could be anything.
+    """
+    if temperature is None and n_candidates is None:
+        return dict(targets)
+    scored = [name for name, target in targets.items() if is_table(target) and _has_scores(target, columns)]
+    if not scored:
+        unused = option("temperature" if temperature is not None else "n_candidates")
+        raise InputError(f"{unused} is for targets with a column score, and there is none.")
+    if position is None:
+        raise InputError(f"{scored[0]}: scores need a position model, which says how likely each rank is viewed.")
+    how: dict[str, Any] = {"temperature": temperature, "n_candidates": n_candidates, "columns": columns}
+    return {**targets, **{name: exposures(targets[name], position, **how) for name in scored}}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoStage:
-    """A random candidate generator, then a deterministic or Plackett-Luce ranker over the candidates; exact.
+def _has_scores(source: Any, columns: Mapping[str, str] | None) -> bool:
+    """Whether a target's table gives scores, and neither ranks nor exposures."""
+    names, mapping = LazyTable.of(source, columns=columns).columns, dict(columns or {})
+    score, *others = (mapping.get(key, key) in names for key in ("score", "rank", "exposure"))
+    return score and not any(others)
 
-    The ranker is given for the whole pool; among the candidates it keeps its order, or its weights.
+
+# ----------------------------------------------------------------------------------------------------- one session
+
+
+def ranker_exposures(
+    score: Floats,
+    position: PositionModel,
+    *,
+    temperature: float | None = None,
+    n_candidates: int | None = None,
+    retrieval: Floats | None = None,
+) -> Floats:
+    """The exposure of every item of a session, as `exposures` says; equal scores stand in the order of the items.
 
     >>> from truerank.exposure.positions.position_models import Exponential
-    >>> best_of_two = TwoStage(UniformCandidates(2), Ranked(np.array([1.0, 2.0, 3.0])))
-    >>> best_of_two.exposures(Exponential(0.5)).value.round(12).tolist()
+    >>> ranker_exposures(np.array([3.0, 2.0, 1.0]), Exponential(0.5), n_candidates=2).round(12).tolist()
     [0.666666666667, 0.5, 0.333333333333]
     """
-
-    candidates: UniformCandidates | RetrievedCandidates
-    ranker: Ranked | PlackettLuce
-    exact: ClassVar[bool] = True
-
-    def exposures(self, position: PositionModel) -> ItemExposures:
-        pool = self.ranker.weight if isinstance(self.ranker, PlackettLuce) else self.ranker.rank
-        view = seen_ranks(position, len(pool))
-        return ItemExposures(self._ranks(np.asarray(pool, dtype=np.float64), depth=len(view), view=view))
-
-    def _ranks(self, pool: Floats, *, depth: int, view: Floats) -> Floats:
-        if isinstance(self.ranker, PlackettLuce):
-            if isinstance(self.candidates, UniformCandidates):
-                found = subset_rank_probabilities(pool, self.candidates.k, depth=depth)
-            else:
-                found = retrieved_rank_probabilities(pool, self.candidates.probability, depth=depth)
+    view = position.view(np.arange(1.0, len(score) + 1.0))
+    depth = int(np.flatnonzero(view > 0)[-1]) + 1
+    if temperature:
+        weight = softened(score, temperature=temperature)
+        if n_candidates is not None:
+            probability = subset_rank_probabilities(weight, n_candidates, depth=depth)
+        elif retrieval is not None:
+            probability = retrieved_rank_probabilities(weight, retrieval, depth=depth)
         else:
-            if not np.isfinite(pool).all():
-                raise InputError("a ranker that does not rank every item of the pool; expected a rank for each.")
-            place = np.argsort(np.argsort(pool, kind="stable"), kind="stable")
-            if isinstance(self.candidates, UniformCandidates):
-                found = subset_order_probabilities(place, self.candidates.k, depth=depth)
-            else:
-                checked_retrieval(self.candidates.probability, len(pool))
-                found = retrieved_order_probabilities(place, self.candidates.probability, depth=depth)
-        return np.asarray(found @ view[: found.shape[1]])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SampledRanker:
-    """Any stochastic ranker that can be drawn from; its exposure is a mean over draws, with its standard error.
-
-    `sampler(rng)` gives the items (positions 0 ... n_items - 1) of one ranking, best first. For targets only: as a
-    logging exposure it would be divided by, and 1 / ε̂ is biased by about (1 - ε) / (draws x ε) and infinite at 0.
-    """
-
-    sampler: Callable[[np.random.Generator], Sequence[int] | Ints]
-    n_items: int
-    draws: int = DRAWS
-    seed: int = 0
-    key: str = ""
-    exact: ClassVar[bool] = False
-
-    def exposures(self, position: PositionModel) -> ItemExposures:
-        if self.draws < 2:
-            raise InputError(f"{self.draws} draws; expected at least 2, for the error of the mean.")
-        rng = generator(self.seed, f"exposure {self.key}")
-        view = seen_ranks(position, self.n_items)
-        total, square = np.zeros(self.n_items), np.zeros(self.n_items)
-        for _ in range(self.draws):
-            ranking = np.asarray(self.sampler(rng), dtype=np.int64)[: len(view)]
-            if len(np.unique(ranking)) < len(ranking) or ((ranking < 0) | (ranking >= self.n_items)).any():
-                raise InputError(
-                    f"a drawn ranking that repeats an item or leaves 0 ... {self.n_items - 1}; got {ranking}."
-                )
-            total[ranking] += view[: len(ranking)]
-            square[ranking] += view[: len(ranking)] ** 2
-        mean = total / self.draws
-        variance = np.maximum(square / self.draws - mean**2, 0.0) / (self.draws - 1)
-        return ItemExposures(mean, np.sqrt(variance))
-
-
-def logging_exposures(ranker: Ranker, position: PositionModel) -> Floats:
-    """ε0 of a logging policy, exact or refused."""
-    if not ranker.exact:
-        raise RefusedError(
-            "the exposure of a logging policy cannot be a Monte-Carlo mean: it is divided by, which biases every "
-            "weight by about (1 - ε0) / (draws x ε0) and makes it infinite where no draw shows an item. Log the "
-            "exposure, or give the policy as a deterministic, Plackett-Luce or two-stage ranker."
-        )
-    return ranker.exposures(position).value
-
-
-def mixed_exposures(exposure: Floats, share: Floats) -> Floats:
-    """ε0 = Σ_j α_j ε_j of several loggers (the balance heuristic), [loggers x rows] -> [rows].
-
-    `share` is α_j, or α_j(x) for each row where traffic depends on the context. Every logger's exposure is needed for
-    every row, whichever logger made it.
-
-    >>> mixed_exposures(np.array([[0.2, 1.0], [0.6, 0.0]]), np.array([0.5, 0.5])).tolist()
-    [0.4, 0.5]
-    """
-    exposure, share = np.asarray(exposure, dtype=np.float64), np.asarray(share, dtype=np.float64)
-    if share.ndim == 1:
-        share = share[:, None]
-    if exposure.ndim != 2 or share.shape[0] != exposure.shape[0] or share.shape[1] not in (1, exposure.shape[1]):
-        raise InputError(
-            f"exposures of shape {exposure.shape} with shares of shape {share.shape}; expected [loggers x rows] and a "
-            "share of each logger, or of each logger in each row."
-        )
-    if not np.isfinite(exposure).all():
-        raise InputError(
-            "a row without the exposure of every logger; mixing needs all of them, not only the row's own."
-        )
-    if (share < 0).any() or (np.abs(share.sum(axis=0) - 1) > SHARE_ERROR).any():
-        raise InputError("shares of loggers that are negative or do not sum to 1; expected shares of the trajectories.")
-    return np.asarray((exposure * share).sum(axis=0))
-
-
-def seen_ranks(position: PositionModel, n: int) -> Floats:
-    """P(V = 1 | r) of ranks 1 ... n, without the ranks that are never seen."""
-    view = position.view(np.arange(1.0, n + 1.0))
-    seen = np.flatnonzero(view > 0)
-    return view[: int(seen[-1]) + 1] if len(seen) else view[:1]
+            probability = rank_probabilities(weight, depth=depth)
+    else:
+        place = np.argsort(np.argsort(-score, kind="stable"))
+        if n_candidates is not None:
+            probability = subset_order_probabilities(place, n_candidates, depth=depth)
+        elif retrieval is not None:
+            probability = retrieved_order_probabilities(place, retrieval, depth=depth)
+        else:
+            return view[place]
+    return np.asarray(probability @ view[: probability.shape[1]])
 
 
 def softened(score: Floats, *, temperature: float) -> Floats:
@@ -242,3 +174,143 @@ def softened(score: Floats, *, temperature: float) -> Floats:
     if not np.isfinite(score).all():
         raise InputError("a score that is no finite number; expected one for each item.")
     return np.asarray(np.exp(np.maximum(score - score.max(axis=-1, keepdims=True), -500.0)))
+
+
+def subset_rank_probabilities(weight: Floats, k: int, *, depth: int) -> Floats:
+    """P(item i stands at rank r), [items x ranks]: a uniform subset of k items, ranked by Plackett-Luce.
+
+    Rows sum to k / n where depth is k. With F_j = 1 - exp(-w_j t), P(rank r | t) is the sum over sets of k - 1 others,
+    r - 1 of which have rung, of Π F Π (1 - F), divided by C(n, k).
+
+    >>> subset_rank_probabilities(np.array([1.0, 1.0, 1.0]), 2, depth=2).round(12).tolist()
+    [[0.333333333333, 0.333333333333], [0.333333333333, 0.333333333333], [0.333333333333, 0.333333333333]]
+    """
+    weight, n = _positive(weight), len(weight)
+    _check_subset(k, n)
+    probability = np.zeros((n, min(depth, k)))
+    time, step = _nodes(weight, min(depth, k))
+    # the state holds P(m of those seen so far are in the subset, b of them have rung), so that nothing grows with n: an
+    # item is in given that m of the earlier ones are with the odds of drawing k - 1 of n - 1 one after the other
+    for start in range(0, len(time), NODES_AT_ONCE):
+        t = time[start : start + NODES_AT_ONCE, None]
+        density = step * weight * t * np.exp(-weight * t) * (k / n)
+        nobody = np.zeros((len(t), 1, probability.shape[1]))
+        nobody[:, 0, 0] = 1.0
+        _leave_one_out(-np.expm1(-weight * t), density, nobody, np.arange(n), probability, seen=0, k=k)
+    return probability
+
+
+def retrieved_rank_probabilities(weight: Floats, retrieval: Floats, *, depth: int) -> Floats:
+    """P(item i stands at rank r): each item is retrieved by itself with its probability, then ranked by Plackett-Luce.
+
+    >>> retrieved_rank_probabilities(np.array([1.0, 1.0]), np.array([1.0, 0.5]), depth=2).round(12).tolist()
+    [[0.75, 0.25], [0.25, 0.25]]
+    """
+    weight = _positive(weight)
+    _check_retrieval(retrieval, len(weight))
+    probability = np.zeros((len(weight), min(depth, len(weight))))
+    time, step = _nodes(weight, probability.shape[1])
+    for start in range(0, len(time), NODES_AT_ONCE):
+        t = time[start : start + NODES_AT_ONCE, None]
+        density = step * weight * t * np.exp(-weight * t) * retrieval
+        add_ranks(-np.expm1(-weight * t) * retrieval, density, probability)
+    return probability
+
+
+def subset_order_probabilities(place: Ints, k: int, *, depth: int) -> Floats:
+    """P(item i stands at rank r): a uniform subset of k items in a fixed order; `place` is 0 for the best item.
+
+    Hypergeometric: r - 1 of the `place` better items and k - r of the worse ones are in the subset with it.
+
+    >>> subset_order_probabilities(np.array([0, 1, 2]), 2, depth=2).round(12).tolist()
+    [[0.666666666667, 0.0], [0.333333333333, 0.333333333333], [0.0, 0.666666666667]]
+    """
+    n = len(place)
+    _check_subset(k, n)
+    better, rank = np.asarray(place, dtype=np.float64)[:, None], np.arange(1.0, min(depth, k) + 1.0)[None, :]
+    possible = (rank - 1 <= better) & (k - rank <= n - 1 - better)
+    ways = _log_choose(better, rank - 1) + _log_choose(n - 1 - better, k - rank)
+    whole = _log_choose(np.float64(n), np.float64(k))
+    return np.where(possible, np.exp(np.where(possible, ways, 0.0) - whole), 0.0)
+
+
+def retrieved_order_probabilities(place: Ints, retrieval: Floats, *, depth: int) -> Floats:
+    """P(item i stands at rank r): items retrieved each by itself, then in a fixed order; `place` is 0 for the best.
+
+    >>> retrieved_order_probabilities(np.array([0, 1]), np.array([0.5, 1.0]), depth=2).tolist()
+    [[0.5, 0.0], [0.5, 0.5]]
+    """
+    n = len(place)
+    _check_retrieval(retrieval, n)
+    probability, better = np.zeros((n, min(depth, n))), np.zeros(min(depth, n))
+    better[0] = 1.0
+    for item in np.argsort(place):
+        p = retrieval[item]
+        probability[item] = p * better
+        better = better * (1 - p) + np.concatenate([[0.0], better[:-1] * p])
+    return probability
+
+
+def _check_subset(k: int, n: int) -> None:
+    if not 1 <= k <= n:
+        raise InputError(f"{k} candidates of {n} items; expected from 1 to all of them.")
+
+
+def _check_retrieval(retrieval: Floats, n: int) -> None:
+    if retrieval.shape != (n,) or not ((retrieval >= 0) & (retrieval <= 1)).all():
+        raise InputError(f"retrieval probabilities of shape {retrieval.shape}; expected {n} numbers in [0, 1].")
+
+
+def _positive(weight: Floats) -> Floats:
+    weight = checked_weights(weight)
+    if not len(weight) or not (weight > 0).all():
+        raise InputError("a ranker weight of 0, or none at all; expected a positive weight for every item of the pool.")
+    return weight
+
+
+def _nodes(weight: Floats, depth: int) -> tuple[Floats, float]:
+    step = min(WIDEST, 0.6 / math.sqrt(depth))
+    low, high = math.log(1e-17 / weight.sum()), math.log(45.0 / weight.min())
+    return np.exp(np.arange(low, high + step, step)), step
+
+
+def _log_choose(n: Floats | np.float64, k: Floats | np.float64) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+
+def _leave_one_out(
+    rung: Floats, density: Floats, others: Floats, members: Ints, probability: Floats, *, seen: int, k: int
+) -> None:
+    """As in clocks.py, by halving: every item enters all states but its own, with additions of positive numbers only.
+
+    `others` [nodes x members of the subset x rung] after `seen` of the n - 1 other items; only numbers of members
+    remain from which k - 1 can still be reached.
+    """
+    if len(members) == 1:
+        probability[members[0]] += density[:, members[0]] @ others[:, -1, :]
+        return
+    n = rung.shape[1]
+    for outside, joining in ((members[::2], members[1::2]), (members[1::2], members[::2])):
+        state = others
+        for number, j in enumerate(joining, seen):
+            low, _ = _reachable(number, n, k)
+            new_low, new_high = _reachable(number + 1, n, k)
+            # k - 1 of n - 1 others: the next one is in with the share of places that are left
+            enters = ((k - 1 - low - np.arange(state.shape[1])) / (n - 1 - number))[None, :, None]
+            p = rung[:, j, None, None]
+            moved = state * enters
+            new = np.zeros((len(state), new_high - new_low + 1, state.shape[2]))
+            stays = (state - moved)[:, new_low - low :]
+            new[:, : stays.shape[1]] = stays
+            moved = moved[:, : new_high - low]
+            first = low + 1 - new_low
+            new[:, first : first + moved.shape[1]] += moved * (1 - p)
+            new[:, first : first + moved.shape[1], 1:] += moved[:, :, :-1] * p
+            state = new
+        _leave_one_out(rung, density, state, outside, probability, seen=seen + len(joining), k=k)
+
+
+def _reachable(seen: int, n: int, k: int) -> tuple[int, int]:
+    """How many of `seen` others can be in the subset when k - 1 of all n - 1 are."""
+    return max(0, k - 1 - (n - 1 - seen)), min(seen, k - 1)

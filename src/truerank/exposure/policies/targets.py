@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.wording import option
@@ -35,18 +35,19 @@ class ExposureColumn:
 
 Target = RankColumn | ExposureColumn | Any  # or a table session, item and rank or exposure
 RANKED = f"{option('temperature 0')} ranks them in order, a larger number at random"
+EXPECTED = {"exposure": "a number from 0 to 1", "rank": "whole numbers from 1, or nothing in a column of the log"}
 FEW_CELLS = 16  # of a table of sessions and ranks, for each of the ranks given
 THE_LOG = (RankColumn("position"), ExposureColumn("propensity"))  # the logging policy as a target
-
-
-def column_names(target: Target) -> tuple[str, ...]:
-    """The columns of the log that a target needs."""
-    return (target.column,) if isinstance(target, RankColumn | ExposureColumn) else ()
 
 
 def is_table(target: Target) -> bool:
     """Whether a target is a table beside the log."""
     return not isinstance(target, RankColumn | ExposureColumn)
+
+
+def column_names(target: Target) -> tuple[str, ...]:
+    """The columns of the log that a target needs."""
+    return () if is_table(target) else (target.column,)
 
 
 def target_policy(
@@ -58,12 +59,12 @@ def target_policy(
     columns: Mapping[str, str] | None = None,
     only: Mapping[str, str] | None = None,
 ) -> Policy:
-    """The policy that a target stands for, on the log of the logging policy.
+    """The policy of a target, on the log of the logging policy.
 
     `only` names the surface and the group of all rows where the whole log has no other: that of sessions without a row.
     """
     log = logging.log
-    if isinstance(target, RankColumn | ExposureColumn) and target in THE_LOG:
+    if not is_table(target) and target in THE_LOG:
         # what the logging policy earns: every weight is 1, and as many items are exposed as were viewed
         viewed = np.bincount(log.unit if log.viewed is None else log.unit[log.viewed], minlength=log.n_units)
         return replace(logging, name=name, viewed=viewed.astype(np.float64) if log.logged is Logged.VIEWED else None)
@@ -79,52 +80,80 @@ def policy_of(
     columns: Mapping[str, str] | None = None,
     only: Mapping[str, str] | None = None,
 ) -> Policy:
-    """The policy that a target stands for: a column of the log, or a table of all the items it would rank."""
-    if isinstance(target, RankColumn):
-        return _by_rank(target.column, log, name=name, positions=positions)
-    if isinstance(target, ExposureColumn):
-        return _by_exposure(target.column, log, name=name)
-    return _from_table(target, log, name=name, positions=positions, columns=columns, only=only or {})
-
-
-def _by_rank(key: str, log: Impressions, *, name: str, positions: Positions | None) -> Policy:
-    if positions is None:
+    """The policy of a column of the log, or of a table of all the items it would rank."""
+    if is_table(target):
+        return _from_table(target, log, name=name, positions=positions, columns=columns, only=only or {})
+    key, ranked = target.column, isinstance(target, RankColumn)
+    where = f"{name}, column {key!r}"
+    if ranked and positions is None:
         raise InputError(f"{name}: a column of ranks needs a position model: {POSITION}.")
-    if key == "position" and log.position is not None:
-        rank: Array = log.position
-    else:
-        values = _extra(log, key, name)
-        known = ~np.isnan(values)
-        rank = np.where(known, values, 0).astype(np.int64)
-        bad = known & ((values < 1) | (values != rank))
-        if bad.any():
-            value = values[int(np.argmax(bad))]
+    logged = (log.position if ranked else log.propensity) if target in THE_LOG else None
+    if logged is None and key not in log.columns:
+        raise InputError(
+            f"{name}: the log was read without column {key!r}; "
+            "read it with extra=[...], or give the path or frame itself."
+        )
+    values = log.columns[key] if logged is None else logged
+    if not ranked or positions is None:
+        lost = int(np.count_nonzero(np.isnan(values)))
+        if lost:
             raise InputError(
-                f"{name}: a rank of {value:g} in column {key!r}; expected whole numbers from 1, or nothing."
+                f"{name}: {lost:,} rows have nothing in column {key!r}; expected an exposure in every row, 0 where the "
+                "item is never shown."
             )
-        _check_column(log, rank, where=f"{name}, column {key!r}")
-        rank = rank.astype(np.int32) if rank.max(initial=0) < 2**31 else rank
-    return Policy(
-        name, log, positions=positions, rank=frozen(rank), rule=rules_of(positions, log), places=_places(log, rank)
-    )
+        _check_numbers(values, (values >= 0) & (values <= 1), "exposure", where=where)
+        return Policy(name, log, values=frozen(values))
+    if logged is None:
+        present = ~np.isnan(values)
+        values = np.where(present, values, 0).astype(np.int64)
+        valid = ~present | ((log.columns[key] >= 1) & (log.columns[key] == values))
+        _check_numbers(log.columns[key], valid, "rank", where=where)
+        _check_column(log, values, where=where)
+        values = values.astype(np.int32) if values.max(initial=0) < 2**31 else values
+    rule, places = rules_of(positions, log), _places(log, values)
+    return Policy(name, log, positions=positions, rank=frozen(values), rule=rule, places=places)
 
 
-def _check_column(log: Impressions, rank: Ints, *, where: str) -> None:
+def _check_numbers(values: Array, valid: Bools, what: str, *, where: str) -> None:
+    if not valid.all():
+        raise InputError(f"{where}: {what} of {values[int(np.argmin(valid))]:g}; expected {EXPECTED[what]}.")
+
+
+def _check_column(log: Impressions, rank: Array, *, where: str) -> None:
     """Each rank once in a session, or in each of its surfaces."""
     if log.sessions is None:
         return
-    shown = np.flatnonzero(rank > 0)
-    place = log.unit[shown]
+    rows = np.flatnonzero(rank > 0)
+    lists = log.unit[rows]
     if log.surface is not None:
-        surface = np.unique(log.surface[shown], return_inverse=True)[1]
-        place = place * (int(surface.max(initial=0)) + 1) + surface
-    _check_ranks(place, rank[shown], where=where)
+        surface = np.unique(log.surface[rows], return_inverse=True)[1]
+        lists = lists * (int(surface.max(initial=0)) + 1) + surface
+    _check_ranks(lists, rank[rows], where=where)
+
+
+def _check_ranks(lists: Ints, rank: Array, *, where: str) -> None:
+    width = int(rank.max(initial=0)) + 1
+    cell = lists * width + rank
+    n = int(cell.max(initial=-1)) + 1
+    if n <= FEW_CELLS * len(cell):  # ticking them off is faster than sorting
+        met = np.zeros(n, dtype=bool)
+        met[cell] = True
+        if int(np.count_nonzero(met)) == len(cell):
+            return
+    cell.sort()
+    again = cell[1:] == cell[:-1]
+    if again.any():
+        bad = int(cell[int(np.argmax(again))])
+        raise InputError(
+            f"{where}: two items at rank {bad % width} of one session; expected each rank once. "
+            "Break ties in the ranking, or give exposures of a ranker that breaks them at random."
+        )
 
 
 def _places(log: Impressions, rank: Array) -> Ints | None:
-    """How many ranks each unit has, where the log tells how many items compete: `candidates`.
+    """How many ranks each unit has, where the log has the number of its `candidates`.
 
-    Logged items without a rank are never shown, so there are as many places less.
+    Logged items without a rank are never displayed, so there are as many places less.
     """
     if log.length is None:
         return None
@@ -137,28 +166,7 @@ def _places(log: Impressions, rank: Array) -> Ints | None:
     return np.asarray(np.maximum(places, np.minimum(deepest, log.length)), dtype=np.int64)
 
 
-def _by_exposure(key: str, log: Impressions, *, name: str) -> Policy:
-    values = log.propensity if key == "propensity" and log.propensity is not None else _extra(log, key, name)
-    lost = int(np.count_nonzero(np.isnan(values)))
-    if lost:
-        raise InputError(
-            f"{name}: {lost:,} rows have nothing in column {key!r}; expected an exposure in every row, 0 where the "
-            "item is never shown."
-        )
-    bad = (values < 0) | (values > 1)
-    if bad.any():
-        value = values[int(np.argmax(bad))]
-        raise InputError(f"{name}: {value:g} in column {key!r}; expected exposures or probabilities from 0 to 1.")
-    return Policy(name, log, values=frozen(values))
-
-
-def _extra(log: Impressions, key: str, name: str) -> Floats:
-    if key not in log.columns:
-        raise InputError(
-            f"{name}: the log was read without column {key!r}; "
-            "read it with extra=[...], or give the path or frame itself."
-        )
-    return log.columns[key]
+# ------------------------------------------------------------------------------------------------------------- tables
 
 
 def _from_table(
@@ -175,136 +183,89 @@ def _from_table(
     where, mapping = (name if where in ("frame", "matrix") else where), dict(columns or {})
     session = column(table, "session", mapping, where=where)
     unit = log.unit_of_session(session, where=f"{where}, column 'session'")
-    listed = column(table, "item", mapping, where=where)
-    item = log.items.locate(listed, where=f"{where}, column 'item'")
+    ids = column(table, "item", mapping, where=where)
+    item = log.items.locate(ids, where=f"{where}, column 'item'")
     exposure, rank = _exposure_or_rank(table, unit, positions, mapping, where=where)
-    prediction = find_column(table, "prediction", mapping)
-    predicted = (
-        None if prediction is None else finite_numbers(prediction, where=f"{where}, column 'prediction'").to_numpy()
-    )
-    kept = _sorted_rows(log, unit, item, listed, where=where)
+    prediction = _numbers(table, "prediction", mapping, where=where)
     unlogged = session.filter(pl.Series(unit < 0)).n_unique()
+    rows = _sorted_rows(log, unit, item, ids, where=where)
+    unit, item = unit[rows], item[rows]
     rule = None
     if rank is not None and positions is not None and differs(positions):
-        surface, group = (
-            _of_rows(values, table, log, unit[kept], mapping, kept=kept, what=what, where=where, only=only.get(what))
-            if needed
-            else None
-            for values, what, needed in (
-                (log.surface, "surface", positions.by_surface), (log.group, "group", positions.by_group),
-            )
-        )  # fmt: skip
-        rule = positions.at(len(kept), surface=surface, group=group)
-    unit, item = unit[kept], item[kept]
-    known = np.zeros(log.n_units, dtype=bool)
-    known[unit] = True
-    whole = WholeList(
-        unit=frozen(unit),
-        item=frozen(item),
-        rank=None if rank is None else frozen(rank[kept]),
-        values=None if exposure is None else frozen(exposure[kept]),
-        rule=rule,
-        prediction=None if predicted is None else predicted[kept],
-    )
-    at = _rows_in(log, unit, item)
-    shared: dict[str, Any] = {"known": known, "whole": whole, "unlogged": unlogged}
-    if whole.rank is None and whole.values is not None:
-        return Policy(name, log, values=frozen(_listed_at(whole.values, at)), **shared)
+
+        def of_rows(what: str) -> Array | None:
+            values = find_column(table, what, mapping)
+            return _of_rows(what, log, unit, None if values is None else values.gather(rows), where=where, only=only)
+
+        surface = of_rows("surface") if positions.by_surface else None
+        rule = positions.at(len(rows), surface=surface, group=of_rows("group") if positions.by_group else None)
+    columns_of = (None if values is None else frozen(values[rows]) for values in (exposure, rank, prediction))
+    exposure, rank, prediction = columns_of
+    whole = WholeList(frozen(unit), frozen(item), rank=rank, values=exposure, rule=rule, prediction=prediction)
+    ranked_units = np.zeros(log.n_units, dtype=bool)
+    ranked_units[unit] = True
+    policy = Policy(name, log, ranked_units=ranked_units, whole=whole, unlogged=unlogged)
+    place = _rows_in(log, unit, item)
+    if rank is None and exposure is not None:
+        return replace(policy, values=frozen(_listed_at(exposure, place)))
     rules = None if positions is None else rules_of(positions, log)
-    return Policy(name, log, positions=positions, rank=frozen(_listed_at(whole.rank, at)), rule=rules, **shared)
+    return replace(policy, positions=positions, rank=frozen(_listed_at(rank, place)), rule=rules)
 
 
-def _listed_at(values: Any, at: Ints) -> Any:
+def _listed_at(values: Any, place: Ints) -> Any:
     """The listed value of each row of a log, 0 where it is not listed."""
-    return np.where(at < 0, 0, values[at]) if len(values) else np.zeros(len(at), dtype=values.dtype)
+    return np.where(place < 0, 0, values[place]) if len(values) else np.zeros(len(place), dtype=values.dtype)
+
+
+def _numbers(table: Any, key: str, mapping: Mapping[str, str], *, where: str) -> Floats | None:
+    values = find_column(table, key, mapping)
+    return None if values is None else finite_numbers(values, where=f"{where}, column {values.name!r}").to_numpy()
 
 
 def _exposure_or_rank(
     table: Any, unit: Ints, positions: Positions | None, mapping: Mapping[str, str], *, where: str
 ) -> tuple[Floats | None, Ints | None]:
     """The exposure or the rank of each row of a target's table."""
-    given = find_column(table, "exposure", mapping)
-    ranks = find_column(table, "rank", mapping)
-    if given is None and ranks is None and find_column(table, "score", mapping) is not None:
+    has_exposure, has_rank, has_score = (
+        find_column(table, key, mapping) is not None for key in ("exposure", "rank", "score")
+    )
+    if has_score and not (has_exposure or has_rank):
         raise InputError(f"{where}: scores, and nothing says how they rank: {RANKED}.")
-    if (given is None) == (ranks is None):
-        found = "both rank and exposure" if given is not None else "neither rank nor exposure"
-        raise InputError(f"{where}: {found} among {', '.join(table.columns)}; expected exactly one of the two.")
-    if given is not None:
-        values = finite_numbers(given, where=f"{where}, column {given.name!r}").to_numpy()
-        bad = (values < 0) | (values > 1)
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InputError(f"{where}: row {row + 1}, exposure is {values[row]:g}; expected a number from 0 to 1.")
-        return values, None
-    if ranks is None or positions is None:
+    if has_exposure == has_rank:
+        present = "both rank and exposure" if has_rank else "neither rank nor exposure"
+        raise InputError(f"{where}: {present} among {', '.join(table.columns)}; expected exactly one of the two.")
+    exposure, values = (_numbers(table, key, mapping, where=where) for key in ("exposure", "rank"))
+    if exposure is not None:
+        _check_numbers(exposure, (exposure >= 0) & (exposure <= 1), "exposure", where=f"{where}, column exposure")
+    if values is None:
+        return exposure, None
+    if positions is None:
         raise InputError(f"{where}: ranks need a position model: {POSITION}.")
-    values = finite_numbers(ranks, where=f"{where}, column {ranks.name!r}").to_numpy()
     rank = values.astype(np.int64)
-    bad = (values < 1) | (values != rank)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(f"{where}: row {row + 1}, rank is {values[row]:g}; expected a whole number from 1.")
+    _check_numbers(values, (values >= 1) & (values == rank), "rank", where=f"{where}, column rank")
     _check_ranks(unit[unit >= 0], rank[unit >= 0], where=where)
     return None, rank
 
 
-def _each_once(cell: Ints) -> bool:
-    """Whether no cell comes twice, where there are few enough to tick them off: that is faster than to sort."""
-    n = int(cell.max(initial=-1)) + 1
-    if n > FEW_CELLS * len(cell):
-        return False
-    met = np.zeros(n, dtype=bool)
-    met[cell] = True
-    return int(np.count_nonzero(met)) == len(cell)
-
-
-def _check_ranks(unit: Ints, rank: Array, *, where: str) -> None:
-    width = int(rank.max(initial=0)) + 1
-    cell = unit * width + rank
-    if _each_once(cell):
-        return
-    cell.sort()
-    again = cell[1:] == cell[:-1]
-    if again.any():
-        bad = int(cell[int(np.argmax(again))])
-        raise InputError(
-            f"{where}: two items at rank {bad % width} of one session; expected each rank once. "
-            "Break ties in the ranking, or give exposures of a ranker that breaks them at random."
-        )
-
-
 def _of_rows(
-    values: Array | None,
-    table: Any,
-    log: Impressions,
-    unit: Ints,
-    mapping: Mapping[str, str],
-    *,
-    kept: Ints,
-    what: str,
-    where: str,
-    only: str | None,
+    what: str, log: Impressions, unit: Ints, listed: pl.Series | None, *, where: str, only: Mapping[str, str]
 ) -> Array | None:
-    """The surface or group of each kept row of a target's table: its own, else that of its session, which has one."""
-    own = find_column(table, what, mapping)
-    if own is not None:
-        if own.null_count():
-            row = int(own.is_null().arg_true()[0])
-            raise InputError(f"{where}: row {row + 1} has no {what}; expected one in every row.")
-        return own.cast(pl.String).to_numpy().astype(str)[kept]
+    """The surface or group of each row of a target's table: as listed, else that of its session, which has one."""
+    if listed is not None:
+        if listed.null_count():
+            raise InputError(f"{where}: a row without {what}; expected one in every row.")
+        return listed.cast(pl.String).to_numpy().astype(str)
+    values: Array | None = log.surface if what == "surface" else log.group
     if values is None:
         return None
-    of_unit = np.full(log.n_units, only or "", dtype=values.dtype)
-    of_unit[log.unit] = values
+    of_unit, empty = np.full(log.n_units, only.get(what, ""), dtype=values.dtype), np.ones(log.n_units, dtype=bool)
+    of_unit[log.unit], empty[log.unit] = values, False
     if (of_unit[log.unit] != values).any():
         raise InputError(
             f"{log.source}: a session has rows of several {what}s, so a target's list has no one {what}. "
             f"Make sessions of one {what}, or give {where} a column {what}, or exposures instead of ranks."
         )
-    empty = np.ones(log.n_units, dtype=bool)
-    empty[log.unit] = False
-    if only is None and empty[unit].any():
+    if what not in only and empty[unit].any():
         raise InputError(
             f"{where}: it ranks {len(np.unique(unit[empty[unit]])):,} sessions without a row in "
             f"{log.source}, whose {what} nothing tells. Give it a column {what}, or exposures instead of ranks."
@@ -312,25 +273,25 @@ def _of_rows(
     return of_unit[unit]
 
 
-def _sorted_rows(log: Impressions, unit: Ints, item: Ints, listed: pl.Series, *, where: str) -> Ints:
+def _sorted_rows(log: Impressions, unit: Ints, item: Ints, ids: pl.Series, *, where: str) -> Ints:
     """The rows of a target's table whose session the log has, by session, then item; no item twice in a session."""
-    kept = np.flatnonzero(unit >= 0)
-    code = item[kept].copy()
+    rows = np.flatnonzero(unit >= 0)
+    code = item[rows].copy()
     strange = np.flatnonzero(code < 0)
     width = len(log.items)
     if len(strange):  # items that the log never shows come after all others, by their ids
-        ids, found = Ids.factorise(listed.gather(kept[strange]), where=f"{where}, column 'item'")
-        code[strange] = width + found
-        width += len(ids)
-    cell = unit[kept] * max(width, 1) + code
+        more, number = Ids.factorise(ids.gather(rows[strange]), where=f"{where}, column 'item'")
+        code[strange] = width + number
+        width += len(more)
+    cell = unit[rows] * max(width, 1) + code
     if not (cell[1:] > cell[:-1]).all():
         order = np.argsort(cell, kind="stable")
-        kept, cell = kept[order], cell[order]
+        rows, cell = rows[order], cell[order]
         again = cell[1:] == cell[:-1]
         if again.any():
-            bad = listed[int(kept[int(np.argmax(again))])]
+            bad = ids[int(rows[int(np.argmax(again))])]
             raise InputError(f"{where}: item {bad} is twice in one session; expected it once.")
-    return kept
+    return rows
 
 
 def _rows_in(log: Impressions, unit: Ints, item: Ints) -> Ints:

@@ -28,7 +28,7 @@ catalogue = POSITIONS.catalogue
 
 
 def _contents() -> tuple[Any, ...]:
-    from truerank.exposure.positions.fits_contextual import fit_contextual
+    from truerank.exposure.positions.contextual import fit_contextual
 
     return POSITIONS, fit_contextual
 

@@ -1,141 +1,267 @@
-"""Position models learned from a log in pieces: counts of scroll depths, or of clicks, by group of clusters."""
+"""Position models learned from a log in pieces: counts of scroll depths, or of clicks, by group of clusters.
+
+Every model that is still to be fitted (`fit:yule`) is fitted to the sessions of its surface and user group.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
 from truerank.core.wording import columns_option
-from truerank.exposure.positions.fits import Depths
-from truerank.exposure.positions.fits_clicks import ClickCells
-from truerank.exposure.positions.position_models import Positions
-from truerank.exposure.positions.requests import FROM_CLICKS, FittedPositions, fit_requests
+from truerank.exposure.positions.clicks import ClickCells, fit_clicks, fit_harvest, sum_by_cell
+from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups, pooled, table_of
+from truerank.exposure.positions.fits import Goodness, PositionFit
+from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.impressions import Impressions, Logged, RankedChunk
 
-MOST_CELLS = 2**22  # counts that are looked up, not sorted
+REJECTED = 0.01  # a fit with a smaller p does not describe the scroll depths (statistics 11.6)
+MOST_GROUPS = 200  # surfaces, or groups, that can each have a fit of their own
+FROM_CLICKS = {"clicks": fit_clicks, "harvest": fit_harvest}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DepthCounts:
-    """How many lists came to each depth, by rule of the position models and whether they ended there.
+@dataclass(frozen=True, slots=True)
+class FittedPositions:
+    """Position models of which none is still to be fitted, and the fits by place.
 
-    `count` is [groups x cells]; cells ascend by code.
+    `depths` are the scroll depths of the lists at each place that has a fitted family, None where models were fitted to
+    clicks.
     """
 
-    rule: Ints
-    depth: Ints
-    ended: Bools
-    count: Floats
+    positions: Positions
+    fits: dict[str, PositionFit]
+    depths: dict[str, Depths] | None = field(repr=False)
 
-    @classmethod
-    def of(cls, rule: Ints, depth: Ints, ended: Bools, group: Ints, *, n_groups: int) -> DepthCounts:
-        """From one row per list.
+    def rejected(self) -> dict[str, PositionFit]:
+        """The fits that do not describe what they were fitted to, by place; those of no list do not count."""
+        used = self.fits if self.depths is None else self.depths
+        return {place: fit for place, fit in self.fits.items() if place in used and fit.goodness.p < REJECTED}
 
-        >>> one = DepthCounts.of(*np.array([[0, 0], [3, 3]]), np.array([True, True]), np.array([0, 1]), n_groups=2)
-        >>> (one + one).without(1).count.tolist()
-        [[2.0]]
-        """
-        n_rules = int(rule.max(initial=0)) + 1
-        code = (depth * n_rules + rule) * 2 + ended
-        width = int(code.max(initial=0)) + 1
-        if width * n_groups <= MOST_CELLS:
-            count = np.bincount(group * width + code, minlength=width * n_groups).reshape(n_groups, width)
-            cells = np.flatnonzero(count.any(axis=0))
-            return cls._decoded(cells, n_rules, count[:, cells].astype(np.float64))
-        cells, row = np.unique(code, return_inverse=True)
-        count = np.bincount(group * len(cells) + row.reshape(-1), minlength=len(cells) * n_groups)
-        return cls._decoded(cells, n_rules, count.reshape(n_groups, -1).astype(np.float64))
-
-    @classmethod
-    def _decoded(cls, code: Ints, n_rules: int, count: Floats) -> DepthCounts:
-        place, ended = np.divmod(code, 2)
-        return cls(place % n_rules, place // n_rules, ended == 1, count)
-
-    def __add__(self, other: DepthCounts) -> DepthCounts:
-        rule, depth = np.concatenate([self.rule, other.rule]), np.concatenate([self.depth, other.depth])
-        ended = np.concatenate([self.ended, other.ended]).astype(np.int64)
-        n_rules = int(rule.max(initial=0)) + 1
-        code, row = np.unique((depth * n_rules + rule) * 2 + ended, return_inverse=True)
-        both = np.concatenate([self.count, other.count], axis=1)
-        return self._decoded(code, n_rules, np.stack([sums_by(row.reshape(-1), part, n=len(code)) for part in both]))
-
-    def without(self, group: int | None) -> DepthCounts:
-        kept = np.arange(len(self.count)) != (-1 if group is None else group)
-        return DepthCounts(self.rule, self.depth, self.ended, self.count[kept].sum(axis=0, keepdims=True))
-
-    def at(self, rule: int, *, cutoff: int | None) -> Depths | None:
-        """The depths of one rule over all groups, None where there is no list."""
-        total = self.count.sum(axis=0)
-        kept = (self.rule == rule) & (total > 0)
-        if not kept.any():
-            return None
-        return Depths.of(self.depth[kept], censored=self.ended[kept], count=total[kept], cutoff=cutoff)
+    def with_tables(self, places: Collection[str]) -> FittedPositions:
+        """The same with the table of observed views at these places, as far as there are lists."""
+        depths = {place: depths for place, depths in (self.depths or {}).items() if place in places}
+        rules = [
+            (place, table_of(depths[str(place)], cutoff=getattr(model, "cutoff", None)))
+            if str(place) in depths
+            else (place, model)
+            for place, model in self.positions.rules
+        ]
+        return replace(self, positions=Positions(tuple(rules)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClickCounts:
-    """Impressions and clicks of items at ranks, by group of clusters: one row for each that occurs."""
+def from_clicks(positions: Positions) -> bool:
+    """Whether some model is to be fitted to clicks."""
+    return any(request.family in FROM_CLICKS for _, request in positions.requests)
 
-    items: Ids
-    group: Ints
-    item: Ints
-    rank: Ints  # from 0
-    clicks: Floats
-    others: Floats
 
-    def __add__(self, other: ClickCounts) -> ClickCounts:
-        items, mine, theirs = self.items, self.item, other.item
-        if not (self.items is other.items or self.items == other.items):
-            items = Ids.union({"items": self.items, "more items": other.items})
-            mine, theirs = items.locate(self.items)[mine], items.locate(other.items)[theirs]
-        group, rank = np.concatenate([self.group, other.group]), np.concatenate([self.rank, other.rank])
-        return gathered_clicks(
-            items,
-            (group, np.concatenate([mine, theirs]), rank),
-            clicks=np.concatenate([self.clicks, other.clicks]),
-            others=np.concatenate([self.others, other.others]),
+def for_places(models: Positions, *, surfaces: Sequence[str], groups: Sequence[str]) -> Positions:
+    """Every model that is to be fitted per surface or per group as a rule for each, before the one for all others.
+
+    A request stays `per_surface` only where its fit is one of several.
+
+    >>> exp = Positions.everywhere(FitRequest("exp"))
+    >>> str(for_places(exp, surfaces=["a", "b"], groups=[])), str(for_places(exp, surfaces=["a"], groups=[]))
+    ('a=fit:exp,b=fit:exp,*=fit:exp', 'fit:exp(per_surface=false)')
+    >>> str(for_places(Positions.everywhere(FitRequest("exp", per_group=True)), surfaces=[], groups=["x"]).rules[0][0])
+    '*/x'
+    """
+    several = 1 < len(surfaces) <= MOST_GROUPS
+    rules: list[tuple[Place, PositionModel | FitRequest]] = []
+    for place, model in models.rules:
+        if not isinstance(model, FitRequest):
+            rules.append((place, model))
+            continue
+        apart = several and model.per_surface and place.surface is None and model.family not in FROM_CLICKS
+        named = {rule.surface for rule, _ in models.rules if rule.group == place.group}
+        others = [Place(name, place.group) for name in surfaces if apart and name not in named]
+        rules += [(rule, replace(model, per_surface=apart)) for rule in (*others, place)]
+    every_rule: list[tuple[Place, PositionModel | FitRequest]] = []
+    for place, model in rules:
+        if isinstance(model, FitRequest) and model.per_group:
+            _check_groups(place, model, groups)
+            named = {rule.group for rule, _ in rules if rule.surface == place.surface}
+            every_rule += [(Place(place.surface, name), model) for name in groups if name not in named]
+        every_rule.append((place, model))
+    return Positions(tuple(every_rule))
+
+
+def _check_groups(place: Place, request: FitRequest, groups: Sequence[str]) -> None:
+    problem = None
+    if place.group is not None:
+        problem = f" for {place}, which is one group. Leave per_group out, or name no group."
+    elif request.family not in FAMILIES:
+        problem = f": groups cannot share this; expected one of {', '.join(FAMILIES)}."
+    elif not groups:
+        problem = ": the log has no column group. Name it with columns, or leave per_group out."
+    elif len(groups) > MOST_GROUPS:
+        problem = f": more than {MOST_GROUPS} groups; expected a few kinds of users. Join small groups."
+    if problem is not None:
+        raise InputError(f"{request}{problem}")
+
+
+def fit_requests(
+    models: Positions,
+    depths_of: Callable[[int, int | None], Depths | None],
+    *,
+    clicks: ClickCells | None,
+    level: float,
+) -> FittedPositions:
+    """Every request replaced by its fit: to the depths of the rule of that number, or to clicks, which hold everywhere.
+
+    `depths_of` has the depths of a rule up to a cut-off. Rules stay in order, so that their numbers stay what they are.
+    Where one request has a fit for each surface, a surface whose lists allow none (all have one rank, say) has the fit
+    of all surfaces together.
+    """
+    ends = _list_ends(models, depths_of)
+    requests = dict(models.requests)
+    depths: dict[Place, Depths] = {}
+    for number, (place, _) in enumerate(models.rules):
+        end = ends[place.surface]
+        if place in requests and (lists := depths_of(number, requests[place].cutoff)) is not None:
+            depths[place] = lists if end is None else lists.ending_at(end)
+
+    def of_all_surfaces(place: Place) -> Depths | None:
+        alike = [other for other, model in requests.items() if model == requests[place] and other.group == place.group]
+        parts = [depths[other] for other in alike if other in depths]
+        return pooled(parts) if parts else None
+
+    fits: dict[Place, PositionFit] = {}
+    without_lists: set[Place] = set()
+    for (surface, request, _), places in _fitted_together(requests).items():
+        if request.family in FROM_CLICKS:
+            fits |= {place: _from_clicks(request, place, clicks) for place in places}
+        elif request.per_surface and surface is None:  # for surfaces without a fit of their own: no list is here
+            fits |= _fit_surface(request, places, of_all_surfaces, level=level)
+            without_lists.update(places)
+        else:
+            try:
+                fits |= _fit_surface(request, places, depths.get, level=level)
+            except InputError:
+                if not request.per_surface:
+                    raise
+                shared = _fit_surface(request, places, of_all_surfaces, level=level)
+                fits |= {place: _without_goodness(fit, depths.get(place)) for place, fit in shared.items()}
+    for place, fit in fits.items():
+        end, cutoff = ends[place.surface], requests[place].cutoff
+        fits[place] = replace(fit, list_end=None if end is None or (cutoff is not None and cutoff <= end) else end)
+    return FittedPositions(
+        Positions(tuple((place, fits[place].model if place in fits else model) for place, model in models.rules)),
+        {str(place): fit for place, fit in fits.items() if place not in without_lists},
+        {str(place): lists for place, lists in depths.items() if requests[place].family in FAMILIES}
+        if clicks is None
+        else None,
+    )
+
+
+def _list_ends(
+    models: Positions, depths_of: Callable[[int, int | None], Depths | None]
+) -> dict[str | None, int | None]:
+    """The rank at which the lists of each surface were recognised to end."""
+    parts: dict[str | None, list[Depths]] = {}
+    for number, (place, _) in enumerate(models.rules):
+        lists = depths_of(number, None)
+        parts.setdefault(place.surface, []).extend([] if lists is None else [lists])
+    return {surface: pooled(lists).list_end() if lists else None for surface, lists in parts.items()}
+
+
+def _fitted_together(
+    requests: dict[Place, FitRequest],
+) -> dict[tuple[str | None, FitRequest, Place | None], list[Place]]:
+    """The places that share a fit: all groups of a surface where they are drawn together, else one."""
+    blocks: dict[tuple[str | None, FitRequest, Place | None], list[Place]] = {}
+    for place, request in requests.items():
+        blocks.setdefault((place.surface, request, None if request.per_group else place), []).append(place)
+    return blocks
+
+
+def _fit_surface(
+    request: FitRequest, places: list[Place], depths_of: Callable[[Place], Depths | None], *, level: float
+) -> dict[Place, PositionFit]:
+    """The fit of one place; or of all groups of a surface, and of everyone: a group without a list has everyone's."""
+    parts = {place: lists for place in places if (lists := depths_of(place)) is not None}
+    if not parts:
+        where = places[0] if not request.per_group else Place(places[0].surface)
+        raise InputError(f"{request} for {where}, but no session is there. Check the surfaces and groups of the log.")
+    if not request.per_group:
+        return {place: fit_depths(request.family, parts[place], cutoff=request.cutoff, level=level) for place in parts}
+    groups = {place.group: lists for place, lists in parts.items() if place.group is not None}
+    everyone, fits, _ = fit_groups(request.family, groups, cutoff=request.cutoff, level=level)
+    return {place: fits.get(place.group or "", everyone) for place in places}
+
+
+def _without_goodness(shared: PositionFit, depths: Depths | None) -> PositionFit:
+    """The fit of all surfaces together, as that of one surface whose lists do not test it."""
+    return replace(
+        shared,
+        n=0 if depths is None else depths.n,
+        n_censored=0 if depths is None else int(depths.censored.sum()),
+        goodness=Goodness((), math.nan, 0, math.nan),
+        notes=(*shared.notes, "its lists allow no fit of their own: this is the fit of all surfaces together"),
+    )
+
+
+def _from_clicks(request: FitRequest, place: Place, clicks: ClickCells | None) -> PositionFit:
+    if clicks is None or place != Place():
+        raise InputError(
+            f"{request} for {place}; expected the clicks on all displayed items, for all of them together. "
+            "Fit scroll depths (fit:yule) where only viewed items are logged, or where surfaces differ."
         )
-
-    def without(self, group: int | None) -> ClickCounts:
-        kept = self.group != (-1 if group is None else group)
-        everyone = np.zeros(int(np.count_nonzero(kept)), dtype=np.int64)
-        return gathered_clicks(
-            self.items,
-            (everyone, self.item[kept], self.rank[kept]),
-            clicks=self.clicks[kept],
-            others=self.others[kept],
-        )
-
-    def cells(self) -> ClickCells:
-        """Of all groups, with items numbered in the order of their ids."""
-        whole = self.without(None)
-        item = np.unique(whole.item, return_inverse=True)[1].reshape(-1)
-        return ClickCells(item, whole.rank, whole.clicks, whole.others)
-
-
-def gathered_clicks(items: Ids, cells: tuple[Ints, Ints, Ints], *, clicks: Floats, others: Floats) -> ClickCounts:
-    """One row for each group, item and rank: `cells`."""
-    group, item, rank = cells
-    n_ranks = int(rank.max(initial=0)) + 1
-    code, row = np.unique((group * max(len(items), 1) + item) * n_ranks + rank, return_inverse=True)
-    sums = [sums_by(row.reshape(-1), values, n=len(code)) for values in (clicks, others)]
-    cell, rank_of = np.divmod(code, n_ranks)
-    return ClickCounts(items, cell // max(len(items), 1), cell % max(len(items), 1), rank_of, *sums)
+    fit = FROM_CLICKS[request.family](clicks)
+    return replace(fit, model=replace(fit.model, cutoff=request.cutoff))  # type: ignore[type-var]
 
 
 # ------------------------------------------------------------------------------------------------------------- learner
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CellCounts:
+    """Counts of cells: `keys` are the group of clusters of each and what else tells cells apart.
+
+    Where the cells are those of items, the second key is an item's number among `items`.
+    """
+
+    keys: tuple[Ints, ...]
+    counts: tuple[Floats, ...]
+    items: Ids | None = None
+
+    @classmethod
+    def of(cls, keys: tuple[Ints, ...], counts: tuple[Floats, ...], items: Ids | None = None) -> CellCounts:
+        """From rows that may be of the same cell.
+
+        >>> one = CellCounts.of((np.array([0, 1]), np.array([3, 3])), (np.ones(2),))
+        >>> (one + one).without(1).counts
+        (array([2.]),)
+        """
+        return cls(*sum_by_cell(keys, counts), items)
+
+    def __add__(self, other: CellCounts) -> CellCounts:
+        items, parts = self.items, [self.keys, other.keys]
+        if items is not None and other.items is not None and items != other.items:
+            items = Ids.union({"items": items, "more items": other.items})
+            of_part = zip(parts, (self.items, other.items), strict=True)
+            parts = [(keys[0], items.locate(ids or ())[keys[1]], *keys[2:]) for keys, ids in of_part]
+        keys = tuple(map(np.concatenate, zip(*parts, strict=True)))
+        counts = tuple(np.concatenate(pair) for pair in zip(self.counts, other.counts, strict=True))
+        return CellCounts.of(keys, counts, items)
+
+    def without(self, group: int | None) -> CellCounts:
+        rows = self.keys[0] != (-1 if group is None else group)
+        keys = (np.zeros(np.count_nonzero(rows), dtype=np.int64), *(key[rows] for key in self.keys[1:]))
+        return CellCounts.of(keys, tuple(count[rows] for count in self.counts), self.items)
+
+
 @dataclass(frozen=True, slots=True)
 class PositionLearner:
-    """Fits the position models that are asked for to the scroll depths, or to the clicks, of a log.
+    """Fits the position models that are requested to the scroll depths, or to the clicks, of a log.
 
-    `clicks` is the reward that stands for a click. A fit is made again without each group of clusters, so that its
+    `clicks` is the reward that represents a click. A fit is made again without each group of clusters, so that its
     error is part of the error of what is estimated with it.
     """
 
@@ -146,56 +272,61 @@ class PositionLearner:
     needs: tuple[Learner, ...] = ()
     refitted: bool = True
 
-    def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> DepthCounts | ClickCounts:
+    def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> CellCounts:
+        """Of clicks by item and rank; or of lists by rule of the positions, depth and whether they ended there."""
         log = chunk.log
         if log.position is None:
             raise InputError(f"{log.source}: fitting a position model needs the column position.")
         clusters = chunk.clusters()
         group = groups.at(clusters.key)[clusters.of_row]  # of each unit
         if from_clicks(self.positions):
-            return self._clicks(log, group[log.unit])
-        check_depths(log)
-        at, ended = _lists(log)
+            _check_clicks(log)
+            if self.clicks is None:
+                raise InputError(f"{log.source}: fitting clicks needs a reward of 0 and 1.")
+            clicked = log.reward(self.clicks).astype(np.float64)
+            cells = group[log.unit], log.item, log.position.astype(np.int64) - 1
+            return CellCounts.of(cells, (clicked, 1.0 - clicked), log.items)
+        _check_depths(log)
+        rows, ended = _lists(log, log.position)
         rule = self.positions.at(
-            len(at),
-            surface=log.surface[at] if log.surface is not None and self.positions.by_surface else None,
-            group=log.group[at] if log.group is not None and self.positions.by_group else None,
+            len(rows),
+            surface=log.surface[rows] if log.surface is not None and self.positions.by_surface else None,
+            group=log.group[rows] if log.group is not None and self.positions.by_group else None,
         )
-        return DepthCounts.of(rule, log.position[at].astype(np.int64), ended, group[log.unit[at]], n_groups=len(groups))
+        depth = log.position[rows].astype(np.int64)
+        return CellCounts.of((group[log.unit[rows]], rule, depth, ended.astype(np.int64)), (np.ones(len(rows)),))
 
-    def _clicks(self, log: Impressions, group: Ints) -> ClickCounts:
-        if log.logged is Logged.VIEWED:
-            raise RefusedError(
-                "only viewed items are logged, and given a view a click says nothing of the rank (assumption 4). Fit "
-                "the scroll depths instead (fit:yule, fit:exp), or log every displayed item."
-            )
-        if self.clicks is None:
-            raise InputError(f"{log.source}: fitting clicks needs a reward of 0 and 1.")
-        if log.position is None:
-            raise InputError(f"{log.source}: fitting a position model needs the column position.")
-        clicked = log.reward(self.clicks).astype(np.float64)
-        cells = group, log.item, log.position.astype(np.int64) - 1
-        return gathered_clicks(log.items, cells, clicks=clicked, others=1.0 - clicked)
-
-    def fit(self, tally: DepthCounts | ClickCounts) -> FittedPositions:
-        def depths_at(rule: int, cutoff: int | None) -> Depths | None:
-            return tally.at(rule, cutoff=cutoff) if isinstance(tally, DepthCounts) else None
-
-        if isinstance(tally, DepthCounts) and not tally.count.any():
+    def fit(self, tally: CellCounts) -> FittedPositions:
+        total = tally.without(None)
+        if from_clicks(self.positions):
+            _, item, rank = total.keys
+            cells = ClickCells(np.unique(item, return_inverse=True)[1].reshape(-1), rank, *total.counts)
+            return fit_requests(self.positions, lambda rule, cutoff: None, clicks=cells, level=self.level)
+        _, rules, depth, ended = total.keys
+        if not len(rules):
             raise InputError(
                 f"{self.source}: no row was viewed, so there are no scroll depths. Check the column viewed, or give "
                 "the position model itself (exp:0.9, yule:1.5, FILE)."
             )
-        clicks = tally.cells() if isinstance(tally, ClickCounts) else None
-        return fit_requests(self.positions, depths_at, clicks=clicks, level=self.level)
+
+        def depths_of(rule: int, cutoff: int | None) -> Depths | None:
+            rows = rules == rule
+            if not rows.any():
+                return None
+            return Depths.of(depth[rows], censored=ended[rows], count=total.counts[0][rows], cutoff=cutoff)
+
+        return fit_requests(self.positions, depths_of, clicks=None, level=self.level)
 
 
-def from_clicks(positions: Positions) -> bool:
-    """Whether some model is to be fitted to clicks."""
-    return any(request.family in FROM_CLICKS for _, request in positions.requests)
+def _check_clicks(log: Impressions) -> None:
+    if log.logged is Logged.VIEWED:
+        raise RefusedError(
+            "only viewed items are logged, and given a view a click says nothing of the rank (assumption 4). Fit "
+            "the scroll depths instead (fit:yule, fit:exp), or log every displayed item."
+        )
 
 
-def check_depths(log: Impressions) -> None:
+def _check_depths(log: Impressions) -> None:
     """Scroll depths are those of sessions, of items that are known to be viewed."""
     if log.logged is not Logged.VIEWED:
         raise InputError(
@@ -210,32 +341,28 @@ def check_depths(log: Impressions) -> None:
         )
 
 
-def _lists(log: Impressions) -> tuple[Ints, Bools]:
+def _lists(log: Impressions, position: Ints) -> tuple[Ints, Bools]:
     """The row of the deepest view of each session and surface, and whether its list ended there.
 
     A list ends with the deepest displayed position where a column says which of the displayed items were viewed, and
     after the number of candidates where that is known.
     """
-    if log.position is None:
-        raise InputError(f"{log.source}: fitting a position model needs the column position.")
-    key, n_keys = log.unit, log.n_units
+    lists, n_lists = log.unit, log.n_units
     if log.surface is not None:
         names, surface = np.unique(log.surface, return_inverse=True)
-        key, n_keys = log.unit * len(names) + surface.reshape(-1), log.n_units * len(names)
-    rows = np.arange(len(log)) if log.viewed is None else np.flatnonzero(log.viewed)
-    deepest = _deepest(key[rows], log.position[rows], n=n_keys)
-    at = rows[log.position[rows] == deepest[key[rows]]]
-    depth = log.position[at]
-    ended = np.zeros(len(at), dtype=bool)
+        lists, n_lists = log.unit * len(names) + surface.reshape(-1), log.n_units * len(names)
+
+    def deepest(rows: Ints) -> Ints:
+        depth = np.zeros(n_lists, dtype=np.int64)
+        np.maximum.at(depth, lists[rows], position[rows].astype(np.int64))
+        return depth[lists]
+
+    everything = np.arange(len(log))
+    viewed = everything if log.viewed is None else np.flatnonzero(log.viewed)
+    rows = viewed[position[viewed] == deepest(viewed)[viewed]]
+    ended = np.zeros(len(rows), dtype=bool)
     if log.viewed is not None:
-        ended |= depth >= _deepest(key, log.position, n=n_keys)[key[at]]
+        ended |= position[rows] >= deepest(everything)[rows]
     if log.length is not None:
-        ended |= depth >= log.length[log.unit[at]]
-    return at, ended
-
-
-def _deepest(key: Ints, position: Ints, *, n: int) -> Ints:
-    """The largest position of each key."""
-    found = np.zeros(n, dtype=np.int64)
-    np.maximum.at(found, key, position.astype(np.int64))
-    return found
+        ended |= position[rows] >= log.length[log.unit[rows]]
+    return rows, ended

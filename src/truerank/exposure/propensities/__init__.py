@@ -1,8 +1,8 @@
 """Propensities for logs that lack them: how likely each row was to be in the log, by a stated model.
 
-A new model is one new module here: a frozen configuration that has a `name`, says what it `uses`, counts what it needs
-of a chunk of users (`tally`) and fits to these counts (`fit`); it is written `name` or `name:option`. `catalogue`,
-`parse_propensity` and the law tests find it by its place.
+A new model is a class in a module here: a frozen configuration that has a `name`, says what it `uses`, counts what it
+needs of a chunk of users (`tally`) and fits to these counts (`fit`); it is written `name` or `name:option`.
+`catalogue`, `parse_propensity` and the law tests find it by its place.
 
 >>> parse_propensity("power:0.5")
 PopularityPower(power=0.5, clip=0.01)
@@ -11,19 +11,20 @@ PopularityPower(power=0.5, clip=0.01)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.calls import ANYTHING, CANDIDATES, checked_arguments
 from truerank.core.errors import InputError
-from truerank.core.estimator import Groups, Learned, Learner, Tally, learn
+from truerank.core.estimator import Counts, Groups, Learned, Learner, Tally, learn
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.threads import one_blas_thread
-from truerank.core.wording import option
+from truerank.core.values import Value
+from truerank.core.wording import columns_option, option
 from truerank.io.features import Features
 
 
@@ -42,25 +43,78 @@ class Fitted(Protocol):
         ...
 
 
-@runtime_checkable
-class PropensityModel(Protocol):
+class PropensityModel(Value):
     """A frozen configuration such as PopularityPower(0.5); its text form `power:0.5` parses back.
 
     `uses` says which of random, user_features and item_features it looks at; `fitted` whether it learns from the log;
     `scaled` whether its propensities are probabilities, or known only up to a factor.
-    Counts are kept by group of users, so that it can be fitted without one.
+    Counts are by group of users, so that it can be fitted without one. `learner` has what it may look at beside.
     """
 
-    name: ClassVar[str]
-    uses: ClassVar[frozenset[str]]
-    fitted: ClassVar[bool]
-    scaled: ClassVar[bool]
+    __slots__ = ()
+    _word: ClassVar[str] = "propensity"
 
-    def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> Tally:
-        """What it needs of a chunk of users; `given` is what it may look at beside."""
-        ...
+    uses: ClassVar[frozenset[str]] = frozenset()
+    fitted: ClassVar[bool] = True
+    scaled: ClassVar[bool] = True
 
-    def fit(self, tally: Any, *, given: PropensityLearner) -> Fitted: ...
+    def tally(self, chunk: JudgedChunk, *, learner: PropensityLearner, groups: Groups, learned: Learned) -> Tally:
+        """What it needs of a chunk of users."""
+        raise NotImplementedError
+
+    def fit(self, tally: Any, *, learner: PropensityLearner) -> Fitted:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPropensity(PropensityModel):
+    """The propensities in a column of the log, which are exact: nothing is estimated.
+
+    >>> str(GivenPropensity())
+    'column'
+    """
+
+    column: str = "propensity"
+
+    name: ClassVar[str] = "column"
+    positional: ClassVar[tuple[str, ...]] = ("column",)
+    fitted: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.column:
+            raise InputError("propensity column: has no name; expected column:NAME.")
+
+    def tally(self, chunk: JudgedChunk, *, learner: PropensityLearner, groups: Groups, learned: Learned) -> Counts:
+        return Counts({})
+
+    def fit(self, tally: Counts, *, learner: PropensityLearner) -> Fitted:
+        return GivenValues(self.column)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenValues:
+    """A column of propensities, taken as it is."""
+
+    column: str = "propensity"
+    fitted: bool = False
+
+    @property
+    def description(self) -> str:
+        return f"propensities are given by the log (column {self.column}) and taken as exact"
+
+    def at(self, cells: Log) -> Floats:
+        return column_of(cells, self.column)
+
+
+def column_of(log: Log, name: str) -> Floats:
+    """The column `propensity` of a log, or one of its value columns."""
+    values = log.propensity if name == "propensity" else log.rewards.get(name)
+    if values is None:
+        raise InputError(
+            f"{log.source}: no propensities in a column {name!r}. Name the one that holds them: "
+            f"{columns_option('propensity')}, or fit them: power:0.5, naive-bayes, logistic."
+        )
+    return check_propensity(values, log, what=f"column {name!r}", advice="Correct the column.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +150,11 @@ class PropensityLearner:
         return self.model.fitted
 
     def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> Tally:
-        return self.model.tally(chunk, given=self, groups=groups, learned=learned)
+        return self.model.tally(chunk, learner=self, groups=groups, learned=learned)
 
     def fit(self, tally: Any) -> Fitted:
         with one_blas_thread():  # the same bits however many cores there are
-            return self.model.fit(tally, given=self)
+            return self.model.fit(tally, learner=self)
 
 
 @checked_arguments(candidates=CANDIDATES, model=ANYTHING)
@@ -131,13 +185,17 @@ def fit_propensities(
         "n_cells": float(pool.count.sum()),
     }
     chunk = JudgedChunk(log, {Pool.CATALOGUE: pool})
-    found: Fitted = learn([learner], lambda work: [work(chunk)], groups=Groups(seed, "one"), facts=facts)[learner]
-    found.at(log)  # a row without a propensity in (0, 1] is refused here and now
-    return found
+    fit: Fitted = learn([learner], lambda work: [work(chunk)], groups=Groups(seed, "one"), facts=facts)[learner]
+    fit.at(log)  # a row without a propensity in (0, 1] is refused here and now
+    return fit
 
 
 PROPENSITIES: Kind[PropensityModel] = Kind(
-    "propensity", __name__, PropensityModel, otherwise="For a column of that name, say column:{name}."
+    "propensity",
+    __name__,
+    PropensityModel,
+    also=(GivenPropensity,),
+    otherwise="For a column of that name, say column:{name}.",
 )
 catalogue = PROPENSITIES.catalogue
 parse_propensity = PROPENSITIES.parse

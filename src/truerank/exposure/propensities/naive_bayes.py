@@ -13,17 +13,16 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.core.ranking import JudgedChunk, Pool
-from truerank.core.values import check, text_of
 from truerank.core.wording import option
 from truerank.exposure.counts import pair_order
-from truerank.exposure.propensities import Fitted, PropensityLearner, n_cells
-from truerank.exposure.propensities.calibration import able_rows, no_candidate, size_of_slice
+from truerank.exposure.propensities import Fitted, PropensityLearner, PropensityModel, n_cells
+from truerank.exposure.propensities.calibration import candidate_rows, no_candidate, size_of_slice
 
 MOST_VALUES = 100  # more distinct rewards than this are measurements, not classes
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveBayes:
+class NaiveBayes(PropensityModel):
     """p_y = P(O=1 | y) = P(y | O=1) P(O=1) / P(y): the log gives the first two, a random slice gives P(y).
 
     Schnabel et al. (2016), eq. 16; P(O=1) is the share of candidates that are in the log, P(y) the share of y among the
@@ -48,23 +47,18 @@ class NaiveBayes:
     name: ClassVar[str] = "naive-bayes"
     positional: ClassVar[tuple[str, ...]] = ("reward", "drawn")
     uses: ClassVar[frozenset[str]] = frozenset({"random"})
-    fitted: ClassVar[bool] = True
-    scaled: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        check(self, where="propensity naive-bayes")
-
-    __str__ = text_of
-
-    def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> RewardCounts:
-        log, candidates, random = chunk.labels, chunk.pools[Pool.CATALOGUE], _slice_of(given)
+    def tally(
+        self, chunk: JudgedChunk, *, learner: PropensityLearner, groups: Groups, learned: Learned
+    ) -> RewardCounts:
+        log, candidates, random = chunk.labels, chunk.pools[Pool.CATALOGUE], _slice_of(learner)
         pair_order(log)
         reward_of(random, self.reward)
         group = groups.at(log.users.keys())
         value, kind = np.unique(reward_of(log, self.reward), return_inverse=True)
         _check_values(value, self.reward, log.source)
         cell = np.bincount(group[log.unit] * len(value) + kind, minlength=len(groups) * len(value))
-        unit, item, able = able_rows(random, log, candidates)
+        unit, item, able = candidate_rows(random, log, candidates)
         slice_group = np.full(len(random.users), -1)
         slice_group[random.user[unit >= 0]] = group[unit[unit >= 0]]
         return RewardCounts(
@@ -73,14 +67,14 @@ class NaiveBayes:
             cells=sums_by(group, n_cells(log, candidates), n=len(groups)),
             slice_group=slice_group,
             own_group=groups.at(random.users.keys()),
-            kept=able & (unit >= 0),
+            able=able & (unit >= 0),
             for_strangers=(item >= 0) | (candidates.n_items > len(log.items)),
             reward=self.reward,
             source=log.source,
         )
 
-    def fit(self, tally: RewardCounts, *, given: PropensityLearner) -> Fitted:
-        random, value = _slice_of(given), tally.value
+    def fit(self, tally: RewardCounts, *, learner: PropensityLearner) -> Fitted:
+        random, value = _slice_of(learner), tally.value
         rows = tally.slice_rows(random)
         pair_order(random)
         if not len(rows):
@@ -91,23 +85,22 @@ class NaiveBayes:
                 f"{random.source}: the random slice is of one user; expected several, whose differences show how far "
                 "its shares may be off. Take a slice of more users."
             )
-        reward = reward_of(random, self.reward)[rows]
-        at = np.searchsorted(value, reward)
-        other = len(value)  # a value that the log does not have
-        at = np.where(value[np.minimum(at, other - 1)] == reward, at, other) if other else np.zeros(len(rows), np.int64)
-        in_slice = np.bincount(at, minlength=other + 1)
-        n = tally.count.sum(axis=0)
-        for missing in np.flatnonzero((in_slice[:-1] == 0) & (n > 0)):
+        reward, n = reward_of(random, self.reward)[rows], tally.count.sum(axis=0)
+        in_slice = np.array([np.count_nonzero(reward == level) for level in value], dtype=np.int64)
+        for missing in np.flatnonzero((in_slice == 0) & (n > 0)):
             raise InputError(
                 f"{random.source}: no row with {self.reward} {value[missing]:g} among {len(rows):,}, but "
                 f"{tally.source} has {int(n[missing]):,}: P(y) would be 0 and the propensity infinite. Take a "
                 "larger random slice, or merge values into labels."
             )
-        by_value = self._by_value(n, float(tally.cells.sum()), in_slice)
-        said = size_of_slice(len(rows), n_users, left_out=len(random) - len(rows))
+        cells, total = float(tally.cells.sum()), float(n.sum())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = in_slice / len(rows)
+            others = n + (cells - total) * share if self.drawn is Drawn.UNSEEN else cells * share
+            # 0 / 0: a reward that is neither here nor there once a group is left out is not needed
+            by_value = np.where(n > 0, n / others, 1.0)
         if tally.gone is not None:
-            # what is just below 1 with all users may be above it without some
-            return NaiveBayesFit(self, value, np.minimum(by_value, 1.0), said, tally.source)
+            by_value = np.minimum(by_value, 1.0)  # just below 1 with all users, it may be above it without some
         for wrong in np.flatnonzero(~(by_value <= 1)):
             raise InputError(
                 f"{tally.source}: the naive Bayes propensity of {self.reward} {value[wrong]:g} ({int(n[wrong]):,} rows)"
@@ -115,16 +108,8 @@ class NaiveBayes:
                 "random slice says exist: check the candidates, and that the slice was drawn from the same pairs (or "
                 "among unseen ones: naive-bayes:label,unseen)."
             )
-        return NaiveBayesFit(self, value, by_value, said, tally.source)
-
-    def _by_value(self, n: Floats, cells: float, in_slice: Ints) -> Floats:
-        """p_y from the rows of the log with each reward, the number of candidates, and the rows of the slice."""
-        total = float(n.sum())
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = in_slice[:-1] / in_slice.sum()
-            others = n + (cells - total) * share if self.drawn is Drawn.UNSEEN else cells * share
-            # 0 / 0: a reward that is neither here nor there once a group is left out is not asked for
-            return np.where(n > 0, n / others, 1.0)
+        size = size_of_slice(len(rows), n_users, left_out=len(random) - len(rows))
+        return NaiveBayesFit(self, value, by_value, size, tally.source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +117,7 @@ class RewardCounts:
     """How many rows of the log have each reward, among how many candidates; and which rows of the slice count.
 
     `count` is [groups x values]. A user of the slice belongs to the group of the same user in the log (`slice_group`,
-    -1 where no chunk so far has that user), or else to the group of its own key. `kept` are the rows that are
+    -1 where no chunk so far has that user), or else to the group of its own key. `able` are the rows that are
     candidates of users in the log, `for_strangers` those that are candidates of a user whom the log does not have.
     `gone` is a group that was left out.
     """
@@ -142,7 +127,7 @@ class RewardCounts:
     cells: Floats
     slice_group: Ints
     own_group: Ints
-    kept: Bools
+    able: Bools
     for_strangers: Bools
     reward: str
     source: str
@@ -160,7 +145,7 @@ class RewardCounts:
             count=count,
             cells=self.cells + other.cells,
             slice_group=np.maximum(self.slice_group, other.slice_group),
-            kept=self.kept | other.kept,
+            able=self.able | other.able,
         )
 
     def without(self, group: int | None) -> RewardCounts:
@@ -172,7 +157,7 @@ class RewardCounts:
     def slice_rows(self, random: Log) -> Ints:
         """The rows of the slice that count."""
         stranger = self.slice_group < 0
-        used = np.where(stranger[random.user], self.for_strangers, self.kept)
+        used = np.where(stranger[random.user], self.for_strangers, self.able)
         if self.gone is not None:
             used &= np.where(stranger, self.own_group, self.slice_group)[random.user] != self.gone
         return np.flatnonzero(used)
@@ -185,7 +170,7 @@ class NaiveBayesFit:
     model: NaiveBayes
     rewards: Floats
     by_value: Floats
-    said: str
+    slice_size: str
     source: str
     fitted: bool = True
 
@@ -193,7 +178,7 @@ class NaiveBayesFit:
     def description(self) -> str:
         shown = [f"{p:.4g} for {self.model.reward} {y:g}" for y, p in zip(self.rewards, self.by_value, strict=True)]
         return (
-            f"propensities are naive Bayes with a random slice of {self.said} ({some(shown)}): "
+            f"propensities are naive Bayes with a random slice of {self.slice_size} ({some(shown)}): "
             f"given the {self.model.reward}, exposure depends on nothing else"
         )
 
@@ -212,13 +197,13 @@ class NaiveBayesFit:
         return self.by_value[kind]
 
 
-def _slice_of(given: PropensityLearner) -> Log:
-    if given.random is None:
+def _slice_of(learner: PropensityLearner) -> Log:
+    if learner.random is None:
         raise InputError(
             "propensity naive-bayes: no random slice is given; it needs rows that were shown at random, with "
             f"labels. Give them: {option('random FILE')}."
         )
-    return given.random
+    return learner.random
 
 
 def _check_values(value: Floats, reward: str, source: str) -> None:

@@ -13,12 +13,12 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import JudgedChunk
-from truerank.core.values import NotNegative, Probability, check, text_of
-from truerank.exposure.propensities import Fitted, PropensityLearner
+from truerank.core.values import NotNegative, Probability
+from truerank.exposure.propensities import Fitted, PropensityLearner, PropensityModel
 
 
 @dataclass(frozen=True, slots=True)
-class PopularityPower:
+class PopularityPower(PropensityModel):
     """p_i = (c_i / max c)^power, at least `clip`; c_i counts the positives of item i in the log.
 
     The rule of the sampler study's code (0.5, clip 0.01) and of much of the literature on implicit feedback. It is
@@ -36,17 +36,10 @@ class PopularityPower:
 
     name: ClassVar[str] = "power"
     positional: ClassVar[tuple[str, ...]] = ("power",)
-    uses: ClassVar[frozenset[str]] = frozenset()
-    fitted: ClassVar[bool] = True
     scaled: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        check(self, where="propensity power")
-
-    __str__ = text_of
-
     def tally(
-        self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned
+        self, chunk: JudgedChunk, *, learner: PropensityLearner, groups: Groups, learned: Learned
     ) -> PopularityCounts:
         log = chunk.labels
         labelled = "label" in log.rewards
@@ -56,7 +49,7 @@ class PopularityPower:
         count = cell.reshape(len(groups), n_items).astype(np.float64)
         return PopularityCounts(count, "positives" if labelled else "rows", log.items, log.source)
 
-    def fit(self, tally: PopularityCounts, *, given: PropensityLearner) -> Fitted:
+    def fit(self, tally: PopularityCounts, *, learner: PropensityLearner) -> Fitted:
         count = tally.count.sum(axis=0)
         most = count.max(initial=0.0)
         if most == 0:

@@ -24,11 +24,11 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
 from truerank.core.wording import option
+from truerank.io.atomic_write import whole_file
 from truerank.io.file_version import unchanged, versions_of
 from truerank.io.files import check_readable
 from truerank.io.matrices import Stored
 from truerank.io.stores import url_of
-from truerank.io.whole import whole_file
 from truerank.ranking.scores.matrices import from_stored
 from truerank.ranking.scores.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranking.scores.tables import lists

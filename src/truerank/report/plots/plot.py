@@ -9,7 +9,7 @@ from typing import Any
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.escaping import chart_spec
-from truerank.io.whole import whole_file
+from truerank.io.atomic_write import whole_file
 from truerank.report.plots.panels import WHO
 from truerank.report.reliability_charts import PictureFormat, picture
 

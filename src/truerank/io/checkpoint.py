@@ -1,10 +1,11 @@
-"""Folders that grow while a long command works, and can be gone on with: one process, one question, checked blocks."""
+"""Checkpoints of a long command in a folder that it can go on with: one process, one question, checked blocks."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import msgspec
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.io.whole import is_free, whole_file, writing
+from truerank.io.atomic_write import whole_file, writing
 
 BLOCK = ".block"  # the ending of the files of blocks
 FORMAT = "truerank block 1"
@@ -37,42 +38,52 @@ def working(path: Path) -> Iterator[Path]:
     """
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDONLY) if os.name == "posix" else None
+    if sys.platform == "win32":
+        yield path
+        return
+    import fcntl
+
+    with writing(path):
+        handle = os.open(path, os.O_RDONLY)
     try:
-        if handle is not None and not is_free(handle):
-            raise InputError(f"{path}: another process is working in this folder. Wait for it, or choose another.")
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        os.close(handle)
+        raise InputError(
+            f"{path}: another process is working in this folder. Wait for it, or choose another."
+        ) from None
+    except OSError:
+        pass  # a file system without locks
+    try:
         yield path
     finally:
-        if handle is not None:
-            os.close(handle)
+        os.close(handle)
 
 
-def keep_question(path: Path, asked: Mapping[str, Any], *, what: str, advice: str | None = None) -> bytes:
-    """Write down what is asked in a new folder, or refuse one that holds the answers of something else.
+def keep_question(path: Path, question: Mapping[str, Any], *, what: str, advice: str | None = None) -> bytes:
+    """Write down the question in a new folder, or refuse one that holds the answers of something else.
 
     Gives the question as it is written, to tell blocks of other questions by.
     """
-    wanted = msgspec.json.format(msgspec.json.encode(asked), indent=1)
-    if not path.is_file():
-        if any(not each.name.startswith(".") for each in path.parent.iterdir()):
-            raise InputError(f"{path.parent}: holds files of something else. Choose an empty or a new folder.")
-        with whole_file(path, advice=advice) as temporary:
-            temporary.write_bytes(wanted)
-        return wanted
-    try:
-        written = path.read_bytes()
-        known = msgspec.json.decode(written, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read ({error}). Choose a new folder.") from None
-    now = msgspec.json.decode(wanted, type=dict[str, Any])
-    # a key that is missing is not one without a value: its name was altered
-    changed = [key for key in {**known, **now} if key not in known or key not in now or known[key] != now[key]]
-    if changed:
-        said = "; ".join(_change(key, known.get(key), now.get(key)) for key in changed[:3])
-        raise InputError(
-            f"{path.parent}: holds a {what} of something else ({said}). Use the same inputs and settings to go on with "
-            "it, or choose a new folder."
-        )
+    wanted = msgspec.json.format(msgspec.json.encode(question), indent=1)
+    written = b""
+    if path.is_file():
+        try:
+            written = path.read_bytes()
+            before = msgspec.json.decode(written, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
+            raise InputError(f"{path}: cannot be read ({error}). Choose a new folder.") from None
+        now = msgspec.json.decode(wanted, type=dict[str, Any])
+        # a key that is missing is not one without a value: its name was altered
+        changed = [key for key in {**before, **now} if (key, before.get(key)) not in now.items() or key not in before]
+        if changed:
+            changes = "; ".join(_change(key, before.get(key), now.get(key)) for key in changed[:3])
+            raise InputError(
+                f"{path.parent}: holds a {what} of something else ({changes}). Use the same inputs and settings to go "
+                "on with it, or choose a new folder."
+            )
+    elif any(not entry.name.startswith(".") for entry in path.parent.iterdir()):
+        raise InputError(f"{path.parent}: holds files of something else. Choose an empty or a new folder.")
     if written != wanted:
         with whole_file(path, advice=advice) as temporary:
             temporary.write_bytes(wanted)
@@ -92,7 +103,7 @@ class Blocks:
         table.write_parquet(stream, compression="zstd")
         content = stream.getvalue()
         with whole_file(path, advice=self.advice) as temporary:
-            temporary.write_bytes(self._head(path.name, content) + content)
+            temporary.write_bytes(_head(path.name, self._digest(), content) + content)
 
     def read(self, path: Path, columns: list[str] | None = None) -> pl.DataFrame:
         """The table, if not a byte of it has changed and it is this block of this question."""
@@ -103,31 +114,31 @@ class Blocks:
 
         `paths` are of files whose names truerank alone gives: others of the same ending may be the user's.
         """
-        found = []
+        names = []
         for path in paths:
             try:
                 self._content(path)
             except DamagedBlockError:
-                found.append(path.name)
+                names.append(path.name)
                 path.unlink(missing_ok=True)
-        return found
+        return names
 
     def _content(self, path: Path) -> bytes:
         try:
-            head, end, content = path.read_bytes().partition(b"\n")
+            line, end, content = path.read_bytes().partition(b"\n")
         except OSError as error:
             raise DamagedBlockError(
                 f"{path}: cannot be read ({error.strerror}). Start again to make it anew."
             ) from None
-        if head + end != self._head(path.name, content):
-            _, name, question, *_ = (*head.decode(errors="replace").split(" / "), "", "")
-            if head + end != _head(name, question, content) or name != path.name:
-                raise DamagedBlockError(f"{path}: is not the block that was written. Start again to make it anew.")
+        _, _, question, *_ = (*line.decode(errors="replace").split(" / "), "", "", "")
+        if line + end != _head(path.name, question, content):
+            raise DamagedBlockError(f"{path}: is not the block that was written. Start again to make it anew.")
+        if question != self._digest():
             raise OtherBlockError(f"{path}: was made for another version of the question. Choose a new folder.")
         return content
 
-    def _head(self, name: str, content: bytes) -> bytes:
-        return _head(name, hashlib.sha256(self.question).hexdigest(), content)
+    def _digest(self) -> str:
+        return hashlib.sha256(self.question).hexdigest()
 
 
 def _head(name: str, question: str, content: bytes) -> bytes:
@@ -140,12 +151,12 @@ def _head(name: str, question: str, content: bytes) -> bytes:
     return line + hashlib.sha256(line + content).hexdigest().encode() + b"\n"
 
 
-def _change(key: str, known: Any, asked: Any) -> str:
+def _change(key: str, before: Any, now: Any) -> str:
     """What is different, in words; of several things by name, which of them."""
-    if isinstance(known, dict) and isinstance(asked, dict):
-        names = [name for name in {**known, **asked} if known.get(name) != asked.get(name)]
+    if isinstance(before, dict) and isinstance(now, dict):
+        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         return f"{key}: {_short(names)} changed"
-    return f"{key}: {_short(known)}, now {_short(asked)}"
+    return f"{key}: {_short(before)}, now {_short(now)}"
 
 
 def _short(value: Any) -> str:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.names import choices, constant
-from truerank.cli.options import ITEM_FEATURES, RANDOM, USER_FEATURES, choice, file, shared
+from truerank.cli.options import choice, file, shared
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,22 +16,19 @@ if TYPE_CHECKING:
     from truerank.io.features import Features
     from truerank.io.survey import LogSchema
 
-UNLISTED = choice(
-    "--unlisted", choices("exposure/kinds", "Unlisted"), default="unknown",
-    help="What a pair that is not listed means.",
-)  # fmt: skip
-SHOWING = (
+COLLECTION = (
     choice(
-        "--exposure", ["full", "holdout", "random", "designed", "biased"], default=None,
+        "--exposure", ["full", "holdout", "random", "designed", "biased"],
         help="What the labels show: every candidate, what was held out of a log (other pairs count as irrelevant), a "
         "uniform random sample, what a design drew with known chances, or what a biased log happened to show. "
         "Default: holdout with --like, else full.",
     ),
     choice(
-        "--like", constant("evaluation/presets", "NAMES"),
+        "--like",
+        ["trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit"],
         help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
     ),
-    UNLISTED.here("What a pair that is not listed means, with --exposure full."),
+    "unlisted: What a pair that is not listed means, with --exposure full.",
     file("--design", metavar="DIR",
          help="With --exposure designed: the folder of plan exposure --allocate, with which labels are joined; without "
          "it they have a column propensity."),
@@ -42,14 +38,14 @@ SHOWING = (
         help="How likely each row was shown, with --exposure biased: a column of LABELS (default: propensity), or "
         "power:0.5, naive-bayes (needs --random), logistic (needs features).",
     ),
-    RANDOM,
-    USER_FEATURES.here("A table user,... for --propensity logistic."),
-    ITEM_FEATURES.here("A table item,... for --propensity logistic, and for --metric Diversity@K."),
+    "random",
+    "user-features: A table user,... for --propensity logistic.",
+    "item-features: A table item,... for --propensity logistic, and for --metric Diversity@K.",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Showing:
+class Collection:
     """What the labels show, and how likely each row was shown."""
 
     exposure: str | None = None
@@ -89,10 +85,10 @@ class Showing:
                 f"--unlisted negative states a fact, and goes with --exposure full: with {self.exposure} exposure a "
                 f"pair that is not listed is {means}."
             )
-        given = {"propensity": self.propensity, **self._tables(), **biased}
+        options = {"propensity": self.propensity, **self._tables(), **biased}
         if compared:
-            del given["item_features"]
-        names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+            del options["item_features"]
+        names = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
         if names and self.exposure != "biased":
             raise InputError(f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} with --exposure biased.")
 
@@ -118,12 +114,12 @@ class Showing:
 
         models = propensities.catalogue()
         uses = (models["column"].uses if model is None else model.uses) | ({"item_features"} if compared else set())
-        for name in [each.role for each in tables if each.role not in uses]:
-            users = " or ".join(f"--propensity {other}" for other, kind in models.items() if name in kind.uses)
+        for name in [table.role for table in tables if table.role not in uses]:
+            users = " or ".join(f"--propensity {key}" for key, kind in models.items() if name in kind.uses)
             what = "a column of propensities" if model is None else f"--propensity {model}"
             raise InputError(f"--{name.replace('_', '-')} is not used by {what}; it goes with {users}. Leave one out.")
 
-    def made(self, model: PropensityModel | None, reading: Reading) -> Exposure:
+    def read(self, model: PropensityModel | None, reading: Reading) -> Exposure:
         from truerank.exposure.kinds import (
             BiasedExposure,
             DesignedExposure,
@@ -146,10 +142,10 @@ class Showing:
         user, item = (
             None
             if path is None or f"{kind}_features" not in uses
-            else read_features(path, kind=kind, columns=reading.of(f"{kind}_features").mapping())
+            else read_features(path, kind=kind, columns=reading.for_file(f"{kind}_features").mapping())
             for kind, path in (("user", self.user_features), ("item", self.item_features))
         )
-        random = None if self.random is None else reading.of("random").log(self.random)
+        random = None if self.random is None else reading.for_file("random").log(self.random)
         return BiasedExposure(model, random=random, user_features=user, item_features=item)
 
     def features(self, reading: Reading) -> Features | None:
@@ -160,7 +156,7 @@ class Showing:
         return (
             None
             if path is None
-            else read_features(path, kind="item", columns=reading.of("item_features").mapping(), every=True)
+            else read_features(path, kind="item", columns=reading.for_file("item_features").mapping(), every=True)
         )
 
     def check_propensities(self, labels: LogSchema, model: PropensityModel | None) -> None:
