@@ -96,7 +96,7 @@ class ToyLogger(LoggingPolicy):
         return 1.0 + np.arange(len(world.items)) % 2
 ''',
     "ranking/samplers/toy.py": '''
-from truerank.ranking.samplers.draw import Among, OwnPositives, same_for_all
+from truerank.ranking.samplers.draw import Among, OwnPositives
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class ToySampler:
         check(self)
 
     def wanted(self, exposed):
-        return same_for_all(self.n, exposed)
+        return np.full(len(exposed), self.n)
 
     def weights(self, counts):
         return 1.0 + np.arange(len(counts.rows)) % 2

@@ -14,7 +14,7 @@ from truerank.core.terms import ratio
 from truerank.inference.linearization import Spread, difference_of
 from truerank.inference.multiplicity import ComparisonFamily
 from truerank.inference.verdicts import FEWEST, UnseenExposure, doubts, verdict_of
-from truerank.report.reliability_charts import TYPEFACE, altair
+from truerank.report.charts import TYPEFACE, altair
 
 WHO = "the pictures of verdicts"
 LEVEL = 0.95

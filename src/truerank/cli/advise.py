@@ -62,7 +62,7 @@ def advise(
     """
     from truerank.evaluation.diagnosis import diagnose
     from truerank.io.atomic_write import MARKER
-    from truerank.reliability.folder import FILES
+    from truerank.reliability.studied import FILES
     from truerank.report.advice import advice_csv, advice_plain, advice_text
     from truerank.report.diagnosis import diagnosis_plain, diagnosis_rows, diagnosis_text
 
@@ -113,11 +113,11 @@ def _advice(
 ) -> Advice:
     """What a study says about candidates on such a log."""
     from truerank.metrics import parse
-    from truerank.reliability.advising import advise as ask
-    from truerank.reliability.studied import Studied
+    from truerank.reliability.advice import advise as ask
+    from truerank.reliability.studied import FinishedStudy
 
     metric = only(metrics, "--metric")
-    studied = None if study is None else Studied.read(study)
+    studied = None if study is None else FinishedStudy.read(study)
     shown = reading.log(log, items=reading.catalogue())
     advice = ask(
         shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items, logger=logger,

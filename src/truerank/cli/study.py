@@ -128,8 +128,8 @@ def reliability(
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
         --scores als=als.npz --scores pop=pop.npz --out study
     """
-    from truerank.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
     from truerank.reliability.run import study as run
+    from truerank.reliability.studied import LOGS, MEANS, PAIRS, RESULTS
 
     scoring.paths()  # names that are wrong are refused before anything is read
     inference.check()
@@ -215,7 +215,8 @@ def figures(
     \b
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
     """
-    from truerank.report.reliability_charts import PictureFormat, draw
+    from truerank.report.charts import PictureFormat
+    from truerank.report.reliability_charts import draw
     from truerank.report.reliability_frames import Tau
 
     if of_means and undefined is not None:

@@ -207,7 +207,7 @@ def check_lists(estimate: LabelEstimate) -> Iterator[Message]:
 def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
     """Labelled rows that may not represent the lists, or all pairs, or weigh more than the interval shows."""
     plan, about, balance = estimate.plan, estimate.estimator.about, estimate.balance
-    if balance is not None and np.isnan(balance.known):
+    if balance is not None and np.isnan(balance.total):
         yield message("balance-unchecked", numbers={"rows": balance.rows})
     if isinstance(estimate.terms, ModelledTerms):
         yield from estimate.terms.cautions()

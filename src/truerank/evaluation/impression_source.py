@@ -22,16 +22,13 @@ from truerank.evaluation.sources import HeldChunks, StreamedChunks, fits_in_memo
 from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.batches import LazyTable
-from truerank.io.impression_columns import notes_of
-from truerank.io.impressions import Impressions, Logged, RankedChunk
+from truerank.io.columns import header, table_columns, with_users
+from truerank.io.impressions import Impressions, Logged, RankedChunk, notes_of
 from truerank.io.owners import Owners, follow
 from truerank.io.partition import Chunks, Keyed, together
 from truerank.io.parts import RowsOfPart
-from truerank.io.read import as_table, column
-from truerank.io.read_impressions import read_impressions
-from truerank.io.recognise import with_users
+from truerank.io.read_impressions import ImpressionSchema, read_impressions, scan_impressions
 from truerank.io.spill import Scratch
-from truerank.io.survey import ImpressionSchema, survey_impressions
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are given by options
 ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
@@ -73,14 +70,12 @@ def _cut(
     source: Any, log: Impressions, edges: Ints, *, name: str, columns: Mapping[str, str] | None
 ) -> list[pl.DataFrame]:
     """The rows of a table for the units of each chunk; those of sessions that the log does not have come first."""
-    table, where = as_table(source, columns)
-    where = name if where in ("frame", "matrix") else where
-    session = column(table, "session", dict(columns or {}), where=where)
-    unit = log.unit_of_session(session, where=f"{where}, column 'session'")
+    rows = table_columns(source, columns, unnamed=name)
+    unit = log.unit_of_session(rows.get("session"), where=f"{rows.where}, column 'session'")
     order = np.argsort(unit, kind="stable")
     starts = np.searchsorted(unit[order], edges)
     starts[0] = 0
-    ordered = table[order]
+    ordered = rows.table[order]
     return [ordered[int(first) : int(last)] for first, last in pairwise(starts)]
 
 
@@ -163,9 +158,9 @@ def _streamed(
         n_units=n_units,
         n_items=len(schema.items),
         rewards={
-            name: RewardFacts(reward.minimum, reward.maximum, reward.binary) for name, reward in schema.rewards.items()
+            name: RewardFacts(reward.minimum, reward.maximum, reward.binary) for name, reward in schema.facts.items()
         },
-        notes=notes_of(sample, schema.rewards, n_rows=n_rows, n_units=n_units, n_users=n_users, n_empty=counts.n_empty),
+        notes=notes_of(sample, schema.facts, n_rows=n_rows, n_units=n_units, n_users=n_users, n_empty=counts.n_empty),
         absent={name: lost.sessions for name, lost in tables.absent.items() if name != SESSIONS},
     )
     first = np.cumsum([0, *counts.n_units[:-1]])
@@ -202,8 +197,7 @@ def _brought(
 
 def _keyed(target: Target, name: str, columns: Mapping[str, str] | None) -> Keyed:
     table = LazyTable.of(target, name=None if isinstance(target, str | Path) else name, columns=columns)
-    empty = pl.DataFrame(schema=dict(table.schema))
-    return Keyed(table, column(empty, "session", dict(columns or {}), where=table.where).name)
+    return Keyed(table, header(table, columns or {}).get("session").name)
 
 
 # -------------------------------------------------------------------------------------------------------------- source
@@ -230,7 +224,7 @@ def source_of(
         if not fits_in_memory(table):
 
             def streamed(mapping: Mapping[str, str]) -> ImpressionSource:
-                schema = survey_impressions(
+                schema = scan_impressions(
                     table, columns=mapping, rewards=rewards, extra=extra, logged=logged, progress=progress
                 )
                 return _streamed(

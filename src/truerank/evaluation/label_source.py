@@ -23,13 +23,12 @@ from truerank.core.wording import option
 from truerank.evaluation.sources import HeldChunks, StreamedChunks, fits_in_memory
 from truerank.exposure.kinds import Exposure
 from truerank.io.batches import UNNAMED
+from truerank.io.columns import PositiveRule
 from truerank.io.partition import Chunks, together
 from truerank.io.parts import RowsOfPart
-from truerank.io.read import read
-from truerank.io.rules import PositiveRule
+from truerank.io.read import LogSchema, read, scan
 from truerank.io.spill import Scratch
 from truerank.io.streams import is_stream
-from truerank.io.survey import LogSchema, scan
 from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 
 EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be

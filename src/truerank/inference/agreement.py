@@ -17,7 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
 from truerank.core.wording import option
-from truerank.io.read import as_table, finite_numbers
+from truerank.io.columns import finite_numbers, table_columns
 
 MOST_EXACT = 50  # values up to which the p of rank correlation counts all orders
 VALUE = "_value"  # the column of values as numbers
@@ -282,15 +282,15 @@ def agree(
 
 def _table(source: Any, *, differences: bool) -> tuple[pl.DataFrame, str]:
     """A table with its values as numbers in one column more, the last, and its name."""
-    table, where = as_table(source)
+    rows = table_columns(source)
+    table, where = rows.table, rows.where
     if not len(table):
         raise InputError(f"{where}: no rows; expected values to compare.")
     wanted = ["difference", "value"] if differences else ["value"]
     column = next((name for name in wanted if name in table.columns), None)
     if column is None:
         raise InputError(f"{where}: no column {' or '.join(wanted)}; it has {', '.join(table.columns)}.")
-    numbers = finite_numbers(table[column], where=f"{where}, column {column!r}")
-    return table.with_columns(numbers.alias(VALUE)), where
+    return table.with_columns(rows.finite(table[column]).alias(VALUE)), where
 
 
 def _check_once(table: pl.DataFrame, keys: list[str], where: str) -> None:

@@ -11,9 +11,10 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.exposure.randomness.tests import Randomness, randomness
+from truerank.io.batches import LazyTable
+from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule
 from truerank.io.describe import summary
-from truerank.io.read import VALUE_NAMES, as_table, read
-from truerank.io.rules import RULE, PositiveRule
+from truerank.io.read import read
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,6 @@ def read_train(train: Any, columns: Mapping[str, str] | None, positive: str | Po
     """Training pairs, with labels where there is a value column."""
     if train is None or isinstance(train, Log):
         return train
-    table, where = as_table(train, columns)
+    table = LazyTable.of(train, columns=columns)
     valued = any((columns or {}).get(name, name) in table.columns for name in VALUE_NAMES)
-    return read(table, columns=columns, positive=positive if valued else None, values=valued, name=where)
+    return read(table, columns=columns, positive=positive if valued else None, values=valued)
