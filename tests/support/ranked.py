@@ -12,7 +12,7 @@ import truerank as tr
 from truerank.core.estimator import Asked, Learned
 from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth
-from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.impressions import Exposures
 from truerank.evaluation.impression_rows import ImpressionRows
 from truerank.evaluation.impression_source import chunks_of, in_memory
 from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions

@@ -9,7 +9,7 @@ import click
 
 from truerank.cli.groups import InputFile, Reading, Scoring
 from truerank.cli.next_steps import next_commands
-from truerank.cli.options import PATH, Sections, file, grouped, only, option, shared
+from truerank.cli.options import PATH, Sections, common, file, grouped, only, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     help="The folder of a finished `truerank study reliability`; by default one that comes with truerank.",
 )  # fmt: skip
 @shared("--study-logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
-@option("metric: One that was studied; by default nDCG@100, or else the study's last.")
+@common("metric: One that was studied; by default nDCG@100, or else the study's last.")
 @shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
-@option("n-users: How many users with a positive the evaluation has, instead of those of LOG.")
+@common("n-users: How many users with a positive the evaluation has, instead of those of LOG.")
 @shared("--top", type=click.IntRange(min=1), default=10, help="How many choices to show.")
 @grouped(Output, "format", "out", "quiet")
 def advise(

@@ -17,10 +17,9 @@ from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.ranking import Pool, Scores, Ties
 from truerank.core.wording import option
-from truerank.estimators.assisted import Assisted
+from truerank.estimators.assisted import Assisted, JudgeAlone
 from truerank.estimators.full import Full
 from truerank.estimators.holdout import Holdout
-from truerank.estimators.judge_alone import JudgeAlone
 from truerank.estimators.lists import RecommendedLists
 from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.post_stratified import PostStratified

@@ -21,8 +21,7 @@ from truerank.core.ranking import Pool
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.estimators.ranked.clips import Limited, limited_by
-from truerank.estimators.ranked.exposures import Exposures, Refits
+from truerank.estimators.impressions import Exposures, Limited, Refits, limited_by
 from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
 from truerank.evaluation.log_facts import LogFacts
 from truerank.evaluation.measure import ByPlace, Measured

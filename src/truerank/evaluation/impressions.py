@@ -23,12 +23,10 @@ from truerank.core.wording import either, option
 from truerank.engines.engine import Workers, map_chunks
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
-from truerank.estimators.ranked import RANKED
-from truerank.estimators.ranked.base import RankedEstimator
-from truerank.estimators.ranked.clips import Limited, limited_by
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, Normaliser, RankedContext
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators import RANKED
+from truerank.estimators.impressions import CHOSEN, FIVE, Limited, Normaliser, RankedContext, limited_by
+from truerank.estimators.refitting import RankedEstimator
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.gather import concluded
 from truerank.evaluation.impression_checks import check_log, check_question
@@ -107,7 +105,7 @@ def off_policy(
     >>> from truerank.exposure.positions.position_models import Exponential
     >>> log = pl.DataFrame({"session": [1, 1, 2, 2], "item": [1, 2, 1, 2], "position": [1, 2, 1, 2],
     ...                     "reward": [1, 0, 0, 1], "new": [2, 1, 2, 1]})
-    >>> results = off_policy(log, {"new": RankColumn("new")}, position=Exponential(0.5), estimators=[RankedIPS()])
+    >>> results = off_policy(log, {"new": RankColumn("new")}, position=Exponential(0.5), estimators=[IPS()])
     >>> results.estimates[0].value  # (1 · 0.5 + 1 · 2) / 2
     1.25
     """
@@ -121,9 +119,7 @@ def off_policy(
     )
     targets = with_exposures(targets, position, temperature=temperature, n_candidates=n_candidates, columns=columns)
     question = ImpressionQuestion(
-        estimators=(RankedIPS(per), RankedSNIPS(per))
-        if estimators is None
-        else as_values(estimators, RANKED, what="estimators"),
+        estimators=(IPS(per), SNIPS(per)) if estimators is None else as_values(estimators, RANKED, what="estimators"),
         clips=tuple(check_clips(clips.grid if isinstance(clips, AutoClip) else clips)),
         chooses_clip=isinstance(clips, AutoClip),
         position=None if position is None else as_positions(position),
@@ -172,7 +168,7 @@ def off_policy(
 class ImpressionQuestion(Question):
     """What is requested of a log of impressions; `chooses_clip` says that one of the clips is chosen by the data."""
 
-    estimators: Sequence[RankedEstimator] = (RankedIPS(),)
+    estimators: Sequence[RankedEstimator] = (IPS(),)
     clips: tuple[float, ...] = (math.inf,)
     chooses_clip: bool = False
     position: Any = None
@@ -355,7 +351,7 @@ def _planned(question: ImpressionQuestion, able: Sequence[Able], rows: Impressio
                 name=f"{counted}, clip of the inverse" if inverse else str(counted),
                 models=targets,
                 block=block,
-                assumptions=(*base, *estimator.about.assumptions, *estimator.metric.assumptions),
+                assumptions=(*base, *estimator.metric.assumptions),
             )
             for clip in clips_of(estimator, question.clips)
         ]

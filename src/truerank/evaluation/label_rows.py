@@ -18,7 +18,7 @@ from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopLists
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.estimators.prediction_balance import PredictionBalance
+from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import propensity_of
 from truerank.evaluation.estimate_checks import (
@@ -41,8 +41,7 @@ from truerank.evaluation.label_source import EVERY_LABEL
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Cell, Examined, Plan, Points, Remarks, RowMaker, Tallies, run_checks
-from truerank.exposure.randomness.items import JudgedItems
-from truerank.exposure.randomness.users import UserCounts
+from truerank.exposure.randomness.labelled import JudgedItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
 from truerank.inference.linearization import Spread, equally_weighted, spread_from_labels
 from truerank.inference.verdicts import UnseenExposure
