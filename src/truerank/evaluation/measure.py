@@ -206,13 +206,9 @@ def _pattern(defined: Iterable[Bools]) -> Keys:
 
     Powers of two for the first; beyond, numbers whose sums do not meet by chance.
     """
+    code: Keys = np.zeros(1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        return np.sum(
-            [
-                flags.astype(np.uint64)
-                * np.uint64(1 << place if place < 60 else (0x9E3779B97F4A7C15 * (2 * place + 1)) % 2**64)
-                for place, flags in enumerate(defined)
-            ],
-            axis=0,
-            dtype=np.uint64,
-        )
+        for place, flags in enumerate(defined):
+            factor = 1 << place if place < 60 else (0x9E3779B97F4A7C15 * (2 * place + 1)) % 2**64
+            code = code + flags.astype(np.uint64) * np.uint64(factor)
+    return code
