@@ -204,7 +204,7 @@ def test_cross_fitted_doubly_robust_is_exactly_unbiased() -> None:
         estimator = RankedDoublyRobust(ItemMeans(folds=2, strength=1.0))
         log = read(pl.DataFrame(rows), rewards=["reward"])
         plan, (chunk,) = plan_of(log, {"new": TURNED.table(NEW, sessions)}, estimators=[estimator])
-        terms = terms_of(estimator, plan.rows.view(plan, chunk, "new")[Pool.CATALOGUE], learned=plan.learned)
+        terms = terms_of(estimator, plan.rows.views(plan, chunk)["new"][Pool.CATALOGUE], learned=plan.learned)
         mean += first[0] * second[0] * terms.value()
     assert mean == pytest.approx(0.9, abs=EXACT)
 

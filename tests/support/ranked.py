@@ -37,7 +37,7 @@ def plan_of(log: Impressions, targets: Mapping[str, Any], *, chunks: int | None 
 def views_of(log: Impressions, targets: Mapping[str, Any], **options: Any) -> dict[str, Exposures]:
     """How each target looks at a log."""
     plan, (chunk,) = plan_of(log, targets, **options)
-    return {name: plan.rows.view(plan, chunk, name)[Pool.CATALOGUE] for name in targets}
+    return {name: plan.rows.views(plan, chunk)[name][Pool.CATALOGUE] for name in targets}
 
 
 def terms_of(

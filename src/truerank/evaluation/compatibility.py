@@ -26,7 +26,7 @@ from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.predictions import Assistance
 from truerank.estimators.rows import check_clip
 from truerank.estimators.weighted import SNIPS, Hajek, HorvitzThompson, Pooled
-from truerank.evaluation.presets import Preset
+from truerank.evaluation.presets import ToolPreset
 from truerank.evaluation.question import Question
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.inference.balance import FEWEST_ROWS
@@ -69,7 +69,7 @@ class LabelQuestion(Question):
     items: Ids | None = None
     n_items: int | None = None
     lists: ListsAre | None = None
-    preset: Preset | None = None
+    preset: ToolPreset | None = None
     item_groups: Any = None
     item_features: Any = None
     judge: Any = None

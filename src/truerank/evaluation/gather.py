@@ -24,8 +24,8 @@ from truerank.core.results import Results
 from truerank.core.rows import Weighting
 from truerank.core.terms import Smooth, Terms
 from truerank.evaluation.conclude import conclude
-from truerank.evaluation.measure import ByPlace, Measured, added, join
-from truerank.evaluation.question import Cell, Plan, Tallies
+from truerank.evaluation.measure import ByPlace, Measured, join
+from truerank.evaluation.question import Cell, Plan, Tallies, added
 from truerank.io.spill import scratch
 
 BUDGET = 2**28  # bytes of sums that are held in memory

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Bools, Ints
-from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Clipping, Learned
 from truerank.core.ids import Keys
@@ -87,34 +86,10 @@ class ImpressionRows(RowMaker):
             chunk.made[key] = self, placed
         return placed
 
-    def shared(self, chunk: RankedChunk, learned: Learned) -> SharedViews:
-        """What all targets share in a chunk."""
-        if "shared" in chunk.made and chunk.made["shared"][0] is learned:
-            views: SharedViews = chunk.made["shared"][1]
-            return views
-        logging = self.logging(chunk, learned)
-        policies = {name: self.policy(chunk, name, logging) for name in self.targets}
-        models = self.models(learned)
-        policies = {name: policy if models is None else policy.under(models) for name, policy in policies.items()}
-        clusters = chunk.clusters()
-        if self.shares is not None and learned[self.shares].nested:
-            clusters = replace(clusters, stratum=_of_clusters(clusters, logger_of_units(chunk.log, self.loggers)[0]))
-        anyone = Exposures(chunk.log, next(iter(policies.values())), logging, clusters)
-        reason = anyone.impossible()
-        if reason is not None:
-            raise RefusedError(reason)
-        if self.loggers:
-            check_own_exposures(logging, self.loggers)
-        views = SharedViews(clusters, logging, policies, *self._refits(anyone, policies, learned))
-        chunk.made["shared"] = learned, views
-        return views
-
-    def _refits(
-        self, view: Exposures, policies: Mapping[str, Policy], learned: Learned
-    ) -> tuple[Refits | None, dict[str, Ints]]:
+    def _refits(self, view: Exposures, policies: Mapping[str, Policy], learned: Learned) -> Refits | None:
         """The models without each group that can be used on a chunk, and why others cannot."""
         if self.learner is None or not learned.refits or learned.groups is None:
-            return None, {}
+            return None
         group = learned.groups.at(view.clusters.key)[view.clusters.of_row]
         models: list[Positions | None] = []
         unusable: dict[str, Ints] = {}
@@ -124,7 +99,7 @@ class ImpressionRows(RowMaker):
             models.append(positions if reason is None else None)
             if reason is not None:
                 unusable.setdefault(reason, np.zeros(len(learned.refits), dtype=np.int64))[number] = 1
-        return Refits(tuple(models), group, pattern_of(policies.values())), unusable
+        return Refits(tuple(models), group, pattern_of(policies.values()), unusable)
 
     def _unusable(self, view: Exposures, positions: Positions, without: Bools) -> str | None:
         """Why the log without some units cannot be under these models, or None."""
@@ -144,35 +119,56 @@ class ImpressionRows(RowMaker):
 
     # ---- for measure
 
-    def view(self, plan: Plan[ImpressionRows], chunk: RankedChunk, model: str) -> dict[Pool, Exposures]:
-        shared = self.shared(chunk, plan.learned)
-        view = Exposures(chunk.log, shared.policies[model], shared.logging, shared.clusters, shared.refits)
-        return {Pool.CATALOGUE: view}
+    def views(self, plan: Plan[ImpressionRows], chunk: RankedChunk) -> dict[str, dict[Pool, Exposures]]:
+        log, learned, clusters = chunk.log, plan.learned, chunk.clusters()
+        logging, models = self.logging(chunk, learned), self.models(learned)
+        policies = {name: self.policy(chunk, name, logging) for name in self.targets}
+        if models is not None:
+            policies = {name: policy.under(models) for name, policy in policies.items()}
+        if self.shares is not None and learned[self.shares].nested:
+            stratum = np.zeros(len(clusters), dtype=np.int64)
+            stratum[clusters.of_row] = logger_of_units(log, self.loggers)[0]
+            clusters = replace(clusters, stratum=stratum)
+        view = Exposures(log, next(iter(policies.values())), logging, clusters)
+        reason = view.impossible()
+        if reason is not None:
+            raise RefusedError(reason)
+        if self.loggers:
+            check_own_exposures(logging, self.loggers)
+        refits = self._refits(view, policies, learned)
+        return {
+            name: {Pool.CATALOGUE: Exposures(log, policy, logging, clusters, refits)}
+            for name, policy in policies.items()
+        }
 
-    def count(
-        self, plan: Plan[ImpressionRows], chunk: RankedChunk, views: Mapping[str, Mapping[Pool, Exposures]]
-    ) -> Tallies:
-        log, most = chunk.log, tail_length(self.facts.n_rows)
-        clips = np.unique([*self.clips, *(planned.request.clip for planned in plan.estimates)])
+    def count_chunk(self, plan: Plan[ImpressionRows], chunk: RankedChunk) -> Tallies:
+        log, most = chunk.log, tail_length(self.facts.n_rows) + 1
         counts: dict[tuple[Any, ...], Any] = {
-            ("rewards", name): RewardTally.of(rewards, most=most + 1)
+            ("rewards", name): RewardTally.of(rewards, most=most)
             for name, rewards in log.rewards.items()
             if not self.facts.rewards[name].binary
         }
         if plan.keeps_units:
             active = np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
             counts["active",] = ByPlace(chunk.places(), active)
-        for model, by_pool in views.items():
-            view = by_pool[Pool.CATALOGUE]
-            target = view.target
-            counts[model, "support"] = SupportTally.of(view)
-            counts[model, "known"] = int(np.count_nonzero(target.defined()))
-            counts[model, "unlogged"] = target.unlogged
-            counts[model, "never"] = 0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0))
-            for limits in limits_of(plan):
-                counts[model, "weights", limits] = WeightTally.of(view, clips, most=most, limits=limits)
-            for reason, groups in self.shared(chunk, plan.learned).unusable.items():
-                counts[model, "unweighed", reason] = groups
+        return counts
+
+    def count_model(
+        self, plan: Plan[ImpressionRows], chunk: RankedChunk, model: str, views: Mapping[Pool, Exposures]
+    ) -> Tallies:
+        view, most = views[Pool.CATALOGUE], tail_length(self.facts.n_rows)
+        target = view.target
+        clips = np.unique([*self.clips, *(planned.request.clip for planned in plan.estimates)])
+        counts: dict[tuple[Any, ...], Any] = {
+            (model, "support"): SupportTally.of(view),
+            (model, "known"): int(np.count_nonzero(target.defined())),
+            (model, "unlogged"): target.unlogged,
+            (model, "never"): 0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
+        }
+        for limits in limits_of(plan):
+            counts[model, "weights", limits] = WeightTally.of(view, clips, most=most, limits=limits)
+        for reason, groups in (view.refits.unusable if view.refits is not None else {}).items():
+            counts[model, "unweighed", reason] = groups
         return counts
 
     # ---- for conclude
@@ -272,17 +268,6 @@ class ImpressionRows(RowMaker):
         }
         counts = {"rows": facts.n_rows, "units": facts.n_units, "items": facts.n_items}
         return Remarks(messages, counts, details, frozenset(untested))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedViews:
-    """What all targets share in a chunk; `unusable` are the reasons why refits cannot be used, and which."""
-
-    clusters: Clusters
-    logging: Policy
-    policies: Mapping[str, Policy]
-    refits: Refits | None
-    unusable: Mapping[str, Ints]
 
 
 def limits_of(plan: Plan[Any]) -> tuple[Limited, ...]:
@@ -402,9 +387,3 @@ def pattern_of(policies: Any) -> Keys:
             bit = policy.defined().astype(np.uint64)
             code = bit if code is None else code * np.uint64(0x9E3779B97F4A7C15) + bit
     return np.zeros(0, dtype=np.uint64) if code is None else code
-
-
-def _of_clusters(clusters: Clusters, of_unit: Ints) -> Ints:
-    values = np.zeros(len(clusters), dtype=np.int64)
-    values[clusters.of_row] = of_unit
-    return values

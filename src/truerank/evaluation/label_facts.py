@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,20 @@ import polars as pl
 
 from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Exposed
+from truerank.core.estimator import Asked, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import ListNeed, Metric
+from truerank.core.progress import Progress
 from truerank.core.provenance import Input
-from truerank.core.ranking import Scores
+from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.core.wording import option
+from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
 from truerank.evaluation.compatibility import LabelQuestion, needed
 from truerank.evaluation.label_source import LabelSource, Rows, training_rows
+from truerank.evaluation.sources import learn_models
 from truerank.io.batches import LazyTable
 from truerank.io.columns import VALUE_NAMES
 from truerank.io.features import Features, read_features
@@ -141,3 +145,47 @@ def users_of_items(log: Log, items: Ids) -> tuple[Ints, int]:
     listed = place >= 0
     pairs = Pairs.of(log.user[listed], place[listed], n_units=len(log.users))
     return np.bincount(pairs.item, minlength=len(items)), len(np.unique(log.user))
+
+
+@dataclass(frozen=True, slots=True)
+class LearningContext:
+    """What an estimator may want to learn with: the propensities of rows, and what is requested of it."""
+
+    propensity: Any
+    asked: tuple[Asked, ...]
+    seed: int
+    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
+
+
+def learn_from_labels(
+    question: LabelQuestion,
+    requests: Sequence[tuple[Estimator, Asked]],
+    source: LabelSource,
+    facts: Mapping[str, Any],
+    *,
+    workers: Workers,
+    progress: Progress | None,
+) -> Learned:
+    """What estimators must know of all users: propensities, reward models; and the facts of the evaluation."""
+    learner, predictions = facts["propensity"], facts["predictions"]
+    by_estimator: dict[Estimator, list[Asked]] = {}
+    for estimator, request in requests:
+        by_estimator.setdefault(estimator, []).append(request)
+    learners = [] if learner is None else [learner]  # its fit is reported whatever is requested
+    for estimator, of_estimator in by_estimator.items():
+        context = LearningContext(learner, tuple(of_estimator), question.seed, predictions)
+        learners += estimator.prepare(context)
+    exposure = question.exposure
+    known = {
+        **facts, "rate": exposure.rate, "exposed": exposure.exposed, "exactly_these": question.interval.needs_rows
+    }  # fmt: skip
+    if learners:
+        sizes = list(map_chunks(workers, _sizes, source, progress=progress, what="counting candidates", ordered=True))
+        known |= {"n_rows": float(sum(rows for rows, _ in sizes)), "n_cells": math.fsum(cells for _, cells in sizes)}
+    keys = facts["users"].keys() if learners else None
+    return learn_models(learners, source, keys, seed=question.seed, facts=known, workers=workers, progress=progress)
+
+
+def _sizes(chunk: JudgedChunk) -> tuple[int, float]:
+    """How many labelled rows and candidates a chunk has."""
+    return len(chunk.labels), float(chunk.pools[Pool.CATALOGUE].count.sum())

@@ -38,7 +38,7 @@ from truerank.evaluation.label_checks import (
     used_rows,
 )
 from truerank.evaluation.label_source import EVERY_LABEL
-from truerank.evaluation.measure import ByPlace, Measured, added
+from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Cell, Examined, Plan, Points, Remarks, RowMaker, Tallies, run_checks
 from truerank.exposure.randomness.labelled import JudgedItems, UserCounts
@@ -74,26 +74,29 @@ class LabelRows(RowMaker):
 
     # ---- for measure
 
-    def view(self, plan: Plan[LabelRows], chunk: JudgedChunk, model: str) -> dict[Pool, RankView]:
+    def views(self, plan: Plan[LabelRows], chunk: JudgedChunk) -> dict[str, dict[Pool, RankView]]:
         pools = sorted({planned.estimator.about.pool for planned in plan.estimates})
-        aligned, report, seed = self.models[model].of_units(chunk.unit), self.progress, plan.question.seed
-        ranks = rank(
-            aligned.scores,
-            chunk.labels,
-            pools=[chunk.pools[pool] for pool in pools],
-            ties=self.ties,
-            seed=seed,
-            threads=self.threads,
-            block_users=self.block_users,
-            name=model,
-            progress=None if report is None else lambda done, total: report(f"ranking {model}", done, total),
-            aligned=aligned,
-            n_models=len(self.models),
-        )
-        return {
-            pool: RankView(of_pool, aligned.scores, model, ties=self.ties, seed=seed)
-            for pool, of_pool in zip(pools, ranks, strict=True)
-        }
+        options: dict[str, Any] = {"ties": self.ties, "seed": plan.question.seed}
+        views = {}
+        for model in plan.models:
+            aligned = self.models[model].of_units(chunk.unit)
+            ranks = rank(
+                aligned.scores,
+                chunk.labels,
+                pools=[chunk.pools[pool] for pool in pools],
+                threads=self.threads,
+                block_users=self.block_users,
+                name=model,
+                progress=None if self.progress is None else partial(self.progress, f"ranking {model}"),
+                aligned=aligned,
+                n_models=len(self.models),
+                **options,
+            )
+            views[model] = {
+                pool: RankView(of_pool, aligned.scores, model, **options)
+                for pool, of_pool in zip(pools, ranks, strict=True)
+            }
+        return views
 
     def within(self, chunk: JudgedChunk, segment: str | None) -> JudgedChunk:
         if segment is None:
@@ -103,12 +106,7 @@ class LabelRows(RowMaker):
         rewards = {name: values * members for name, values in labels.rewards.items()}
         return replace(chunk, labels=replace(labels, rewards=rewards))
 
-    def count(self, plan: Plan[LabelRows], chunk: JudgedChunk, views: Mapping[str, Mapping[Pool, RankView]]) -> Tallies:
-        balance = self._balance(plan, chunk)
-        by_model = [self._count_model(plan, chunk, model, of_model, balance) for model, of_model in views.items()]
-        return added([self._count_labels(plan, chunk), *by_model])
-
-    def _count_labels(self, plan: Plan[LabelRows], chunk: JudgedChunk) -> Tallies:
+    def count_chunk(self, plan: Plan[LabelRows], chunk: JudgedChunk) -> Tallies:
         pool, labels = chunk.pools[Pool.CATALOGUE], chunk.labels
         active = pool.exclude if self.excluded is not None else chunk.pools[Pool.JUDGED].only
         counts: dict[tuple[Any, ...], Any] = {
@@ -143,13 +141,8 @@ class LabelRows(RowMaker):
             ("propensity", "pairs"): float(pool.count[answered].sum()),
         }
 
-    def _count_model(
-        self,
-        plan: Plan[LabelRows],
-        chunk: JudgedChunk,
-        model: str,
-        views: Mapping[Pool, RankView],
-        balance: BalanceOf,
+    def count_model(
+        self, plan: Plan[LabelRows], chunk: JudgedChunk, model: str, views: Mapping[Pool, RankView]
     ) -> Tallies:
         first, labels = next(iter(views.values())).ranks, chunk.labels
         positive = relevant(labels) & first.scored[labels.user]
@@ -173,7 +166,9 @@ class LabelRows(RowMaker):
             for predicted in view.listed.values():
                 if isinstance(predicted, PredictionBalance):
                     counts[model, "predictions", predicted.kind, predicted.metric] = predicted
-        for pool, metric in self._checked_lists(plan):
+        checked = self._checked_lists(plan)
+        balance = self._balance(plan, chunk) if checked else designed_balance
+        for pool, metric in checked:
             counts[model, "balance", pool, metric], weights = balance(chunk, views[pool].ranks, metric)
             counts[model, "stand-for", pool, metric] = ByPlace(chunk.unit[weights > 0], weights[weights > 0])
         return counts
@@ -191,7 +186,7 @@ class LabelRows(RowMaker):
 
     def _balance(self, plan: Plan[LabelRows], chunk: JudgedChunk) -> BalanceOf:
         """How rows were drawn, and so what each represents."""
-        if self.exposed is Exposed.RANDOM or not self._checked_lists(plan):
+        if self.exposed is Exposed.RANDOM:
             return partial(uniform_balance, rate=plan.learned.facts.get("rate"))
         if self.exposed is Exposed.DESIGNED:
             return designed_balance

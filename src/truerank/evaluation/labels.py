@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Asked, Estimator, Exposed, Learned, clips_of
+from truerank.core.estimator import Asked, Estimator, Exposed, clips_of
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
@@ -18,14 +18,13 @@ from truerank.core.metric import Metric, OfLists, is_directed
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
-from truerank.core.ranking import JudgedChunk, Pool, Ties
+from truerank.core.ranking import Ties
 from truerank.core.results import Results
 from truerank.core.wording import either, option
-from truerank.engines.engine import Workers, chunks_wanted, map_chunks
+from truerank.engines.engine import Workers, chunks_wanted
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
 from truerank.estimators import ESTIMATORS
-from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.rows import DESIGNED, UNIFORM
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.compatibility import (
@@ -45,7 +44,7 @@ from truerank.evaluation.input_checks import (
     check_without_exclusions,
 )
 from truerank.evaluation.judged_sent import measured_by
-from truerank.evaluation.label_facts import list_facts, predictions_of, with_judge_users
+from truerank.evaluation.label_facts import learn_from_labels, list_facts, predictions_of, with_judge_users
 from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import (
     CatalogueLayout,
@@ -61,7 +60,7 @@ from truerank.evaluation.label_source import (
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
-from truerank.evaluation.sources import check_call, check_sizes, learn_models
+from truerank.evaluation.sources import check_call, check_sizes
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval, Population
@@ -222,7 +221,7 @@ def prepare_labels(
     )
     check_pairs(question, list(models), len(requests))
     lists = list_facts(question, [request.metric for _, request in requests], source, catalogue, rows.get("exclude"))
-    learned = _learned(
+    learned = learn_from_labels(
         question, requests, source,
         {"users": labels.users, "lists": lists, "predictions": predictions, "propensity": learner},
         workers=workers, progress=progress,
@@ -318,50 +317,6 @@ def _check_interval(interval: Interval, design: Any, *, fitted: bool) -> None:
             f"{design.source} has {design.n_batches} batches, for which an interval for exactly these users is not "
             f"known; use {option('interval population', 'interval=Population()')}."
         )
-
-
-@dataclass(frozen=True, slots=True)
-class LearningContext:
-    """What an estimator may want to learn with: the propensities of rows, and what is requested of it."""
-
-    propensity: Any
-    asked: tuple[Asked, ...]
-    seed: int
-    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
-
-
-def _learned(
-    question: LabelQuestion,
-    requests: Sequence[tuple[Estimator, Asked]],
-    source: LabelSource,
-    facts: Mapping[str, Any],
-    *,
-    workers: Workers,
-    progress: Progress | None,
-) -> Learned:
-    """What estimators must know of all users: propensities, reward models; and the facts of the evaluation."""
-    learner, predictions = facts["propensity"], facts["predictions"]
-    by_estimator: dict[Estimator, list[Asked]] = {}
-    for estimator, request in requests:
-        by_estimator.setdefault(estimator, []).append(request)
-    learners = [] if learner is None else [learner]  # its fit is reported whatever is requested
-    for estimator, of_estimator in by_estimator.items():
-        context = LearningContext(learner, tuple(of_estimator), question.seed, predictions)
-        learners += estimator.prepare(context)
-    exposure = question.exposure
-    known = {
-        **facts, "rate": exposure.rate, "exposed": exposure.exposed, "exactly_these": question.interval.needs_rows
-    }  # fmt: skip
-    if learners:
-        sizes = list(map_chunks(workers, _sizes, source, progress=progress, what="counting candidates", ordered=True))
-        known |= {"n_rows": float(sum(rows for rows, _ in sizes)), "n_cells": math.fsum(cells for _, cells in sizes)}
-    keys = facts["users"].keys() if learners else None
-    return learn_models(learners, source, keys, seed=question.seed, facts=known, workers=workers, progress=progress)
-
-
-def _sizes(chunk: JudgedChunk) -> tuple[int, float]:
-    """How many labelled rows and candidates a chunk has."""
-    return len(chunk.labels), float(chunk.pools[Pool.CATALOGUE].count.sum())
 
 
 def _planned(

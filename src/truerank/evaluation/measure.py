@@ -16,7 +16,7 @@ from truerank.core.ids import Keys
 from truerank.core.once import Once
 from truerank.core.refits import Refitted
 from truerank.core.terms import Smooth, Terms
-from truerank.evaluation.question import Cell, Plan, Tallies
+from truerank.evaluation.question import Cell, Plan, Tallies, added
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,22 +103,9 @@ def _mapped(terms: Mapping[Cell, Terms], make: Callable[[Terms, Once], Terms]) -
     return {cell: once.of([part], partial(make, part, once)) for cell, part in terms.items()}
 
 
-def added(parts: Iterable[Tallies]) -> Tallies:
-    """The counts of all parts.
-
-    >>> added([{("a",): 1}, {("b",): 2}, {("a",): 3}])
-    {('a',): 4, ('b',): 2}
-    """
-    total: dict[tuple[Any, ...], Any] = {}
-    for part in parts:
-        for key, count in part.items():
-            total[key] = total[key] + count if key in total else count
-    return total
-
-
 def measure(plan: Plan[Any], chunk: Any) -> Measured:
     """The terms of all estimates from the units of a chunk."""
-    views = {model: plan.rows.view(plan, chunk, model) for model in plan.models}
+    views = plan.rows.views(plan, chunk)
     terms: dict[Cell, Terms] = {}
     for model, view in views.items():
         terms |= _terms(plan, chunk, model, view, plan.learned)
@@ -139,7 +126,8 @@ def by_cluster(measured: Measured) -> Measured:
     clusters = next(iter(measured.terms.values())).clusters if measured.terms else None
     if clusters is None or len(clusters) == len(clusters.of_row):
         return measured
-    pattern = _alike(list({id(part.defined): part.defined for part in measured.terms.values()}.values()))
+    defined = list({id(part.defined): part.defined for part in measured.terms.values()}.values())
+    pattern = None if all(bool(flags.all()) for flags in defined) else _pattern(defined)
     if pattern is None:
         group, n = clusters.of_row, len(clusters)
         rows = Clusters(np.arange(n), clusters.key, clusters.stratum)
@@ -153,17 +141,6 @@ def by_cluster(measured: Measured) -> Measured:
     size = np.bincount(group, weights=measured.size, minlength=n).astype(np.int64)
     terms = _mapped(measured.terms, lambda part, once: part.reduce(group, rows, once))
     return Measured(place, size, terms, measured.tallies, measured.n_rows)
-
-
-def _alike(defined: Sequence[Bools]) -> Keys | None:
-    """A number for each row that tells which estimates define it; None where all rows are alike."""
-    if all(bool(flags.all()) for flags in defined):
-        return None
-    code = np.zeros(len(defined[0]), dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for place, flags in enumerate(defined):
-            code += flags.astype(np.uint64) * _odd(place)
-    return code
 
 
 def _terms(
@@ -199,7 +176,11 @@ def _refitted(
         return {}
     clusters = next(iter(terms.values())).clusters
     group = groups.at(clusters.key)[clusters.of_row]
-    pattern = _patterns({cell: part for cell, part in terms.items() if plan.estimates[cell[1]].refitted})
+    pattern = {
+        number: _pattern(terms[model, number].defined for model in plan.models if (model, number) in terms)
+        for number, planned in enumerate(plan.estimates)
+        if planned.refitted
+    }
     codes = {number: np.unique(code).tolist() for number, code in pattern.items()}
     totals: dict[Cell, dict[int, Floats]] = {}
     for without in range(len(groups)):
@@ -220,19 +201,14 @@ def _refitted(
     }
 
 
-def _patterns(terms: Mapping[Cell, Terms]) -> dict[int, Keys]:
-    """For each estimate, a number of each row that tells which models define it."""
-    models = {model: place for place, model in enumerate(dict.fromkeys(model for model, _ in terms))}
-    codes: dict[int, Keys] = {}
+def _pattern(defined: Iterable[Bools]) -> Keys:
+    """A number of each row that tells which of these define it.
+
+    Powers of two for the first; beyond, numbers whose sums do not meet by chance.
+    """
+    code: Keys = np.zeros(1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        for (model, number), part in terms.items():
-            bit = part.defined.astype(np.uint64) * _odd(models[model])
-            codes[number] = codes[number] + bit if number in codes else bit
-    return codes
-
-
-def _odd(place: int) -> np.uint64:
-    """A power of two for the first models; beyond, numbers whose sums do not meet by chance."""
-    if place < 60:
-        return np.uint64(1 << place)
-    return np.uint64((0x9E3779B97F4A7C15 * (2 * place + 1)) % 2**64)
+        for place, flags in enumerate(defined):
+            factor = 1 << place if place < 60 else (0x9E3779B97F4A7C15 * (2 * place + 1)) % 2**64
+            code = code + flags.astype(np.uint64) * np.uint64(factor)
+    return code

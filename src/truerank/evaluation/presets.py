@@ -43,7 +43,7 @@ RELEVANT = Holdout(without_list=AbsentUsers.ZERO)
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
+class ToolPreset:
     """How another tool evaluates: its forms of metrics, whom it counts, how it breaks ties, what cannot be had."""
 
     name: str
@@ -118,11 +118,11 @@ TREC: dict[type[Metric], Variant] = {
 PRESETS = {
     tool.name: tool
     for tool in (
-        Preset("trec_eval", TREC, WITH_LISTS, later_names_first=True),
-        Preset("pytrec_eval", TREC, WITH_LISTS, later_names_first=True),
-        Preset("ir-measures", TREC, EVERYONE, later_names_first=True),
-        Preset("ranx", {**TREC, DCG: lambda metric: DCG(metric.k, Gain.LINEAR)}, RELEVANT),
-        Preset(
+        ToolPreset("trec_eval", TREC, WITH_LISTS, later_names_first=True),
+        ToolPreset("pytrec_eval", TREC, WITH_LISTS, later_names_first=True),
+        ToolPreset("ir-measures", TREC, EVERYONE, later_names_first=True),
+        ToolPreset("ranx", {**TREC, DCG: lambda metric: DCG(metric.k, Gain.LINEAR)}, RELEVANT),
+        ToolPreset(
             "rectools",
             {
                 AveragePrecision: lambda metric: AveragePrecision(metric.k, POSITIVES),
@@ -130,7 +130,7 @@ PRESETS = {
             },
             RELEVANT,
         ),
-        Preset(
+        ToolPreset(
             "lenskit",
             {
                 Recall: lambda metric: Recall(metric.k, SMALLER),
@@ -141,8 +141,8 @@ PRESETS = {
             RELEVANT,
             unmatched={AveragePrecision: "LensKit divides by the length of lists that are shorter than the cut-off"},
         ),
-        Preset("recbole"),
-        Preset(
+        ToolPreset("recbole"),
+        ToolPreset(
             "replay",
             {
                 CatalogueCoverage: lambda metric: CatalogueCoverage(metric.k, CoveredItems.TRAIN),
@@ -155,7 +155,7 @@ PRESETS = {
                 "rows under the name Novelty",
             },
         ),
-        Preset(
+        ToolPreset(
             "implicit",
             unmatched={
                 Precision: "implicit gives Σ hits / Σ min(K, relevant) over all users under this name",
@@ -166,7 +166,7 @@ PRESETS = {
 }
 
 
-def preset_named(name: str) -> Preset:
+def preset_named(name: str) -> ToolPreset:
     """The preset of a tool, in whatever spelling.
 
     >>> preset_named("RecTools").name, preset_named("ir_measures").name

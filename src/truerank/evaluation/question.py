@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from truerank.core.estimator import Asked, Estimator, Learned
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
+from truerank.core.ranking import Pool
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.inference.intervals import Interval, Population
@@ -106,12 +107,20 @@ class RowMaker:
 
     __slots__ = ()
 
-    def view(self, plan: Plan[Any], chunk: Any, model: str) -> Mapping[Any, Any]:
-        """What estimators see of a chunk through a model, by the pool of candidates."""
+    def views(self, plan: Plan[Any], chunk: Any) -> dict[str, dict[Pool, Any]]:
+        """What estimators see of a chunk through each model, by the pool of candidates."""
         raise NotImplementedError
 
-    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Any, Any]]) -> Tallies:
+    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> Tallies:
         """What is counted for diagnostics; counts of other chunks add."""
+        by_model = [self.count_model(plan, chunk, model, view) for model, view in views.items()]
+        return added([self.count_chunk(plan, chunk), *by_model])
+
+    def count_chunk(self, plan: Plan[Any], chunk: Any) -> Tallies:
+        """What is counted whatever the model."""
+        raise NotImplementedError
+
+    def count_model(self, plan: Plan[Any], chunk: Any, model: str, views: Mapping[Pool, Any]) -> Tallies:
         raise NotImplementedError
 
     def within(self, chunk: Any, segment: str | None) -> Any:
@@ -169,3 +178,16 @@ class Plan(Generic[Maker]):
 def run_checks(checks: Sequence[Callable[..., Iterable[Message]]], *subject: Any) -> tuple[Message, ...]:
     """The messages of all checks of a list, in its order."""
     return tuple(chain.from_iterable(check(*subject) for check in checks))
+
+
+def added(parts: Iterable[Tallies]) -> Tallies:
+    """The counts of all parts.
+
+    >>> added([{("a",): 1}, {("b",): 2}, {("a",): 3}])
+    {('a',): 4, ('b',): 2}
+    """
+    total: dict[tuple[Any, ...], Any] = {}
+    for part in parts:
+        for key, count in part.items():
+            total[key] = total[key] + count if key in total else count
+    return total
