@@ -11,12 +11,14 @@ from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Clipping, Estimator, Exposed
 from truerank.core.ids import Ids
+from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
 from truerank.core.messages import RULE, Message, message
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.ranking import Pool, Scores, Ties
 from truerank.core.wording import option
+from truerank.estimators import ESTIMATORS
 from truerank.estimators.assisted import Assisted, JudgeAlone
 from truerank.estimators.full import Full
 from truerank.estimators.holdout import Holdout
@@ -28,8 +30,10 @@ from truerank.estimators.rows import check_clip
 from truerank.estimators.weighted import SNIPS, Hajek, HorvitzThompson, Pooled
 from truerank.evaluation.presets import ToolPreset
 from truerank.evaluation.question import Question
-from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
+from truerank.exposure.kinds import EXPOSURES, Exposure, FullExposure, Unlisted
 from truerank.inference.balance import FEWEST_ROWS
+from truerank.inference.intervals import Interval, Population
+from truerank.metrics import METRICS
 from truerank.metrics.dcg import DCG
 from truerank.metrics.hit_rate import HitRate
 from truerank.metrics.ndcg import NDCG
@@ -103,6 +107,26 @@ class LabelQuestion(Question):
         defaults = DEFAULT_ESTIMATORS[self.exposed]
         clipping = [estimator for estimator in defaults if estimator.about.clipping is not Clipping.NONE]
         return defaults if self.clips is None or not clipping else clipping
+
+
+def label_question(
+    *,
+    exposure: Exposure | str,
+    metrics: Sequence[Metric | str] | None,
+    estimators: Sequence[Estimator | str] | None,
+    items: Any,
+    interval: Interval | None = None,
+    **options: Any,
+) -> LabelQuestion:
+    """The question of arguments that may be texts."""
+    return LabelQuestion(
+        exposure=as_value(exposure, EXPOSURES),
+        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
+        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
+        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        interval=interval or Population(),
+        **options,
+    )
 
 
 @dataclass(frozen=True, slots=True)

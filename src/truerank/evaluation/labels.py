@@ -11,7 +11,7 @@ from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Exposed, clips_of
 from truerank.core.ids import Ids
-from truerank.core.language import as_value, as_values
+from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.messages import Message, message
 from truerank.core.metric import Metric, OfLists, is_directed
@@ -24,7 +24,6 @@ from truerank.core.wording import either, option
 from truerank.engines.engine import Workers, chunks_wanted
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
-from truerank.estimators import ESTIMATORS
 from truerank.estimators.rows import DESIGNED, UNIFORM
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.compatibility import (
@@ -32,6 +31,7 @@ from truerank.evaluation.compatibility import (
     LabelQuestion,
     assisted_by,
     clips_for,
+    label_question,
     metrics_with_estimators,
     usable,
 )
@@ -62,10 +62,9 @@ from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
 from truerank.evaluation.sources import check_call, check_sizes
 from truerank.evaluation.units import items_by_group
-from truerank.exposure.kinds import EXPOSURES, Exposure, FullExposure, HoldoutExposure
-from truerank.inference.intervals import Interval, Population
+from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
+from truerank.inference.intervals import Interval
 from truerank.io.spill import Scratch, scratch
-from truerank.metrics import METRICS
 from truerank.metrics.worth import bounds_of, reward_of
 from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranking.kernel.rank import Aligned
@@ -137,13 +136,13 @@ def evaluate(
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
     default: Exposure = FullExposure() if like is None else HoldoutExposure()
-    question = LabelQuestion(
-        exposure=default if exposure is None else as_value(exposure, EXPOSURES),
-        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
-        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
+    question = label_question(
+        exposure=default if exposure is None else exposure,
+        metrics=metrics,
+        estimators=estimators,
         clips=None if clips is None else tuple(clips),
         overlap=as_value(overlap, Overlap),
-        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        items=items,
         n_items=n_items,
         lists=None if lists is None else as_value(lists, ListsAre),
         preset=None if like is None else preset_named(like),
@@ -153,7 +152,7 @@ def evaluate(
         assist=assist,
         baseline=baseline,
         ties=as_value(ties, Ties),
-        interval=interval or Population(),
+        interval=interval,
         level=level,
         adjust=as_value(adjust, Adjust),
         seed=seed,
@@ -189,7 +188,7 @@ def prepare_labels(
     exposed, preset, learner = question.exposed, question.preset, question.exposure.learner(question.seed)
     requested = question.requested_metrics
     relevant_rows: list[Message] = []
-    known = {name: as_scores(given, name=name) for name, given in scores.items()}
+    given_scores = {name: as_scores(part, name=name) for name, part in scores.items()}
     if preset is not None:
         labels, relevant_rows = preset.labelled(labels)
         requested = [preset.form(metric) for metric in requested]
@@ -199,11 +198,11 @@ def prepare_labels(
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
     beside = {role: part for role, part in rows.items() if role != "labels"}
-    numbered = check_numbers(known, {where: labels, **beside}, items=question.items)
+    numbered = check_numbers(given_scores, {where: labels, **beside}, items=question.items)
     if preset is not None:
-        known = {name: preset.scores(given) for name, given in known.items()}
+        given_scores = {name: preset.scores(part) for name, part in given_scores.items()}
     catalogued: dict[str, Any] = {"others": others, "items": question.items, "n_items": question.n_items}
-    models = whole_tables(known, **catalogued)
+    models = whole_tables(given_scores, **catalogued)
     catalogue = catalogue_of(models, **catalogued, union=exposed is Exposed.HOLDOUT)
     n_items = catalogue.n_items
     check_users(models, labels.users, where)

@@ -26,7 +26,7 @@ from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS, RANKED
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
-from truerank.evaluation.compatibility import LabelQuestion
+from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
@@ -37,7 +37,7 @@ from truerank.evaluation.measure import Measured, measure
 from truerank.evaluation.question import Plan
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
-from truerank.inference.intervals import Interval, Population
+from truerank.inference.intervals import Interval
 from truerank.inference.power import Sure, assumed_lists, assumed_sessions, smallest_difference, users_for
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS
@@ -149,14 +149,14 @@ def plan_exposure(
     _refuse(given, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
     if not scores or len(scores) < 2:
         raise InputError(f"{len(scores or {})} models with scores; expected at least two, whose difference is planned.")
-    question = LabelQuestion(
+    question = label_question(
         exposure=RandomExposure(),
-        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
-        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
-        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        metrics=metrics,
+        estimators=estimators,
+        items=items,
         n_items=n_items,
         baseline=baseline,
-        interval=interval or Population(),
+        interval=interval,
         level=level,
         seed=seed,
     )
