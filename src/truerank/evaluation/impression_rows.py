@@ -22,11 +22,16 @@ from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
-from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
+from truerank.evaluation.impression_checks import (
+    ESTIMATE_CHECKS,
+    ImpressionEstimate,
+    RejectedFits,
+    check_clips,
+    check_target,
+)
 from truerank.evaluation.impression_views import Looking, RankedSight
 from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.position_check import RejectedFits
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies, run_checks
 from truerank.evaluation.ranked_record import details_of, limit, recorded, source_of_exposures, views
 from truerank.inference.clipping import chosen_clip
