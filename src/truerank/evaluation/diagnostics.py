@@ -193,8 +193,8 @@ def _by_exposure(
         # each row represents 1 / π pairs: together all of them, if propensities are probabilities of exposure
         total, noise = float((1 / propensity).sum()), float(np.sqrt(((1 - propensity) / propensity**2).sum()))
         off = abs(total - pairs) > FAR * noise and abs(total / pairs - 1) > MUCH
-        key, numbers = "propensity-scale.log" if off else "propensities.sum", {"smallest": float(propensity.min())}
-        scale = message(key, stand_for=total, pairs=pairs, numbers=numbers)
+        key = "propensity-scale.log" if off else "propensities.sum"
+        scale = message(key, stand_for=total, pairs=pairs, numbers={"smallest": float(propensity.min())})
         return Exposed.BIASED, "rows carry the propensity with which they were shown", [scale]
     why = tested.verdict.rstrip(".")
     if tested.random or tested.random is None:

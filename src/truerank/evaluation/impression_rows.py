@@ -142,7 +142,7 @@ class RankedPlan:
     def counted(self, chunk: RankedChunk) -> Tallies:
         most = tail_length(self.facts.n_rows) + 1
         return {
-            ("rewards", name): RewardTally.of(rewards, most=most)
+            ("rewards", name): RewardTally.count(rewards, most=most)
             for name, rewards in chunk.log.rewards.items()
             if not self.facts.rewards[name].binary
         }
@@ -367,7 +367,7 @@ class RankedPlan:
 @lru_cache(maxsize=4096)
 def _diagnosed(weights: Any, support: Any, clip: float) -> WeightDiagnostics:
     unsupported, error = support.share()
-    found: WeightDiagnostics = weights.at(clip, unsupported=unsupported, error=error)
+    found: WeightDiagnostics = weights.diagnostics(clip, unsupported=unsupported, error=error)
     return found
 
 

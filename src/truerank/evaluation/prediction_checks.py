@@ -81,7 +81,8 @@ def _check_coverage(assisted: Mapping[str, Smooth], words: Mapping[str, Any], pl
         }
         if rows:
             models = ", ".join(f"{model} ({count:,.0f} labelled pairs in lists)" for model, count in rows.items())
-            key, about = f"not-assisted.{reason.value}", (metric, reason.value)
+            about = (metric, reason.value)
+            key = f"not-assisted.{reason.value}"
             yield message(key, **words, plain=plain, models=models, numbers=rows, about=about)
 
 

@@ -353,7 +353,7 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
 
 def _of_rows(effect: Floats, n: int) -> Moments:
     """The moments of n independent rows."""
-    return replace(Moments.of(effect, np.zeros_like(effect)), n=n)
+    return replace(Moments.sum(effect, np.zeros_like(effect)), n=n)
 
 
 def _unequal(unit: Ints, z: Floats, probability: Floats, n: Floats) -> Floats:

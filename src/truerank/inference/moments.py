@@ -21,7 +21,7 @@ NO_SKEW = 1e-6  # skewness below which an interval is symmetric
 class Moments:
     """Sums over the clusters that contribute: a number each, or an array with one for each of several values.
 
-    >>> found = Moments.of(np.array([0.01, 0.02, -0.02, -0.01]), np.array([0.1, 0.2, 0.05, 0.65]))
+    >>> found = Moments.sum(np.array([0.01, 0.02, -0.02, -0.01]), np.array([0.1, 0.2, 0.05, 0.65]))
     >>> round(float(found.stderr), 5), round(float(found.df), 3), float(found.skewness)
     (0.0363, 1.586, 0.0)
     """
@@ -40,7 +40,7 @@ class Moments:
     most_df: float = np.inf  # where something else limits them
 
     @classmethod
-    def of(cls, effect: Floats, leverage: Floats) -> Moments:
+    def sum(cls, effect: Floats, leverage: Floats) -> Moments:
         """Of effects L [clusters] or [values x clusters] and leverages h, which several values may share."""
         largest = np.maximum(effect.max(axis=-1, initial=0.0), -effect.min(axis=-1, initial=0.0))
         unit = power_of_two(largest)
