@@ -15,13 +15,12 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.messages import Message, message
 from truerank.core.ranking import Scores
-from truerank.estimators import ESTIMATORS
-from truerank.estimators.ranked import RANKED
-from truerank.estimators.ranked.base import RankedEstimator
-from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
+from truerank.estimators import ESTIMATORS, RANKED
+from truerank.estimators.impressions import CHOSEN, FIVE, RankedContext
+from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.compatibility import DEFAULT_METRICS, names_for
 from truerank.exposure.propensities import PROPENSITIES
-from truerank.exposure.randomness.items import LARGE
+from truerank.exposure.randomness.labelled import LARGE
 from truerank.exposure.randomness.tests import Randomness, randomness
 from truerank.inference.verdicts import FEWEST
 from truerank.io.batches import LazyTable
@@ -315,5 +314,5 @@ def _usable_ranked(estimator: RankedEstimator, context: RankedContext, assumptio
     about, reason = estimator.about, estimator.refusal(context)
     if reason is not None:
         return Usable(about.name, why_not=reason.rstrip("."))
-    assumed = (*assumptions, *about.assumptions, *estimator.metric.assumptions)
+    assumed = (*assumptions, *estimator.metric.assumptions)
     return Usable(about.name, (f"{context.reward}, {estimator.metric}",), assumed, caution=about.caution)

@@ -18,8 +18,7 @@ from truerank.core.ranking import JudgedChunk, Pool, Returned, Scores
 from truerank.core.results import Estimate
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Tallies
-from truerank.exposure.randomness.items import LARGE, JudgedItems
-from truerank.exposure.randomness.users import UserCounts
+from truerank.exposure.randomness.labelled import LARGE, JudgedItems, UserCounts
 from truerank.inference.balance import FAR, MUCH
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import Lists
@@ -162,7 +161,7 @@ def check_randomness(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
     items: JudgedItems | None = measured.tallies.get(("items",))
     if items is None:
         return
-    test = items.finding()
+    test = items.finding
     if test is None:
         yield message("randomness.untestable")
         return
