@@ -204,7 +204,7 @@ def test_ever_wrong_over_all_looks(stream: str) -> None:
     d = STREAMS[stream](np.random.default_rng(4), (200, 3000))
     t = np.arange(1.0, d.shape[1] + 1)
     m, squares, cubes, fourths = (np.cumsum(d**power, axis=1) / t for power in (1, 2, 3, 4))
-    second = np.maximum(squares - m**2, 1e-300)
+    second = np.maximum(squares - m**2, 1e-30)
     third, fourth = cubes - 3 * m * squares + 2 * m**3, fourths - 4 * m * cubes + 6 * m**2 * squares - 3 * m**4
     stderr = np.sqrt(second / np.maximum(t - 1, 1))
     df = np.clip(2 * t / np.maximum(fourth / second**2 - 1, 1e-12) - 1, 1.0, np.maximum(t - 1, 1.0))

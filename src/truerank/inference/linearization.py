@@ -19,7 +19,7 @@ from truerank.core.arrays import Floats, Ints, equal_parts, exact_sum
 from truerank.core.counted import CountedItems
 from truerank.core.modelled import ModelledTerms
 from truerank.core.terms import HitMove, Ratio, Smooth, Terms
-from truerank.inference.moments import Moments, ends, skewed
+from truerank.inference.moments import Moments, ends, mean_moments, skewed
 
 Name = TypeVar("Name")
 Bounds = tuple[float, float]
@@ -149,6 +149,16 @@ def influences(terms: Terms) -> Influences:
         terms.correction() if isinstance(terms, ModelledTerms) else None,
         rare_hits(terms),
     )
+
+
+def value_spread(terms: Terms, *, level: float) -> Spread:
+    """The spread of one value."""
+    moments = mean_moments(terms) if isinstance(terms, Smooth) else None
+    value = terms.value()
+    if moments is None or not moments.show_spread(abs(value)):
+        return influences(terms).spread(level=level)
+    informative = terms.n_informative()
+    return spread_of(value, moments.stderr, moments, level=level, difference=False, informative=informative)
 
 
 def difference_of(first: Terms, second: Terms) -> Influences:
