@@ -25,7 +25,7 @@ from truerank.exposure.policies.policies import logging_policy
 from truerank.exposure.policies.targets import RankColumn, target_policy
 from truerank.exposure.positions.position_models import Logarithmic, Positions
 from truerank.inference.intervals import Population
-from truerank.inference.spreads import Spread
+from truerank.inference.linearization import Spread
 from truerank.inference.tails import tail_length
 from truerank.inference.weights import WeightTally
 from truerank.io.impressions import Impressions, RankedChunk

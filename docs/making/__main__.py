@@ -6,7 +6,7 @@ import argparse
 
 from docs.making.files import DOCS, files, names
 from truerank.io.atomic_write import whole_file
-from truerank.report.reliability_charts import PictureFormat
+from truerank.report.charts import PictureFormat
 
 PICTURES = DOCS.parent / "build" / "pictures"
 

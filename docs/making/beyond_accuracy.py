@@ -7,7 +7,7 @@ from typing import Any
 import truerank as tr
 from truerank import models
 from truerank.core.results import Results
-from truerank.report.reliability_charts import TYPEFACE, altair
+from truerank.report.charts import TYPEFACE, altair
 from truerank.simulation.dataset import make_world
 
 WHO = "the picture beyond accuracy"

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from truerank.report.reliability_charts import PictureFormat, picture
+from truerank.report.charts import PictureFormat, picture
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent

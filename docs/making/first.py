@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import truerank as tr
-from truerank.report.reliability_charts import TYPEFACE, altair
+from truerank.report.charts import TYPEFACE, altair
 from truerank.simulation.demo import make
 
 PICTURE = "figures/first.svg"

@@ -10,8 +10,7 @@ import truerank as tr
 from truerank.core.estimator import Exposed
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.ranked import RANKED
-from truerank.report.reliability_charts import TYPEFACE, altair
-from truerank.report.reliability_layout import COLOURS, SHAPES
+from truerank.report.charts import COLOURS, SHAPES, TYPEFACE, altair
 
 WHO = "pictures of the docs"
 DIFFERENCES = (0.01, 0.02, 0.05)

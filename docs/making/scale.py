@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from truerank.report.reliability_charts import TYPEFACE, altair
-from truerank.report.reliability_layout import COLOURS
+from truerank.report.charts import COLOURS, TYPEFACE, altair
 
 MEASURED = Path(__file__).parents[2] / "benchmarks" / "scale.json"
 WHO = "the picture of docs/scale.md"

@@ -12,7 +12,7 @@ import truerank as tr
 from docs.making.steps import TUTORIALS, steps
 from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
 from truerank.reliability.advice_words import tau_text
-from truerank.report.reliability_charts import TYPEFACE, altair
+from truerank.report.charts import TYPEFACE, altair
 
 WHO = "the pictures of the tutorials"
 WIDTH, ROW, FONT = 380, 30, 13

@@ -11,11 +11,10 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
 from truerank.core.terms import ratio
-from truerank.inference.intervals import difference_of
+from truerank.inference.linearization import Spread, difference_of
 from truerank.inference.multiplicity import ComparisonFamily
-from truerank.inference.spreads import Spread
 from truerank.inference.verdicts import FEWEST, UnseenExposure, doubts, verdict_of
-from truerank.report.reliability_charts import TYPEFACE, altair
+from truerank.report.charts import TYPEFACE, altair
 
 WHO = "the pictures of verdicts"
 LEVEL = 0.95

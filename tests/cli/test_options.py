@@ -25,7 +25,7 @@ from truerank.exposure.kinds import Unlisted
 from truerank.io.impressions import Logged
 from truerank.ranking.candidates import Overlap
 from truerank.reliability import grid
-from truerank.report.reliability_charts import PictureFormat
+from truerank.report.charts import PictureFormat
 from truerank.sampling.unequal import DrawBy
 from truerank.simulation.dataset import WorldSettings
 from truerank.simulation.feed import Broken, FeedSettings

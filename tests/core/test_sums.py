@@ -13,8 +13,6 @@ from truerank.core.arrays import LONG, LONGER, SOME, Floats, exact_sum, largest_
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
 from truerank.inference.intervals import Population, around
-from truerank.inference.moments import Moments
-from truerank.inference.spreads import influences, moments_of
 from truerank.inference.tails import tail_index
 
 N = LONGER + 77
@@ -101,24 +99,6 @@ def test_the_upper_part_is_that_of_all_in_order(name: str, share: float) -> None
 def test_the_tail_of_even_sizes_is_none() -> None:
     assert tail_index(np.broadcast_to(np.float64(0.25), (N,))) == tail_index(np.full(N, 0.25)) == 0.0
     assert math.isnan(tail_index(np.broadcast_to(np.float64(0.0), (N,))))
-
-
-@pytest.mark.parametrize("even", [False, True], ids=["parts of all sizes", "even parts"])
-def test_moments_without_arrays_are_those_of_arrays(even: bool) -> None:
-    """In one pass over the sums, from arrays of effects and parts, and in numpy."""
-    rng = np.random.default_rng(8)
-    above, below = rng.exponential(size=N), np.full(N, 3.0) if even else 1.0 + rng.random(N)
-    terms = ratio(above, below)
-    found = moments_of(terms)
-    arrays = influences(terms)
-    plain = Moments.of(arrays.effect[:100], np.array(arrays.leverage)[:100])  # few: in numpy
-    again = Moments.of(np.tile(arrays.effect[:100], 1000), np.tile(np.array(arrays.leverage)[:100], 1000))
-    of_arrays = Moments.of(arrays.effect, np.array(arrays.leverage))
-    assert found is not None
-    for name in Moments.__slots__:
-        assert getattr(found, name) == pytest.approx(getattr(of_arrays, name), rel=1e-12), name
-        times = 1000 if name not in {"highest_leverage", "highest_effect", "unit", "df_most"} else 1
-        assert getattr(again, name) == pytest.approx(times * getattr(plain, name), rel=1e-11), name
 
 
 def test_one_cluster_that_is_all_has_no_interval() -> None:

@@ -14,16 +14,8 @@ from truerank.inference.agreement import (
     disagreement,
     rank_correlation,
     sensitivity,
-    sensitivity_curve,
     sign_agreement,
-    student_p,
 )
-
-
-@pytest.mark.parametrize(("r", "n", "p"), [(0.86, 6, 0.028), (0.57, 6, 0.238), (0.75, 5, 0.144), (0.88, 5, 0.049)])
-def test_published_p_values(r: float, n: int, p: float) -> None:
-    assert student_p(r, n) == pytest.approx(p, abs=5e-4)
-    assert student_p(-r, n) == student_p(r, n)
 
 
 def test_correlation_agrees_with_scipy() -> None:
@@ -105,13 +97,6 @@ def test_sensitivity_is_the_99_percent_interval_and_a_one_sided_p() -> None:
     assert sensitivity([1.0, -1.0], [0, 0]).mean_p == 0.5
     with pytest.raises(InputError, match="negative standard error"):
         sensitivity([1], [-1])
-
-
-def test_a_curve_has_a_row_per_clip() -> None:
-    curve = sensitivity_curve([1.0, math.inf], np.array([[3.0, 3.0], [3.0, 0.0]]), np.ones((2, 2)))
-    assert [(each.clip, each.true_positive_rate) for each in curve] == [(1.0, 1.0), (math.inf, 0.5)]
-    with pytest.raises(InputError, match="one row per clip"):
-        sensitivity_curve([1.0], np.ones((2, 2)), np.ones((2, 2)))
 
 
 def test_disagreement_by_its_definition() -> None:

@@ -12,9 +12,8 @@ import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import ratio
-from truerank.inference.assumed import assumed_lists
-from truerank.inference.components import components_of
-from truerank.inference.planning import Components, Sure, power_of, rows_for, smallest_difference, users_for
+from truerank.inference.power import Components, Sure, assumed_lists, power_of, rows_for, smallest_difference, users_for
+from truerank.inference.variance_components import components_of
 
 SURE = Sure()
 

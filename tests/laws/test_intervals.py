@@ -44,7 +44,7 @@ from truerank.inference.intervals import (
     design_moments,
     residuals,
 )
-from truerank.inference.spreads import Spread
+from truerank.inference.linearization import Spread
 from truerank.metrics import catalogue
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision

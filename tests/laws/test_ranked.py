@@ -17,6 +17,7 @@ from truerank.estimators import ranked
 from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.fast import add_bins
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebiased, LogDiscountRaw
 from truerank.estimators.ranked.normalised import IdealSum, RankedNDCG, RankedPostNormalised
@@ -26,8 +27,7 @@ from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.position_models import Exponential, Table
 from truerank.inference.clipping import GRID, AutoClip, paired_errors, smallest_harmless
 from truerank.inference.intervals import Population, between
-from truerank.inference.support import SupportTally
-from truerank.inference.weights import WeightDiagnostics, WeightTally, _add_bins, pareto_tail
+from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, pareto_tail
 from truerank.report import frames
 
 INF = math.inf
@@ -130,7 +130,7 @@ def test_sums_of_weights_for_all_clips_are_those_of_each(of: Limited) -> None:
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["ratios", "scaled"])
-def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool) -> None:
     """Rows of weight 0 and of weights that are clips themselves among them; more rows than one block."""
     rng = np.random.default_rng(3)
     limited = np.where(
@@ -138,9 +138,11 @@ def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool, monkeypatch: 
     )
     scale = rng.choice([0.0, 0.5, 1.0], 5000) if scaled else None
     compiled, plain = (np.zeros((5, len(CLIPS) + 1)) for _ in range(2))
-    _add_bins(scale, limited, CLIPS, compiled)
-    monkeypatch.setattr("truerank.inference.weights.find_spec", lambda name: None)
-    _add_bins(scale, limited, CLIPS, plain)
+    add_bins(scale, limited, CLIPS, compiled)
+    factor = np.ones(5000) if scale is None else scale
+    weight = factor * limited
+    for row, values in enumerate((weight > 0, factor, factor**2, weight, weight**2)):
+        plain[row] = np.bincount(np.searchsorted(CLIPS, limited), values, minlength=len(CLIPS) + 1)
     np.testing.assert_array_equal(compiled[0], plain[0])
     np.testing.assert_allclose(compiled, plain, rtol=1e-12)
 
@@ -342,7 +344,7 @@ def test_without_numba_the_plain_forms_serve(monkeypatch: pytest.MonkeyPatch) ->
     targets = {"new": RankColumn("new"), "other": RankColumn("other")}
     options: dict[str, Any] = {"position": Exponential(0.7), "clips": CLIPS.tolist()}
     fast = tr.off_policy(frame, targets, **options)
-    for module in ("estimators.ranked.exposures", "estimators.ranked.refitting", "uncertainty.weights"):
+    for module in ("estimators.ranked.exposures", "estimators.ranked.refitting"):
         monkeypatch.setattr(f"truerank.{module}.find_spec", lambda name: None)
     plain = tr.off_policy(frame, targets, **options)
     for a, b in zip((*fast.estimates, *fast.comparisons), (*plain.estimates, *plain.comparisons), strict=True):

@@ -15,14 +15,11 @@ from reported import judged, large, ranked
 
 from truerank.core.errors import InputError
 from truerank.core.results import BETTER, HIGHER, INSUFFICIENT, LOWER, NOT_SHOWN, WORSE, Results
+from truerank.report.charts import INK, VERDICTS, PlotPanel, composed
+from truerank.report.evidence_panels import units
 from truerank.report.page.of_results import results_page
-from truerank.report.plots.differences import differences
-from truerank.report.plots.intervals import intervals
-from truerank.report.plots.over_k import over_k
-from truerank.report.plots.panels import INK, VERDICTS, PlotPanel, composed
-from truerank.report.plots.units import units
-from truerank.report.questions import questions_of
-from truerank.report.verdicts import ranked_models, verdict
+from truerank.report.panels import differences, intervals, over_k
+from truerank.report.questions import questions_of, ranked_models, verdict
 
 PICTURES = ("intervals", "differences", "over_k", "units", "balance", "evidence")
 OFF_POLICY = ("intervals", "differences", "units", "evidence", "clips", "weights", "positions")

@@ -24,9 +24,10 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.reliability import study
 from truerank.reliability.folder import KIND
-from truerank.report.reliability_charts import PictureFormat, charts, described, draw, picture
+from truerank.report.charts import COLOURS, PictureFormat, picture, text_width
+from truerank.report.reliability_charts import charts, described, draw
 from truerank.report.reliability_frames import COLUMNS, Finished, StudyQuestion, Tau, placed, tau_axis, tie_axis
-from truerank.report.reliability_layout import COLOURS, SIZED, SIZELESS, Figure, Panel, PanelLayout, styles, text_width
+from truerank.report.reliability_layout import SIZED, SIZELESS, Figure, Panel, PanelLayout, styles
 
 SVG = "{http://www.w3.org/2000/svg}"
 SAMPLERS = (*SIZELESS, *SIZED)

@@ -15,7 +15,7 @@ from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import RankColumn
-from truerank.inference.clipping import AutoClip, smallest_equal
+from truerank.inference.clipping import AutoClip
 
 CLIPS = [1.0, 2.0, 4.0, 64.0, math.inf]
 
@@ -90,10 +90,3 @@ def test_a_chosen_clip_is_not_called_the_smallest_where_others_give_the_same() -
     assert (choice["clip"], choice["smallest_equal"]) == (None, 8.0)
     assert "clip inf chosen for new" in note
     assert "the smallest, but for those from 8 on that give the same, whose value differs" in note
-
-
-def test_the_smallest_equal_clip() -> None:
-    error = np.array([[0.0, 0.2, 0.2], [0.2, 0.0, 0.0], [0.2, 0.0, 0.0]])
-    assert smallest_equal(np.array([1.0, 1.0, 1.0]), error, 2) == 1
-    assert smallest_equal(np.array([1.0, 1.1, 1.0]), error, 2) == 2
-    assert smallest_equal(np.array([1.0, 1.0, 1.0]), np.full((3, 3), math.nan), 2) == 2

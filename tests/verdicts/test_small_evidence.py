@@ -13,7 +13,7 @@ from shown import Shown, uniform
 import truerank as tr
 from truerank.core.results import INSUFFICIENT, Estimate, Results
 from truerank.core.terms import ratio
-from truerank.inference.spreads import at_a_bound
+from truerank.inference.linearization import at_a_bound
 from truerank.inference.tails import check_unequal
 
 SUMS = ["horvitz-thompson", "hajek"]

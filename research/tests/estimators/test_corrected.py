@@ -13,7 +13,7 @@ from truerank.core.errors import RefusedError
 from truerank.core.estimator import Asked, Learned
 from truerank.core.ranking import RankView
 from truerank.core.results import INSUFFICIENT, Results
-from truerank.inference.spreads import Spread, allowing
+from truerank.inference.linearization import Spread, allowing
 from truerank.metrics.recall import Recall
 from truerank_research.estimators.corrected import Corrected
 from truerank_research.estimators.curve_messages import check_curve, check_fit

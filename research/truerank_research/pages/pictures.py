@@ -6,9 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from truerank.report.plots.panels import CONFIG, library
-from truerank.report.reliability_charts import PictureFormat, picture
-from truerank.report.reliability_layout import COLOURS, SHAPES
+from truerank.report.charts import COLOURS, CONFIG, SHAPES, PictureFormat, altair, picture
 from truerank_research.pages import Picture
 from truerank_research.results import Row
 
@@ -19,7 +17,7 @@ NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
 
 def draw(form: Picture, rows: Sequence[Row]) -> bytes:
     """The picture of these rows, as SVG."""
-    alt = library()
+    alt = altair()
     points = _points(form, rows)
     panels = list(dict.fromkeys(point["panel"] for point in points))
     groups = list(dict.fromkeys(point["group"] for point in points))
@@ -34,7 +32,7 @@ def draw(form: Picture, rows: Sequence[Row]) -> bytes:
 
 def stacked_bars(rows: Sequence[Row], colours: Mapping[str, str]) -> bytes:
     """A bar for each `row`, divided into the counts `n` of each `kind`, as SVG."""
-    alt = library()
+    alt = altair()
     colour = alt.Color("kind:N", scale=alt.Scale(domain=list(colours), range=list(colours.values())))
     order = {name: at for at, name in enumerate(colours)}
     values = [{**row, "order": order[row["kind"]]} for row in rows]

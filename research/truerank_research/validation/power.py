@@ -20,9 +20,9 @@ from truerank.core.clusters import Clusters
 from truerank.core.metric import Additive
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, known_total, ratio
-from truerank.inference.components import components_of, components_of_sessions
 from truerank.inference.intervals import Design, Population, between
-from truerank.inference.planning import Components, Sure, power_of
+from truerank.inference.power import Components, Sure, power_of
+from truerank.inference.variance_components import components_of, components_of_sessions
 from truerank.inference.verdicts import FEWEST
 from truerank.metrics import parse
 from truerank_research.results import Measured

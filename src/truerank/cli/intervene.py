@@ -110,8 +110,8 @@ def intervene(
     from truerank.exposure import interventions
     from truerank.exposure.counts import Margins
     from truerank.io.files import SEPARATORS, write_table
+    from truerank.io.read import as_fields
     from truerank.io.spill import scratch
-    from truerank.io.tables import as_fields
 
     reading.mapping()  # names that are wrong are refused first
     inference.check()

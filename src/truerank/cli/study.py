@@ -215,7 +215,8 @@ def figures(
     \b
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
     """
-    from truerank.report.reliability_charts import PictureFormat, draw
+    from truerank.report.charts import PictureFormat
+    from truerank.report.reliability_charts import draw
     from truerank.report.reliability_frames import Tau
 
     if of_means and undefined is not None:

@@ -67,12 +67,12 @@ def _all(of_logs: list[Ids], declared: pl.Series | None, *, kind: str) -> Ids:
 def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | None:
     if path is None:
         return None
-    from truerank.io.read import as_table, column
+    from truerank.io.columns import table_columns
 
     mapping = reading.for_file(f"{kind}_features").mapping()
-    table, where = as_table(path, mapping)
-    ids = column(table, kind, mapping, where=where)
-    return table.drop(ids.name).insert_column(0, ids.alias(kind))
+    rows = table_columns(path, mapping)
+    ids = rows.get(kind)
+    return rows.table.drop(ids.name).insert_column(0, ids.alias(kind))
 
 
 @click.command(cls=Sections)

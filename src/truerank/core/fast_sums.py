@@ -10,7 +10,6 @@ import numpy as np
 from truerank.core.arrays import LEAST, MOST, Floats
 from truerank.core.compiled import compiled
 
-BLOCK = 1024  # numbers whose parts stay in the nearest cache
 SIZE_BITS = 49  # the bits behind sign, exponent and the first three of a number: sizes to an eighth
 
 
@@ -51,133 +50,11 @@ def line_into(x: Any, y: Any, slope: float, scale: float, out: Any) -> None:
         out[i] = (x[i] + y[i] * slope) * scale
 
 
-@compiled(boundscheck=False, error_model="numpy")
-def shares_into(values: Any, total: float, out: Any) -> None:
-    """Each as a share of the total."""
-    for i in range(values.shape[0]):
-        out[i] = values[i] / total
-
-
 def line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
     """(x + slope y) scale as a new array."""
     out = np.empty(len(x))
     line_into(x, y, slope, scale, out)
     return out
-
-
-@compiled(boundscheck=False, error_model="numpy", fastmath={"reassoc", "contract"})
-def moments_of_block(effect: Any, leverage: Any, out: Any) -> None:
-    """Add the number of clusters that contribute and the sums over them to their places in `out`.
-
-    As in numpy a part of 1, one cluster that is all, divides by 0 without an error: several are divided at a time.
-    """
-    n, variance, squares, cubes, fourths = 0.0, 0.0, 0.0, 0.0, 0.0
-    leverages, scaled, scaled_squares = 0.0, 0.0, 0.0
-    for i in range(effect.shape[0]):
-        x, h = effect[i], leverage[i]
-        square, part = x * x, h * h
-        whole = 1.0 - h
-        n += 1.0 if (h != 0.0) | (x != 0.0) else 0.0
-        variance += square / whole
-        squares += square
-        cubes += square * x
-        fourths += square * square
-        leverages += part
-        scaled += part / whole
-        scaled_squares += part / whole * (part / whole)
-    out[0] += n
-    out[1] += variance
-    out[2] += squares
-    out[3] += cubes
-    out[4] += fourths
-    out[5] += leverages
-    out[6] += scaled
-    out[7] += scaled_squares
-
-
-@compiled(boundscheck=False, fastmath={"reassoc", "contract"})
-def powers_of_block(effect: Any, out: Any) -> None:
-    """Add the sums of second, third and fourth powers to their places in `out`."""
-    squares, cubes, fourths = 0.0, 0.0, 0.0
-    for i in range(effect.shape[0]):
-        x = effect[i]
-        square = x * x
-        squares += square
-        cubes += square * x
-        fourths += square * square
-    out[2] += squares
-    out[3] += cubes
-    out[4] += fourths
-
-
-@compiled(boundscheck=False, fastmath={"reassoc", "contract"})
-def sizes_of_block(effect: Any, out: Any) -> None:
-    """Add the number of effects other than 0, and the sum of all without their sign, to their places in `out`."""
-    moved, absolute = 0.0, 0.0
-    for i in range(effect.shape[0]):
-        moved += 1.0 if effect[i] != 0.0 else 0.0
-        absolute += abs(effect[i])
-    out[8] += moved
-    out[9] += absolute
-
-
-@compiled(boundscheck=False)
-def sums_of_effects(effect: Any, leverage: Any, even: Any) -> Any:
-    """The sums of all blocks; where parts are even, without those that follow from the part of one."""
-    out = np.zeros(10)
-    for start in range(0, effect.shape[0], BLOCK):
-        stop = min(start + BLOCK, effect.shape[0])
-        sizes_of_block(effect[start:stop], out)
-        if even:
-            powers_of_block(effect[start:stop], out)
-        else:
-            moments_of_block(effect[start:stop], leverage[start:stop], out)
-    return out
-
-
-@compiled(boundscheck=False)
-def sums_of_ratio(above: Any, below: Any, totals: Any, even: Any) -> Any:
-    """The same of effects (above - R below) / Σ below and parts below / Σ below in one pass, and the largest."""
-    out, most = np.zeros(10), 0
-    slope, scale = -(totals[0] / totals[1]), 1.0 / totals[1]
-    effect, leverage = np.empty(BLOCK), np.empty(BLOCK)
-    for start in range(0, above.shape[0], BLOCK):
-        n = min(BLOCK, above.shape[0] - start)
-        line_into(above[start : start + n], below[start : start + n], slope, scale, effect)
-        most = max(most, looked_at(effect[:n].view(np.int64))[0])
-        sizes_of_block(effect[:n], out)
-        if even:
-            powers_of_block(effect[:n], out)
-        else:
-            shares_into(below[start : start + n], totals[1], leverage)
-            moments_of_block(effect[:n], leverage[:n], out)
-    return out, most
-
-
-def moments(effect: Floats, leverage: Floats) -> list[float]:
-    """The number of clusters that contribute and the fields of `uncertainty.spreads.Moments` up to the largest part."""
-    if leverage.strides == (0,):  # one number for all
-        return _of_even_parts(sums_of_effects(effect, effect, True), float(leverage[0]), len(effect))
-    return [*sums_of_effects(effect, leverage, False).tolist(), largest_of(leverage)]
-
-
-def moments_of_ratio(above: Floats, below: Floats, totals: Floats) -> list[float]:
-    """The same for the terms of Σ above / Σ below, and the largest effect, without an array of effects."""
-    above, below = np.ascontiguousarray(above), np.ascontiguousarray(below)
-    total = float(totals[1])
-    bits, even = looked_at(below.view(np.int64))
-    sums, most = sums_of_ratio(above, below, totals, even)
-    if even:
-        return [*_of_even_parts(sums, float(below[0]) / total, len(above)), _number(most)]
-    return [*sums.tolist(), _number(bits) / abs(total), _number(most)]
-
-
-def _of_even_parts(sums: Floats, part: float, n: int) -> list[float]:
-    """The sums over n clusters with the same part: what is said of parts is known without a look at them."""
-    squares, cubes, fourths, moved, absolute = sums[[2, 3, 4, 8, 9]].tolist()
-    scaled = part * part / (1.0 - part)
-    parts = [n * part**2, n * scaled, n * scaled**2]
-    return [float(n), squares / (1.0 - part), squares, cubes, fourths, *parts, moved, absolute, part]
 
 
 def _number(bits: int) -> float:

@@ -198,8 +198,7 @@ class Results:
     def summary(self, model: str | None = None, baseline: str | None = None, *, metric: str | None = None) -> str:
         """The verdict in a sentence; of two models by one metric (by default the first) with estimand and values."""
         if model is None or baseline is None:
-            from truerank.report.questions import questions_of
-            from truerank.report.verdicts import ranked_models, verdict
+            from truerank.report.questions import questions_of, ranked_models, verdict
 
             questions = questions_of(self)
             return verdict(questions, ranked_models(questions))

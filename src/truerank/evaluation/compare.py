@@ -21,7 +21,7 @@ from truerank.evaluation.families import AdjustedFamily
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Pair, Plan, Question
 from truerank.inference.intervals import common
-from truerank.inference.spreads import Spread
+from truerank.inference.linearization import Spread
 from truerank.inference.verdicts import UnseenExposure, doubts, verdict_of
 
 Made = TypeVar("Made")

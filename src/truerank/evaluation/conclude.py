@@ -21,7 +21,7 @@ from truerank.evaluation.families import AdjustedFamily, Correlation, adjusted_f
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
-from truerank.inference.spreads import Bounds, Spread, at_a_bound, within
+from truerank.inference.linearization import Bounds, Spread, at_a_bound, within_bounds
 
 # each of these says why there is no interval
 WITHOUT_INTERVAL = frozenset(
@@ -108,7 +108,7 @@ def _at_bound(plan: Plan, spread: Spread, bounds: Bounds | None) -> bool:
 def _bounded(spread: Spread, bounds: Bounds | None, n: float, *, level: float) -> Spread:
     """The spread of a value inside the bounds of its metric; one-sided where n equal clusters lie at a bound."""
     if bounds is None or not n:
-        return within(spread, bounds)
+        return within_bounds(spread, bounds)
     at_bound = at_a_bound(spread.value, bounds, n, level=level)
     return spread if at_bound is None else dataclasses.replace(at_bound, informative=spread.informative)
 

@@ -14,15 +14,15 @@ from truerank.core.results import NOT_SHOWN, Comparison
 from truerank.core.terms import Smooth
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Pair, Plan
-from truerank.inference.components import components_of, components_of_sessions
 from truerank.inference.intervals import common
-from truerank.inference.planning import (
+from truerank.inference.power import (
     Components,
     Sure,
     rows_for,
     smallest_difference,
     users_for,
 )
+from truerank.inference.variance_components import components_of, components_of_sessions
 
 MOST_MESSAGES = 4  # at the end of an evaluation
 USUAL = 0.8

@@ -25,9 +25,8 @@ from truerank.exposure.randomness.labelled import LARGE
 from truerank.exposure.randomness.tests import Randomness, randomness
 from truerank.inference.verdicts import FEWEST
 from truerank.io.batches import LazyTable
-from truerank.io.read import VALUE_NAMES, read
-from truerank.io.recognise import with_usual
-from truerank.io.rules import RULE, PositiveRule
+from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule, with_usual
+from truerank.io.read import read
 
 KINDS = ("user", "item", "label", "rating", "time", "session", "position", "propensity")
 NEARLY = 0.99  # of all pairs labelled

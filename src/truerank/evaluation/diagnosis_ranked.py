@@ -17,8 +17,8 @@ from truerank.estimators.ranked.base import RankedEstimator
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
 from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
 from truerank.io.batches import LazyTable
+from truerank.io.columns import VALUE_NAMES
 from truerank.io.impressions import Impressions
-from truerank.io.read import VALUE_NAMES
 from truerank.io.read_impressions import read_impressions
 
 MUCH = 0.1  # that the mean of 1 / propensity may lie off the number of items

@@ -27,7 +27,7 @@ from truerank.evaluation.prediction_checks import PREDICTOR, predictions_behind
 from truerank.evaluation.question import Cell
 from truerank.exposure.randomness.labelled import LARGE, JudgedItems
 from truerank.inference.balance import FEWEST_ROWS, Balance, quiet_weights
-from truerank.inference.evidence import shows_no_spread
+from truerank.inference.linearization import shows_no_spread
 from truerank.inference.tails import check_unequal
 from truerank.inference.verdicts import MUCH_LOST
 from truerank.metrics.worth import Pairwise, bounds_of
@@ -201,7 +201,7 @@ def check_lists(estimate: LabelEstimate) -> Iterator[Message]:
 def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
     """Labelled rows that may not represent the lists, or all pairs, or weigh more than the interval shows."""
     plan, about, balance = estimate.plan, estimate.estimator.about, estimate.balance
-    if balance is not None and np.isnan(balance.known):
+    if balance is not None and np.isnan(balance.total):
         yield message("balance-unchecked", numbers={"rows": balance.rows})
     if isinstance(estimate.terms, ModelledTerms):
         yield from estimate.terms.cautions()

@@ -14,9 +14,8 @@ from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Adjust, Cell, Pair, Plan
 from truerank.inference.intervals import common
+from truerank.inference.linearization import Bounds, Influences, Spread, differences_at, influences, within_bounds
 from truerank.inference.multiplicity import MOST_COMPARISONS, ComparisonFamily, correlation_of
-from truerank.inference.pairs import differences_at
-from truerank.inference.spreads import Bounds, Influences, Spread, influences, within
 from truerank.inference.verdicts import is_significant
 
 Difference = tuple[Pair, int]  # two models, and the number of what is asked
@@ -99,7 +98,7 @@ def _adjusted(
         spreads = differences_at(spreads, level=level_alone)
     return AdjustedFamily(
         {
-            cell: _in_agreement(within(spread, _apart(plan, cell[1])), p_adjusted[cell], level=level)
+            cell: _in_agreement(within_bounds(spread, _apart(plan, cell[1])), p_adjusted[cell], level=level)
             for cell, spread in zip(differences, spreads, strict=True)
         },
         p_adjusted,

@@ -30,13 +30,11 @@ from truerank.evaluation.position_check import RejectedFits
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies, run_checks
 from truerank.evaluation.ranked_record import details_of, limit, recorded, source_of_exposures, views
 from truerank.inference.clipping import chosen_clip
-from truerank.inference.evidence import equally_weighted
 from truerank.inference.intervals import common
-from truerank.inference.spreads import Bounds, Spread
-from truerank.inference.support import SupportTally, TargetSums, unseen_of
+from truerank.inference.linearization import Bounds, Spread, equally_weighted
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.verdicts import UnseenExposure
-from truerank.inference.weights import WeightDiagnostics, WeightTally
+from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, unseen_of
 from truerank.io.impressions import RankedChunk
 
 
@@ -186,7 +184,10 @@ class RankedPlan:
         support: SupportTally = measured.tallies[model, "support"]
         n_units = int(measured.tallies[model, "known"])
         return unseen_of(
-            TargetSums(n_units, weights.n, weights.total, support.total, self.weight_diagnostics(cell, measured)),
+            self.weight_diagnostics(cell, measured),
+            n_units=n_units,
+            weight=weights.total,
+            total=support.total,
             value=terms.value(),
             beyond=estimator.about.beyond,
             per=cast(RankedEstimator, estimator).metric.per,

@@ -21,8 +21,7 @@ from truerank.exposure.policies.policies import Policy, logging_policy, tables_o
 from truerank.exposure.policies.targets import Target, is_table, target_policy
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.position_models import Positions
-from truerank.inference.support import SupportTally
-from truerank.inference.weights import WeightTally
+from truerank.inference.weights import SupportTally, WeightTally
 from truerank.io.impressions import RankedChunk
 
 

@@ -38,8 +38,7 @@ from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies, run_checks
 from truerank.exposure.randomness.labelled import JudgedItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
-from truerank.inference.evidence import equally_weighted, judged_spread
-from truerank.inference.spreads import Bounds, Spread
+from truerank.inference.linearization import Bounds, Spread, equally_weighted, spread_from_labels
 from truerank.inference.verdicts import UnseenExposure
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranking.kernel.rank import Aligned, rank
@@ -210,7 +209,7 @@ class JudgedPlan:
 
     def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
         blind = any(hit_pairs(part) == 0 for part in terms)
-        return spread.without_interval() if blind else judged_spread(spread, terms)
+        return spread.without_interval() if blind else spread_from_labels(spread, terms)
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
         """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.errors import InputError
 from truerank.core.wording import option
-from truerank.inference.spreads import Bounds
+from truerank.inference.linearization import Bounds
 from truerank.io.impressions import Impressions, Logged
 
 

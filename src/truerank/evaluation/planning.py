@@ -38,9 +38,8 @@ from truerank.evaluation.measure import Measured, measure
 from truerank.evaluation.question import Plan
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
-from truerank.inference.assumed import assumed_lists, assumed_sessions
 from truerank.inference.intervals import Interval
-from truerank.inference.planning import Sure, smallest_difference, users_for
+from truerank.inference.power import Sure, assumed_lists, assumed_sessions, smallest_difference, users_for
 from truerank.io.impressions import Logged
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS

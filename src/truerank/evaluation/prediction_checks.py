@@ -17,7 +17,7 @@ from truerank.estimators.refusals import is_recall
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Question
 from truerank.inference.intervals import Population
-from truerank.inference.spreads import Spread, influences
+from truerank.inference.linearization import Spread, influences
 
 COSTLY = 1.05  # times the variance of a difference without predictions, from which on it is reported
 PREDICTOR = {Assistance.JUDGE: "the judge", Assistance.SCORES: "the scores that assist", Assistance.LOG: "the log"}

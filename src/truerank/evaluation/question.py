@@ -16,7 +16,7 @@ from truerank.core.ranking import Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.inference.intervals import Interval
-from truerank.inference.spreads import Bounds, Spread
+from truerank.inference.linearization import Bounds, Spread
 from truerank.inference.verdicts import UnseenExposure
 
 if TYPE_CHECKING:

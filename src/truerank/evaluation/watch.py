@@ -38,7 +38,8 @@ from truerank.evaluation.label_source import check_call, rows_of
 from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.exposure.kinds import EXPOSURES, Exposure
-from truerank.inference.intervals import common, difference_of
+from truerank.inference.intervals import common
+from truerank.inference.linearization import difference_of
 from truerank.inference.sequences import FIRST, UNSEEN, ConfidenceSequence
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS

@@ -17,7 +17,15 @@ from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
 from truerank.core.wording import option
-from truerank.io.read import as_table, finite_numbers
+from truerank.io.columns import finite_numbers, table_columns
+
+MOST_EXACT = 50  # values up to which the p of rank correlation counts all orders
+VALUE = "_value"  # the column of values as numbers
+# columns of results about a value: none of them tells rows apart
+ABOUT_VALUES = frozenset(
+    (VALUE, "value", "difference", "stderr", "low", "high", "p", "p_adjusted", "n", "units", "left_out", "verdict",
+     "evidence", "warnings", "estimand")
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,41 +50,31 @@ class RankCorrelation:
     high: float = math.nan
 
 
-def student_p(r: float, n: int) -> float:
-    """The two-sided p of a correlation of n pairs: t = r √((n - 2) / (1 - r²)) with n - 2 degrees of freedom.
-
-    >>> round(student_p(0.86, 6), 3)
-    0.028
-    """
-    if math.isnan(r) or n < 3:
-        return math.nan
-    if abs(r) >= 1:
-        return 0.0
-    return float(2 * stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
-
-
 @checked_arguments()
 def correlation(offline: npt.ArrayLike, online: npt.ArrayLike, *, level: float = 0.95) -> Correlation:
     """Pearson's correlation of daily estimates with daily online reward (paper 3, table 2).
 
-    The interval is Fisher's, tanh(artanh r ± z / √(n - 3)), of pairs that were drawn independently; below 4 pairs, and
-    where r is 1 or -1, there is none.
+    p is that of t = r √((n - 2) / (1 - r²)) with n - 2 degrees of freedom. The interval is Fisher's,
+    tanh(artanh r ± z / √(n - 3)), of pairs that were drawn independently; below 4 pairs, and where r is 1 or -1, there
+    is none.
 
     >>> found = correlation([1, 2, 3, 4], [2, 4, 6, 8.5])
     >>> found.r > 0.99, found.low < found.r < found.high
     (True, True)
     """
     x, y = _pairs(offline, online)
-    z = _quantile(level)
+    z, n = _quantile(level), len(x)
     if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Correlation(math.nan, math.nan, len(x))
+        return Correlation(math.nan, math.nan, n)
     a, b = x - x.mean(), y - y.mean()
     r = float(np.clip((a @ b) / math.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
-    p = student_p(r, len(x))
-    if len(x) < 4 or abs(r) >= 1:
-        return Correlation(r, p, len(x))
-    middle, reach = math.atanh(r), z / math.sqrt(len(x) - 3)
-    return Correlation(r, p, len(x), math.tanh(middle - reach), math.tanh(middle + reach))
+    if n < 3 or abs(r) >= 1:
+        return Correlation(r, math.nan if n < 3 else 0.0, n)
+    p = float(2 * stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
+    if n < 4:
+        return Correlation(r, p, n)
+    middle, reach = math.atanh(r), z / math.sqrt(n - 3)
+    return Correlation(r, p, n, math.tanh(middle - reach), math.tanh(middle + reach))
 
 
 @checked_arguments()
@@ -92,6 +90,8 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95)
     >>> found.tau, round(found.p, 4), found.low < found.tau < found.high  # 5 orders of 120 are as near to sorted
     (0.8, 0.0833, True)
     """
+    from scipy.stats import kendalltau
+
     a, b = _pairs(x, y)
     z, n = _quantile(level), len(a)
     check_size(
@@ -99,46 +99,25 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95)
         memory=24.0 * n * n,
         instead="Give fewer values, or means of groups of them.",
     )
-    agree = np.sign(a[:, None] - a[None, :]) * np.sign(b[:, None] - b[None, :])
-    by_x, by_y = (np.unique(each, return_counts=True)[1].astype(np.float64) for each in (a, b))
+    signs = [np.sign(values[:, None] - values[None, :]) for values in (a, b)]
     pairs = n * (n - 1) / 2
-    varied = [pairs - float((each * (each - 1) / 2).sum()) for each in (by_x, by_y)]
-    if min(varied) == 0:
+    differing = [np.count_nonzero(sign) / 2 for sign in signs]
+    if min(differing) == 0:
         return RankCorrelation(math.nan, math.nan, n)
-    surplus = float(agree.sum()) / 2
-    scale = pairs / math.sqrt(varied[0] * varied[1])  # from tau-a to tau-b
+    by_value = (signs[0] * signs[1]).sum(axis=1)
+    surplus = float(by_value.sum()) / 2
+    scale = pairs / math.sqrt(differing[0] * differing[1])  # from tau-a to tau-b
     tau = min(max(surplus / pairs * scale, -1.0), 1.0)
-    p = _kendall_p(surplus, n, by_x, by_y)
+    exact = n <= MOST_EXACT and min(differing) == pairs
+    p = float(kendalltau(a, b, method="exact" if exact else "asymptotic").pvalue)
     if n < 5:
         return RankCorrelation(tau, p, n)
     inner = math.copysign(min(abs(tau), 1 - 2 / pairs), tau)  # as if one pair were the other way round
-    own = agree.sum(axis=1)
-    spread = 2 * (n - 2) / (n * (n - 1) ** 2) * float(((own - own.mean()) ** 2).sum())
+    spread = 2 * (n - 2) / (n * (n - 1) ** 2) * float(((by_value - by_value.mean()) ** 2).sum())
     variance = 2 / (n * (n - 1)) * (spread + max(1 - (surplus / pairs) ** 2, 0.0)) * scale**2
     error = max(math.sqrt(variance) / (1 - inner**2), math.sqrt(0.437 / (n - 4)))
     low, high = (math.tanh(math.atanh(inner) + sign * z * error) for sign in (-1, 1))
     return RankCorrelation(tau, p, n, min(low, tau), max(high, tau))
-
-
-EXACT = 50  # values up to which all orders are counted
-
-
-def _kendall_p(surplus: float, n: int, by_x: Floats, by_y: Floats) -> float:
-    """The two-sided p of concordant - discordant pairs, where either order goes with the other by chance."""
-    if max(by_x.max(), by_y.max()) == 1 and n <= EXACT:
-        chance = np.ones(1)  # of each number of inversions: of k values they are those of k - 1, and 0 to k - 1 more
-        for k in range(2, n + 1):
-            chance = np.convolve(chance, np.full(k, 1.0 / k))
-        inversions = round((n * (n - 1) / 2 - abs(surplus)) / 2)
-        return float(min(1.0, 2 * chance[: inversions + 1].sum()))
-    m = n * (n - 1.0)
-    tied = [
-        ((t * (t - 1) * (2 * t + 5)).sum(), (t * (t - 1) * (t - 2)).sum(), (t * (t - 1)).sum()) for t in (by_x, by_y)
-    ]
-    variance = (m * (2 * n + 5) - tied[0][0] - tied[1][0]) / 18 + tied[0][2] * tied[1][2] / (2 * m)
-    if n > 2:
-        variance += tied[0][1] * tied[1][1] / (9 * m * (n - 2))
-    return float(2 * ndtr(-abs(surplus) / math.sqrt(variance)))
 
 
 def _quantile(level: float) -> float:
@@ -151,7 +130,7 @@ def _quantile(level: float) -> float:
 def sign_agreement(offline: npt.ArrayLike, online: npt.ArrayLike) -> float:
     """The share of online differences whose offline estimate has the same sign.
 
-    Online differences of 0 have no sign and are left out; an offline difference of 0 agrees with nothing. NaN where
+    Online differences of 0 have no sign and are excluded; an offline difference of 0 agrees with nothing. NaN where
     nothing is left.
 
     >>> sign_agreement([0.1, -0.2, 0.0, 0.3], [1, 1, 1, 0])
@@ -179,8 +158,8 @@ def sensitivity(
 ) -> Sensitivity:
     """True-positive rate, mean p and sign agreement over cells (days x rewards) that are known to be improvements.
 
-    A cell is found where its normal interval of that level is strictly positive; p is one-sided, for a difference of at
-    most 0. A cell without spread has p 0 where its difference is positive, else 1.
+    A cell is positive where its normal interval of that level is strictly above 0; p is one-sided, for a difference of
+    at most 0. A cell without spread has p 0 where its difference is positive, else 1.
 
     >>> sensitivity([0.3, 0.1], [0.1, 0.1]).true_positive_rate
     0.5
@@ -190,28 +169,14 @@ def sensitivity(
         raise InputError("a negative standard error; expected one from 0 for every difference.")
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(error > 0, value / error, np.where(value > 0, np.inf, -np.inf))
-    found = z > _quantile(level)
-    return Sensitivity(clip, float(found.mean()), float(ndtr(-z).mean()), float((value > 0).mean()), len(value))
-
-
-@checked_arguments()
-def sensitivity_curve(
-    clips: Sequence[float], difference: Floats, stderr: Floats, *, level: float = 0.99
-) -> list[Sensitivity]:
-    """Sensitivity at every clip; differences and standard errors are [clips x cells]."""
-    if len(clips) != len(difference) or np.shape(difference) != np.shape(stderr):
-        raise InputError(
-            f"{len(clips)} clips with differences of shape {np.shape(difference)} and errors of shape "
-            f"{np.shape(stderr)}; expected one row per clip in both."
-        )
-    rows = zip(clips, difference, stderr, strict=True)
-    return [sensitivity(value, error, clip=clip, level=level) for clip, value, error in rows]
+    positive = float((z > _quantile(level)).mean())
+    return Sensitivity(clip, positive, float(ndtr(-z).mean()), float((value > 0).mean()), len(value))
 
 
 def disagreement(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """The probability that two metrics order a pair of models differently (paper 3, appendix A).
 
-    A pair agrees if x1 < x2 and y1 <= y2, or x1 > x2 and y1 >= y2; pairs that are equal in both are left out; all
+    A pair agrees if x1 < x2 and y1 <= y2, or x1 > x2 and y1 >= y2; pairs that are equal in both are excluded; all
     others disagree. Without ties it is (1 - Kendall's τ) / 2. NaN where no pair is left.
 
     >>> disagreement([1, 2, 3], [1, 3, 2])
@@ -263,103 +228,77 @@ def agree(
     >>> online = pl.DataFrame({"day": [1, 2, 3], "value": [0.1, 0.2, 0.3]})
     >>> offline = pl.DataFrame({"day": [1, 2, 3] * 2, "estimator": ["ips"] * 3 + ["ndcg"] * 3,
     ...                         "value": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0]})
-    >>> [(dict(each.of)["estimator"], round(each.pearson.r, 6), each.disagreement) for each in agree(offline, online)]
+    >>> [(dict(group.of)["estimator"], round(group.pearson.r, 6), group.disagreement)
+    ...  for group in agree(offline, online)]
     [('ips', 1.0, 0.0), ('ndcg', -1.0, 1.0)]
     """
     _quantile(level)
-    (left, first), (right, second) = (_table(source) for source in (offline, online))
-    value = [_value_column(table, where, differences=differences) for table, where in ((left, first), (right, second))]
-    keys = (
-        list(on) if on is not None else [name for name in left.columns if name in right.columns and name not in ABOUT]
-    )
+    (left, first), (right, second) = (_table(source, differences=differences) for source in (offline, online))
+    shared = [name for name in left.columns if name in right.columns and name not in ABOUT_VALUES]
+    keys = shared if on is None else list(on)
     if not keys:
         raise InputError(f"{first} and {second} have no column in common to match rows by; name some: {option('on')}.")
     groups = list(of) if of is not None else [
         name for name, kind in left.schema.items()
-        if kind == pl.String and name not in right.columns and name not in ABOUT
+        if kind == pl.String and name not in right.columns and name not in ABOUT_VALUES
     ]  # fmt: skip
     for table, where, names in ((left, first, [*keys, *groups]), (right, second, keys)):
         missing = [name for name in names if name not in table.columns]
         if missing:
-            raise InputError(f"{where}: no column {missing[0]!r}; it has {', '.join(table.columns)}.")
+            columns = ", ".join(table.columns[:-1])
+            raise InputError(f"{where}: no column {missing[0]!r}; it has {columns}.")
     texts = [pl.col(name).cast(pl.String) for name in keys]
-    known = right.select(*texts, pl.Series("_online", _numbers(right, value[1], second)))
-    _once(known, keys, second)
-    given = left.select(
-        *texts,
-        *(pl.col(name).cast(pl.String).alias(f"_by {name}") for name in groups),
-        pl.Series("_offline", _numbers(left, value[0], first)),
-        pl.Series("_stderr", _numbers(left, "stderr", first) if "stderr" in left.columns else [math.nan] * len(left)),
-    )
-    named = [f"_by {name}" for name in groups]
-    parts = given.partition_by(named, maintain_order=True) if named else [given]
-    return tuple(_agreement(part, known, keys, named, differences=differences, level=level, where=(first, second))
-                 for part in parts)  # fmt: skip
+    measured = right.select(*texts, pl.col(VALUE).alias("_online"))
+    _check_once(measured, keys, second)
+    errors = finite_numbers(left["stderr"], where=f"{first}, column 'stderr'") if "stderr" in left.columns else math.nan
+    estimated = left.select(*texts, *(pl.col(name).cast(pl.String).alias(f"_by {name}") for name in groups), VALUE)
+    estimated = estimated.with_columns(pl.lit(errors).alias("_stderr"))
+    parts = estimated.partition_by([f"_by {name}" for name in groups], maintain_order=True) if groups else [estimated]
+
+    def agreement(part: pl.DataFrame) -> Agreement:
+        group = tuple((name, str(part[f"_by {name}"][0])) for name in groups)
+        where = f"{first} ({', '.join(text for _, text in group)})" if group else first
+        _check_once(part, keys, where)
+        both = part.join(measured, on=keys, how="inner", nulls_equal=True, maintain_order="left")
+        if not len(both):
+            raise InputError(
+                f"{where}: no row has the {', '.join(keys)} of a row of {second}; expected the same names."
+            )
+        x, y, error = (both[name].to_numpy() for name in (VALUE, "_online", "_stderr"))
+        true = (y > 0) & np.isfinite(error)
+        return Agreement(
+            of=group,
+            n=len(both),
+            left_out=len(part) + len(measured) - 2 * len(both),
+            pearson=correlation(x, y, level=level),
+            kendall=rank_correlation(x, y, level=level),
+            disagreement=disagreement(x, y),
+            sign_agreement=sign_agreement(x, y) if differences else math.nan,
+            found=sensitivity(x[true], error[true]) if differences and true.any() else None,
+        )
+
+    return tuple(map(agreement, parts))
 
 
-# what results say of a value: none of it tells rows apart
-ABOUT = frozenset(
-    ("value", "difference", "stderr", "low", "high", "p", "p_adjusted", "n", "units", "left_out", "verdict", "evidence",
-     "warnings", "estimand")
-)  # fmt: skip
-
-
-def _agreement(
-    part: pl.DataFrame,
-    known: pl.DataFrame,
-    keys: list[str],
-    named: list[str],
-    *,
-    differences: bool,
-    level: float,
-    where: tuple[str, str],
-) -> Agreement:
-    of = tuple((name.removeprefix("_by "), str(part[name][0])) for name in named)
-    about = f"{where[0]} ({', '.join(text for _, text in of)})" if of else where[0]
-    _once(part, keys, about)
-    both = part.join(known, on=keys, how="inner", nulls_equal=True, maintain_order="left")
-    if not len(both):
-        raise InputError(f"{about}: no row has the {', '.join(keys)} of a row of {where[1]}; expected the same names.")
-    x, y = (both[name].to_numpy() for name in ("_offline", "_online"))
-    error = both["_stderr"].to_numpy()
-    true = (y > 0) & np.isfinite(error)
-    return Agreement(
-        of=of,
-        n=len(both),
-        left_out=len(part) + len(known) - 2 * len(both),
-        pearson=correlation(x, y, level=level),
-        kendall=rank_correlation(x, y, level=level),
-        disagreement=disagreement(x, y),
-        sign_agreement=sign_agreement(x, y) if differences else math.nan,
-        found=sensitivity(x[true], error[true]) if differences and true.any() else None,
-    )
-
-
-def _table(source: Any) -> tuple[pl.DataFrame, str]:
-    table, where = as_table(source)
+def _table(source: Any, *, differences: bool) -> tuple[pl.DataFrame, str]:
+    """A table with its values as numbers in one column more, the last, and its name."""
+    rows = table_columns(source)
+    table, where = rows.table, rows.where
     if not len(table):
         raise InputError(f"{where}: no rows; expected values to compare.")
-    return table, where
-
-
-def _value_column(table: pl.DataFrame, where: str, *, differences: bool) -> str:
     wanted = ["difference", "value"] if differences else ["value"]
-    for name in wanted:
-        if name in table.columns:
-            return name
-    raise InputError(f"{where}: no column {' or '.join(wanted)}; it has {', '.join(table.columns)}.")
+    column = next((name for name in wanted if name in table.columns), None)
+    if column is None:
+        raise InputError(f"{where}: no column {' or '.join(wanted)}; it has {', '.join(table.columns)}.")
+    return table.with_columns(rows.finite(table[column]).alias(VALUE)), where
 
 
-def _numbers(table: pl.DataFrame, name: str, where: str) -> pl.Series:
-    return finite_numbers(table[name], where=f"{where}, column {name!r}")
-
-
-def _once(table: pl.DataFrame, keys: list[str], where: str) -> None:
+def _check_once(table: pl.DataFrame, keys: list[str], where: str) -> None:
     twice = table.filter(pl.struct(keys).is_duplicated())
     if len(twice):
-        said = ", ".join(f"{name} {twice[name][0]}" for name in keys)
+        row = ", ".join(f"{name} {twice[name][0]}" for name in keys)
         raise InputError(
-            f"{where}: {said} has more than one row; expected one. Name what else tells rows apart: {option('of')}."
+            f"{where}: {row} has more than one row; expected one. Name what else tells rows apart: {option('of')}."
         )
 
 

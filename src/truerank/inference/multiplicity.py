@@ -13,6 +13,7 @@ comparison is adjusted by nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,12 +52,12 @@ class ComparisonFamily:
         n = len(correlation)
         with one_blas_thread():
             values, vectors = np.linalg.eigh(correlation)
-            kept = values > SMALLEST_EIGENVALUE * values[-1]
-            loadings = vectors[:, kept] * np.sqrt(values[kept])
+            large = values > SMALLEST_EIGENVALUE * values[-1]
+            loadings = vectors[:, large] * np.sqrt(values[large])
             loadings /= np.sqrt((loadings * loadings).sum(axis=1))[:, None]
             rank = loadings.shape[1]
-            of_directions = (part @ loadings.T for part in np.array_split(_directions(rank), 16))
-            largest = np.concatenate([np.abs(part).max(axis=1) for part in of_directions])
+            blocks = (part @ loadings.T for part in np.array_split(_directions(rank), 16))
+            largest = np.concatenate([np.abs(part).max(axis=1) for part in blocks])
         return cls(n, rank, np.sort(largest).reshape(N_GROUPS, -1).mean(axis=1))
 
     def adjust(self, p: Floats) -> Floats:
@@ -109,23 +110,15 @@ def correlation_of(pairs: Sequence[tuple[Floats, Floats]], key: Keys | None) -> 
     total = np.zeros((len(pairs), len(pairs)))
     with one_blas_thread():
         for start in range(0, n_clusters, CLUSTERS_AT_ONCE):
-            some = order[start : start + CLUSTERS_AT_ONCE]
-            part = np.stack([first[some] - second[some] for first, second in pairs]) / unit[:, None]
-            total += part @ part.T
+            block = order[start : start + CLUSTERS_AT_ONCE]
+            effects = np.stack([first[block] - second[block] for first, second in pairs]) / unit[:, None]
+            total += effects @ effects.T
     scale = np.sqrt(np.diag(total))
     return np.asarray(total / (scale[:, None] * scale))
 
 
+@lru_cache(maxsize=2)
 def _directions(rank: int) -> Floats:
-    return _kept_directions(rank) if rank <= 32 else _spherical(rank)
-
-
-@lru_cache(maxsize=8)
-def _kept_directions(rank: int) -> Floats:
-    return _spherical(rank)
-
-
-def _spherical(rank: int) -> Floats:
     """Directions in `rank` dimensions by a lattice of square roots of primes with a keyed shift (Richtmyer)."""
     shift = generator(0, PURPOSE).random(rank)
     place = np.arange(1, N_DIRECTIONS + 1, dtype=np.float64)[:, None]
@@ -139,10 +132,7 @@ def _primes(n: int) -> Floats:
     >>> _primes(4).tolist()
     [2.0, 3.0, 5.0, 7.0]
     """
-    primes: list[int] = []
-    candidate = 2
-    while len(primes) < n:
-        if all(candidate % prime for prime in primes):
-            primes.append(candidate)
-        candidate += 1
-    return np.array(primes, dtype=np.float64)
+    candidates = np.arange(2, 20 + 15 * n)  # beyond the n-th prime up to n = 10^6
+    for candidate in candidates[: math.isqrt(len(candidates))]:
+        candidates = candidates[(candidates % candidate != 0) | (candidates <= candidate)]
+    return candidates[:n].astype(np.float64)

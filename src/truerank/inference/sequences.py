@@ -3,8 +3,8 @@
 With σ known, mean d ± z_t σ / √t covers the truth at all numbers of users t at once with probability 1 - α, where
 z_t = √(2 (tρ² + 1) / (tρ²) · ln(√(tρ² + 1) / α)) (Robbins 1970; with an estimated σ asymptotically, Waudby-Smith and
 others 2021). ρ is chosen so that the interval is narrowest about the `planned` number of users. Here z_t takes the
-place of Student's t in the interval of a difference (`spreads.interval`): it allows for the degrees of freedom of the
-error and for skewness, because looking often finds the moments at which the spread happens to look small.
+place of Student's t in the interval of a difference (`linearization`): it allows for the degrees of freedom of
+the error and for skewness, because looking often finds the moments at which the spread happens to look small.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
-from truerank.inference.spreads import NO_SKEW
+from truerank.inference.moments import ends
 
 FIRST = 100  # users who tell the models apart, before whom there is no interval
 UNSEEN = 0.25  # of the largest contribution that labels could make, which two users of opposite sign have besides
@@ -62,10 +62,7 @@ class ConfidenceSequence:
         >>> round(float(low), 3), round(float(high), 3)
         (-3.035, 3.035)
         """
-        t = as_student(self.multiplier(users), df)
-        k = np.asarray(skewness, dtype=np.float64)
-        upper, lower = np.maximum(t, _unskewed(t, k)), np.minimum(-t, _unskewed(-t, k))
-        return np.asarray(value - stderr * upper), np.asarray(value - stderr * lower)
+        return ends(value, stderr, as_student(self.multiplier(users), df), skewness)
 
 
 def as_student(z: Floats, df: Number) -> Floats:
@@ -75,13 +72,6 @@ def as_student(z: Floats, df: Number) -> Floats:
     [2.086]
     """
     return np.asarray(z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * np.asarray(df) ** 2))
-
-
-def _unskewed(x: Floats, k: Floats) -> Floats:
-    """G(x) as `spreads.unskewed`, of arrays."""
-    small = np.abs(k) < NO_SKEW
-    divisor = np.where(small, 1.0, k)
-    return np.where(small, x, 3.0 / divisor * (np.cbrt(1.0 + k * (x - k / 6.0)) - 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

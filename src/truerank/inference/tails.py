@@ -15,8 +15,7 @@ import numpy as np
 from truerank.core.arrays import Floats, compiled_for, equal_parts
 from truerank.core.messages import Message, message
 from truerank.core.terms import Smooth
-from truerank.inference.moments import Moments
-from truerank.inference.spreads import moments_of
+from truerank.inference.linearization import influences
 
 UPPER = 0.2  # the part of clusters that the tail is judged by
 LEAST = 10  # members of it
@@ -37,27 +36,26 @@ def tail_index(values: Floats) -> float:
     >>> round(tail_index((np.arange(1000, 0, -1) / 1000.0) ** -0.8), 1), round(tail_index(np.linspace(1, 2, 1000)), 2)
     (0.8, 0.05)
     """
-    upper = _upper(values)
-    return _slope(upper) if len(upper) > LEAST else math.nan
-
-
-def _upper(values: Floats) -> Floats:
-    """The upper fifth of the numbers above 0, behind the next smaller one."""
     if values.strides == (0,):  # one number for all
-        n = int(UPPER * len(values)) if values[0] > 0 else 0
-        return np.broadcast_to(values[0], (n + 1,))
+        return 0.0 if int(UPPER * len(values)) >= LEAST and values[0] > 0 else math.nan
     compiled = compiled_for(len(values))
     if compiled is not None:
         upper: Floats = compiled.upper_part(values, UPPER)
-        return upper
-    above = values[values > 0]
-    n = int(UPPER * len(above))
-    return np.partition(above, len(above) - n - 1)[-n - 1 :] if len(above) else above
+    else:
+        above = values[values > 0]
+        n = int(UPPER * len(above))
+        upper = np.partition(above, len(above) - n - 1)[-n - 1 :] if len(above) else above
+    return _slope(upper) if len(upper) > LEAST else math.nan
 
 
 def _slope(upper: Floats) -> float:
     """The mean of log(x / x0) over the numbers above the smallest, x0, which is the first."""
     return float(np.log(upper[1:] / upper[0]).mean())
+
+
+def tail_length(n: int) -> int:
+    """How many of n weights are the tail: min(n / 5, 3 √n), as in Pareto-smoothed importance sampling."""
+    return int(min(math.ceil(0.2 * n), math.ceil(3 * math.sqrt(n))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,9 +101,7 @@ def check_rewards(rewards: RewardTally | None) -> Iterator[Message]:
 def check_tails(terms: Smooth, *, cluster: str) -> list[Message]:
     """Values of which few clusters have much: of rewards, of sizes, or of its error."""
     if ("tails", cluster) not in terms.known:  # clips that take nothing away share their terms
-        used = terms.clusters.has(terms.defined)
-        earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))
-        earned = earned if used.all() else earned[used]
+        earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))[terms.clusters.has(terms.defined)]
         terms.known["tails", cluster] = [*_check_earned(earned, cluster), *check_unequal(terms, cluster=cluster)]
     messages: list[Message] = terms.known["tails", cluster]
     return messages
@@ -123,54 +119,35 @@ def _check_earned(earned: Floats, cluster: str) -> Iterator[Message]:
 
 
 def check_unequal(terms: Smooth, *, cluster: str) -> Iterator[Message]:
-    """What unequal sizes do: few clusters have much of the error, or values depend on the size of a cluster."""
-    moments = moments_of(terms)
-    if moments is not None:
-        yield from _check_largest(terms, moments, cluster)
-        yield from _check_sizes(terms, moments, cluster)
+    """What unequal sizes do: few clusters have much of the error, or values depend on the size of a cluster.
 
-
-def _check_largest(terms: Smooth, moments: Moments, cluster: str) -> Iterator[Message]:
-    """Of at least 50 clusters: whether one has much of the error, or sizes differ much.
-
-    Few degrees of freedom alone are no reason: the interval is wide then, and covered 97 % of truths.
+    Of at least 50 clusters: whether one has much of the error, or sizes differ much. Few degrees of freedom alone are
+    no reason: the interval is wide then, and covered 97 % of truths.
     """
-    n, largest = _effects(terms, moments)
-    if n < MANY:
+    effects = influences(terms)
+    moments = effects.moments()
+    if moments is None:
         return
-    sizes = tail_index(terms.sizes())
-    if largest > LARGE or sizes > HEAVY:
-        numbers = {"df": moments.df, "tail": sizes}
-        yield message(
-            "unequal-clusters", cluster=cluster, n=n, effective=moments.df + 1, largest=largest, numbers=numbers
-        )
+    moved = np.abs(effects.effect)
+    n, largest = int(np.count_nonzero(moved)), float(moved.max()) / float(moved.sum())
+    if n >= MANY:
+        sizes, df = tail_index(terms.sizes()), float(moments.df)
+        if largest > LARGE or sizes > HEAVY:
+            numbers = {"df": df, "tail": sizes}
+            yield message("unequal-clusters", cluster=cluster, n=n, effective=df + 1, largest=largest, numbers=numbers)
+    if moments.leverages * ENOUGH >= 1:  # Σ h is at least 1 over those above 0
+        yield from _check_sizes(effects.effect, effects.leverage, cluster)
 
 
-def _effects(terms: Smooth, moments: Moments) -> tuple[int, float]:
-    """How many clusters add to the error, and the part of the one that adds most; whatever sources they come from."""
-    if terms.clusters.stratum is None:
-        return int(moments.moved), moments.highest_effect / moments.absolute
-    effect = np.abs(terms.influence())
-    return int(np.count_nonzero(effect)), float(effect.max()) / float(effect.sum())
-
-
-def _check_sizes(terms: Smooth, moments: Moments, cluster: str) -> Iterator[Message]:
+def _check_sizes(effect: Floats, leverage: Floats, cluster: str) -> Iterator[Message]:
     """Whether large clusters have other values than small ones, and they are too few for that not to matter."""
-    if moments.leverages * ENOUGH < 1:  # Σ h is at least 1 over those above 0
-        return
-    effect, leverage = terms.influence(), terms.leverage()
     used = leverage > 0
     size, effect = leverage[used], effect[used]
-    n, worth = len(size), equal_parts(size)
-    if n < LEAST or worth > ENOUGH or not size.max() > size.min():
+    n, effective = len(size), equal_parts(size)
+    if n < LEAST or effective > ENOUGH or not size.max() > size.min():
         return
     values = effect / size
     related = float(np.corrcoef(size, values)[0, 1]) if values.max() > values.min() else 0.0
     error = math.sqrt(max(1.0 - related**2, 0.0) / (n - 2))
     if abs(related) > RELATED and abs(related) > SURELY * error:
-        yield message("sizes-with-values", cluster=cluster, correlation=related, effective=worth)
-
-
-def tail_length(n: int) -> int:
-    """How many of n weights are the tail: min(n / 5, 3 √n), as in Pareto-smoothed importance sampling."""
-    return int(min(math.ceil(0.2 * n), math.ceil(3 * math.sqrt(n))))
+        yield message("sizes-with-values", cluster=cluster, correlation=related, effective=effective)

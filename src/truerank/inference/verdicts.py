@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,7 @@ from truerank.core.messages import Message, message
 from truerank.core.refits import Refitted
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
 from truerank.core.terms import Terms
-from truerank.inference.intervals import difference_of
-from truerank.inference.spreads import Spread
+from truerank.inference.linearization import Spread, difference_of
 
 FEWEST = 6  # five clusters of one sign have p = .0625
 HALF = 0.5
@@ -45,7 +44,8 @@ def doubts(
 ) -> tuple[Message, ...]:
     """Why the difference of two values carries no verdict; nothing where it does.
 
-    `of` are what takes verdicts away from one of the values, such as rows that do not stand for its list.
+    `of` are what takes verdicts away from one of the values, such as rows that do not represent its list. What is
+    unseen is no reason where the sign of the interval would stay with the worst that it could be.
     """
     reasons = list(of)
     if spread.informative < FEWEST:
@@ -54,8 +54,10 @@ def doubts(
         reasons.append(message("no-spread.difference"))
     elif spread.largest > HALF and _hangs_on_one(first, second, spread, level=level):
         reasons.append(message("one-cluster", cluster=cluster, share=spread.largest))
-    if not math.isnan(spread.value):
-        reasons += _check_unseen(spread, *unseen)
+    share = max(part.share for part in unseen)
+    low, high = spread.low - unseen[0].fall - unseen[1].reach, spread.high + unseen[0].reach + unseen[1].fall
+    if not math.isnan(spread.value) and share > MUCH_LOST and not (low > 0 or high < 0):
+        reasons.append(message("unseen-exposure", share=share, much=MUCH_LOST, numbers={"low": low, "high": high}))
     return tuple(reasons)
 
 
@@ -65,18 +67,9 @@ def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) 
     if isinstance(first, Refitted) and isinstance(second, Refitted):
         without = float(first.values_without()[largest] - second.values_without()[largest])
         return not without * spread.value > 0
-    kept = first.clusters.of_row != largest
-    rest = difference_of(first.restrict(kept), second.restrict(kept)).spread(level=level, difference=True)
-    was_shown = spread.p < 1 - level
-    return not rest.value * spread.value > 0 or (was_shown and not rest.p < 1 - level)
-
-
-def _check_unseen(spread: Spread, first: UnseenExposure, second: UnseenExposure) -> Iterator[Message]:
-    """Nothing where the sign of the interval would stay with the worst that could be unseen."""
-    share = max(first.share, second.share)
-    low, high = spread.low - first.fall - second.reach, spread.high + first.reach + second.fall
-    if share > MUCH_LOST and not (low > 0 or high < 0):
-        yield message("unseen-exposure", share=share, much=MUCH_LOST, numbers={"low": low, "high": high})
+    others = first.clusters.of_row != largest
+    rest = difference_of(first.restrict(others), second.restrict(others)).spread(level=level, difference=True)
+    return not rest.value * spread.value > 0 or (spread.p < 1 - level and not rest.p < 1 - level)
 
 
 def is_significant(p_adjusted: float, *, level: float) -> bool:

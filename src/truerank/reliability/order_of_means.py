@@ -19,7 +19,7 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys, generator
 from truerank.core.ids import Keys
-from truerank.inference.resampling import weights_of
+from truerank.inference.intervals import weights_of
 from truerank.reliability.scenarios import TAUS, reference, tau_b
 
 GROUPS = 128  # their sums say how means vary between draws of users, give or take 1 / sqrt(2 * 128) = 6 %

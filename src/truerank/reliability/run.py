@@ -26,7 +26,7 @@ from truerank.engines.local import Threads
 from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.logging_policies import UniformLogger
-from truerank.inference.resampling import MOST_REPLICATES
+from truerank.inference.intervals import MOST_REPLICATES
 from truerank.io.checkpoint import Blocks, keep_question, working
 from truerank.ranking.candidates import whole_tables
 from truerank.ranking.samplers.draw import ItemCounts, SamplerWeights

@@ -10,8 +10,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.messages import Message, Severity
 from truerank.core.results import INSUFFICIENT, Comparison, Estimate, Results
 from truerank.report.numbers import clip_text, interval, number, p_value
-from truerank.report.questions import MOST_MODELS
-from truerank.report.verdicts import FEW, SIGNIFICANT, WORDS, winner
+from truerank.report.questions import FEW, MOST_MODELS, SIGNIFICANT, WORDS, winner
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ import polars as pl
 
 from truerank.evaluation.detectable import PlannedPair
 from truerank.evaluation.planning import SamplePlan
+from truerank.report.charts import COLOURS, TYPEFACE, altair, picture_or_page
 from truerank.report.numbers import number
-from truerank.report.reliability_charts import TYPEFACE, altair, picture_or_page
-from truerank.report.reliability_layout import COLOURS
 
 WHO = "the chart of a plan"
 MANY = 6  # pairs of one question, beyond which the table shows the one that needs most

@@ -2,80 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from truerank.core.errors import extra
-from truerank.core.escaping import chart_spec
 from truerank.io.atomic_write import FolderKind, check_place, whole_file, whole_folder
-from truerank.models.settings import load
+from truerank.report.charts import FONT, TYPEFACE, PictureFormat, altair, picture, text_width
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
-from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, figure, text_width
+from truerank.report.reliability_layout import SPACING, TITLE_FONT, Figure, figure
 
-INSTALL = extra("report")
-PIXELS = 2  # of a PNG for each of a chart: sharp on paper
-TYPEFACE = "Liberation Sans, Arial, Helvetica, sans-serif"  # the first comes with vl-convert: the same on every machine
-
-
-class PictureFormat(StrEnum):
-    """How a picture is written."""
-
-    SVG = "svg"
-    PNG = "png"
-    PDF = "pdf"
-
-
-def altair(who: str) -> Any:
-    """The library that describes charts; where it is missing, what to install."""
-    load("vl_convert", install=INSTALL, who=who)
-    return load("altair", install=INSTALL, who=who)
-
-
-def picture(chart: Any, form: PictureFormat, *, who: str) -> bytes:
-    """A chart as the content of a file: the same bytes for the same chart, but for PDF, whose parts have no order."""
-    library = altair(who)
-    convert = load("vl_convert", install=INSTALL, who=who)
-    version = "_".join(library.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    spec = chart_spec(chart)
-    if form is PictureFormat.PNG:
-        return bytes(convert.vegalite_to_png(spec, vl_version=version, scale=PIXELS, allowed_base_urls=[]))
-    if form is PictureFormat.PDF:
-        return bytes(convert.vegalite_to_pdf(spec, vl_version=version, allowed_base_urls=[]))
-    text: str = convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
-    return _numbered(text).encode()
-
-
-HTML = "html"
-SIGN = "\ue000"  # of nobody's; stands for < while a page is made
-
-
-def picture_or_page(chart: Any, form: str, *, who: str) -> bytes:
-    """A chart as the content of a file; HTML holds all it needs, opens without a network, and runs no name as code."""
-    if form != HTML:
-        return picture(chart, PictureFormat(form), who=who)
-    spec = json.loads(json.dumps(chart_spec(chart)).replace("<", SIGN))
-    page: str = type(chart).from_dict(spec, validate=False).to_html(inline=True)
-    return page.replace(json.dumps(SIGN)[1:-1], "\\u003c").encode()
-
-
-def _numbered(svg: str) -> str:
-    """A picture whose clips are numbered by itself, not by how many were drawn before it.
-
-    >>> _numbered('<clipPath id="clip7"/><g clip-path="url(#clip7)"/><clipPath id="clip9"/>')
-    '<clipPath id="clip0"/><g clip-path="url(#clip0)"/><clipPath id="clip1"/>'
-    """
-    known: dict[str, str] = {}
-    return CLIP.sub(lambda found: known.setdefault(found[0], f"clip{len(known)}"), svg)
-
-
-WHO = "a chart"
-CLIP = re.compile(r"(?<=[\"#])clip\d+(?=[\")])")
 FOLDER = FolderKind("set of figures", tuple(f"{each.value}.*" for each in StudyQuestion))
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 MARGIN = 7  # pixels between the outermost sizes and the frame
@@ -90,7 +27,7 @@ def chart(figure: Figure, *, live: bool = False) -> Any:
     Each row of `figure.marks` is one mark: a point, a dashed line across the panel (no size), or a cross (undefined).
     A `live` one is for a page that has title and key of its own, and gives the parameter `shown`: the samplers to draw.
     """
-    alt = altair(WHO)
+    alt = altair()
     layout, rows = figure.layout, dict[str, Rows]()
     lines = [_line(alt, figure, at, rows, live=live) for at in range(len(layout.lines))]
     below = [_caption(alt, HORIZONTAL, layout.width, rows)] if figure.sizes else []

@@ -9,12 +9,10 @@ from itertools import product
 
 import polars as pl
 
+from truerank.report.charts import COLOURS, SHAPES, wrapped
 from truerank.report.reliability_frames import Axis, Finished, StudyQuestion, Tau, placed, tau_axis, tidy, tie_axis
 
-# Okabe and Ito's colours, told apart with every common kind of colour blindness; without their yellow, which is too
-# faint on white. Samplers without size are black and grey. Shapes and dashes say the same where there is no colour.
-COLOURS = ("#0072B2", "#D55E00", "#E69F00", "#009E73", "#56B4E9", "#CC79A7")
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+# samplers without size are black and grey; dashes say the same where there is no colour
 GREYS = ("#000000", "#555555", "#8c8c8c")
 DASHES = ((7, 3), (2, 2), (8, 2, 2, 2))
 SIZED = ("Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
@@ -24,7 +22,6 @@ MOST_COLUMNS = 8  # as in the published figures; more sparsities go on in the ne
 WIDTH, LEAST_PANEL, WIDEST_PANEL = 1000, 118, 380
 SPACING = 8
 TITLE_FONT = 16
-FONT = 12  # a page's width is two thirds of the widest figure: 8 pixels, or 6 points, on paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +115,6 @@ class PanelLayout:
     def is_open_below(self, line: int) -> bool:
         """Whether a panel of the line has none right below it: then its horizontal axis has numbers."""
         return line + 1 >= len(self.lines) or len(self.lines[line]) > len(self.lines[line + 1])
-
-
-def text_width(text: str, *, font: int = FONT) -> float:
-    """About how wide a text is in pixels, rather too wide than too narrow."""
-    return font * sum(
-        0.95 if each in "@%MWmw" else 0.3 if each in " ijlftI.,:;'()" else 0.72 if each.isupper() else 0.57
-        for each in text
-    )
-
-
-def wrapped(text: str, width: float, *, font: int = FONT) -> list[str]:
-    """Lines that fit a width in pixels; a word that is too long has a line of its own.
-
-    >>> wrapped("popularity, 90 % hidden", 118)
-    ['popularity, 90 %', 'hidden']
-    """
-    lines: list[str] = []
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        lines = [*lines[:-1], longer] if not lines or text_width(longer, font=font) <= width else [*lines, word]
-    return lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,15 @@ from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Results
 from truerank.core.wording import option, worded
 from truerank.report.details import Cell, Detail, ResultTable, details_of, remarks
 from truerank.report.numbers import bounds, decimals, fixed, number, signed, signed_interval
-from truerank.report.questions import MOST_MODELS, ShownQuestion, item_groups, questions_of
-from truerank.report.verdicts import (
+from truerank.report.questions import (
     FEW,
+    MOST_MODELS,
     SIGNIFICANT,
     WORDS,
-    beaten_by,
+    ShownQuestion,
     evidence,
+    item_groups,
+    questions_of,
     ranked_models,
     scope,
     verdict,
@@ -223,8 +225,7 @@ def _group_cell(question: ShownQuestion, models: Sequence[str]) -> Cell:
     if question.leader is None:
         return Cell("undefined")
     if len(models) > 2:
-        alone = len(beaten_by(question, question.leader.model)) == len(question.estimates) - 1
-        return Cell(question.leader.model, "*" if alone else "")
+        return Cell(question.leader.model, "*" if question.beats_all(question.leader.model) else "")
     if len(models) < 2:
         return Cell(number(question.leader.value))
     comparison = question.difference(models[0], models[1])

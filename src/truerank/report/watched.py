@@ -8,8 +8,8 @@ from typing import Any
 
 from truerank.core.messages import Message
 from truerank.evaluation.watch import Watched, WatchedPair, WatchState
+from truerank.report.charts import TYPEFACE, altair, picture_or_page
 from truerank.report.numbers import number
-from truerank.report.reliability_charts import TYPEFACE, altair, picture_or_page
 
 WHO = "the picture of what is watched"
 GRID, LINE, BAND, ZERO = "#eeeeee", "#1f6f8b", "#bcd9e3", "#777777"

@@ -13,7 +13,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Scores
-from truerank.inference.resampling import weights_of
+from truerank.inference.intervals import weights_of
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision

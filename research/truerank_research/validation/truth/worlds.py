@@ -16,7 +16,7 @@ from truerank.core.arrays import Ints
 from truerank.core.chance import generator
 from truerank.core.terms import Smooth
 from truerank.inference.intervals import Population
-from truerank.inference.spreads import Spread
+from truerank.inference.linearization import Spread
 from truerank_research.runner import Run
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
 from truerank_research.validation.truth.known import FIRST, KnownWorld, SyntheticSettings, jester, kuairec, synthetic

@@ -34,9 +34,10 @@ from truerank.exposure.randomness.draws import (
 )
 from truerank.exposure.randomness.interaction import interaction
 from truerank.exposure.randomness.labelled import UserCounts, WithoutPositive
+from truerank.io.batches import LazyTable
+from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule
 from truerank.io.describe import gini, summary
-from truerank.io.read import VALUE_NAMES, as_table, read
-from truerank.io.rules import RULE, PositiveRule
+from truerank.io.read import read
 
 ALPHA = 0.05
 POWER = 0.8
@@ -391,7 +392,7 @@ def describe(
     if not isinstance(source, Log):
         log = read(source, columns=columns, positive=positive, users=users, items=items)
     if train is not None and not isinstance(train, Log):  # training pairs, with labels where there is a value column
-        table, where = as_table(train, columns)
+        table = LazyTable.of(train, columns=columns)
         valued = any((columns or {}).get(name, name) in table.columns for name in VALUE_NAMES)
-        train = read(table, columns=columns, positive=positive if valued else None, values=valued, name=where)
+        train = read(table, columns=columns, positive=positive if valued else None, values=valued)
     return Description(summary(log), randomness(log, train=train, drawn=drawn, seed=seed) if len(log) else None)

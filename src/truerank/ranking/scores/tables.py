@@ -18,8 +18,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.wording import columns_option
-from truerank.io.read import SHOWN, column, find_column, known_table, odd_value
-from truerank.io.recognise import SCORED
+from truerank.io.columns import SCORED, SHOWN, TableColumns, odd_value, table_columns
 from truerank.ranking.scores.scores import Lists
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting
@@ -37,14 +36,14 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
 
     Where there are ranks beside scores, they order items of equal scores, as the model has listed them.
     """
-    table, mapping, where, said = known_table(source, columns, SCORED, name=name)
+    rows = table_columns(source, columns, SCORED, name=name)
+    table, where, said = rows.table, rows.where, rows.notes
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
     (users, user), (items, item) = (
-        Ids.factorise(column(table, key, mapping, where=where, by=LISTS), where=f"{where}, column {key!r}")
-        for key in ("user", "item")
+        Ids.factorise(rows.get(key, by=LISTS), where=f"{where}, column {key!r}") for key in ("user", "item")
     )
-    score, rank = _scores(table, mapping, where=where), _ranks(table, mapping)
+    score, rank = _scores(rows), _ranks(rows)
     count = np.bincount(user, minlength=len(users))
     if (score == -np.inf).any():
         kept = np.flatnonzero(score != -np.inf)
@@ -54,7 +53,7 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     ordered, above, tied, scores = (_ordered_fast if quick else _ordered)(user, item, score, start, len(items))
     if len(ordered) == 0 and len(user):
         _refuse_repeated(users, items, user, item, where=where)
-    if find_column(table, "score", mapping) is None:
+    if rows.find("score") is None:
         _check_ranks(users, start, above, -scores, where=where)
     elif tied.any() and rank is not None:
         ordered, above, tied, scores = _ordered(user, item, score, start, len(items), rank=rank)
@@ -158,21 +157,20 @@ def _size(numbers: pl.Series) -> int:
     return max(int(known.max()), -int(known.min())) if len(known) else 0  # type: ignore[arg-type]
 
 
-def _ranks(table: pl.DataFrame, mapping: Mapping[str, str]) -> Floats | None:
+def _ranks(rows: TableColumns) -> Floats | None:
     """The ranks beside scores, where every row has one."""
-    found = find_column(table, "rank", mapping)
+    found = rows.find("rank")
     if found is None or not found.dtype.is_numeric() or found.null_count():
         return None
     return found.cast(pl.Float64).to_numpy()
 
 
-def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> Floats:
-    ranks = find_column(table, "rank", mapping)
-    scores = find_column(table, "score", mapping)
+def _scores(rows: TableColumns) -> Floats:
+    where, ranks, scores = rows.where, rows.find("rank"), rows.find("score")
     found = ranks if scores is None else scores
     if found is None:
         raise InputError(
-            f"{where}: no column 'score' or 'rank'; found {some(table.columns, most=SHOWN)}. "
+            f"{where}: no column 'score' or 'rank'; found {some(rows.table.columns, most=SHOWN)}. "
             f"Name the one that holds the score: {columns_option('score', by=LISTS)}."
         )
     if not found.dtype.is_numeric():

@@ -14,25 +14,17 @@ from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BE
 from truerank.core.wording import either, option
 from truerank.io.atomic_write import whole_file
 from truerank.reliability.folder import NOTE
+from truerank.report.charts import PlotPanel, altair
 from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS
+from truerank.report.evidence_panels import evidence, units, weights
 from truerank.report.numbers import clip_text, decimals, signed_interval
 from truerank.report.page.of_study import study_report
 from truerank.report.page.render import Claim, Page, Section, render
 from truerank.report.page.tables import MOST, CellKind, PageTable, TableColumn
-from truerank.report.plots.clips import clips
-from truerank.report.plots.differences import differences
-from truerank.report.plots.evidence import evidence
-from truerank.report.plots.intervals import intervals
-from truerank.report.plots.over_k import over_k
-from truerank.report.plots.panels import PlotPanel, library
-from truerank.report.plots.positions import positions
-from truerank.report.plots.segments import segments
-from truerank.report.plots.units import units
-from truerank.report.plots.weights import weights
-from truerank.report.questions import ShownQuestion, item_groups, questions_of
+from truerank.report.panels import clips, differences, intervals, over_k, positions, segments
+from truerank.report.questions import WORDS, ShownQuestion, item_groups, questions_of, ranked_models, verdict
 from truerank.report.summary import ResultSummary, summarize
-from truerank.report.verdicts import WORDS, ranked_models, verdict
 
 OPEN = 6  # panels of a section before the others are folded
 QUESTIONS = 4  # whose single units and groups are drawn
@@ -54,7 +46,7 @@ def check_name(path: Path, *, what: str = "") -> None:
     """A report is a page, and says so; what draws its charts is there."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{what}{path}: a report is a page; expected a name that ends in .html.")
-    library()
+    altair()
 
 
 def report_of(path: Path, *, metric: str | None = None) -> bytes:

@@ -10,9 +10,9 @@ import msgspec
 import polars as pl
 
 from truerank.reliability.folder import NOTE
+from truerank.report.charts import INK, PlotPanel
 from truerank.report.page.render import Claim, LegendEntry, Page, Section, render
 from truerank.report.page.tables import CellKind, PageTable, TableColumn
-from truerank.report.plots.panels import INK, PlotPanel
 from truerank.report.reliability_charts import charts
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau, tidy
 from truerank.report.reliability_layout import Figure, Style, figure

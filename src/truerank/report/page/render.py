@@ -12,9 +12,8 @@ from typing import Any
 
 from truerank.core.escaping import chart_spec, embedded_json, printable
 from truerank.models.settings import load
+from truerank.report.charts import CONFIG, INSTALL, PlotPanel
 from truerank.report.page.tables import PageTable
-from truerank.report.plots.panels import CONFIG, PlotPanel
-from truerank.report.reliability_charts import INSTALL
 from truerank.version import __version__
 
 WHO = "a report"
