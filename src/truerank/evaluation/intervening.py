@@ -45,8 +45,7 @@ from truerank.io.parts import RowsOfPart
 from truerank.io.read import PairColumns, pair_table
 from truerank.io.scan import Distinct
 from truerank.io.spill import Scratch, scratch
-from truerank.sampling.pools import Share
-from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
+from truerank.sampling.pools import DrawKeys, DrawThreshold, Narrowing, Share
 
 ROW = "row"  # the number of a row in its table, where no column is called so
 

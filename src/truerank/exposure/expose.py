@@ -23,8 +23,7 @@ from truerank.datasets.split import split_per_user
 from truerank.exposure.counts import pair_order
 from truerank.exposure.logging_policies import LOGGERS, LoggingPolicy
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.designs import BernoulliDesign, UniformDesign
-from truerank.sampling.inclusion import Inclusion, shown_propensities
+from truerank.sampling.designs import BernoulliDesign, Inclusion, UniformDesign, shown_propensities
 from truerank.sampling.pools import Members, PoolOrder, Share, sizes_of
 from truerank.sampling.unequal import fill
 

@@ -60,7 +60,7 @@ def with_inclusion(
 ) -> Log:
     """The same log with the probability of each row to be drawn by `intervene`, for `estimators.intervened`.
 
-    Exact for uniform draws and for small pools, by Rosén's equation beyond (`sampling.inclusion`). The seed matters
+    Exact for uniform draws and for small pools, by Rosén's equation beyond (`sampling.designs`). The seed matters
     only where weights are themselves drawn (the released form of SKEW).
 
     >>> import polars as pl, truerank as tr

@@ -16,9 +16,8 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
 from truerank.core.wording import columns_option
-from truerank.exposure.positions.clicks import ClickCells, fit_clicks, fit_harvest, sum_by_cell
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups, pooled, table_of
-from truerank.exposure.positions.fits import Goodness, PositionFit
+from truerank.exposure.positions.fits import ClickCells, Goodness, PositionFit, fit_clicks, fit_harvest, sum_by_cell
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.impressions import Impressions, Logged, RankedChunk
 
