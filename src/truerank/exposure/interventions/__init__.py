@@ -104,9 +104,9 @@ def unseen_notes(log: Margins, strategy: Strategy, train: Margins | None) -> lis
     return notes
 
 
-def _counted(log: Margins, other: Margins, margin: str) -> Bools:
+def _counted(log: Margins, beside: Margins, margin: str) -> Bools:
     """Which users or items of a log have rows in another."""
-    return counts_in(log.ids(margin), other, margin=margin, size=0).count > 0
+    return counts_in(log.ids(margin), beside, margin=margin, size=0).count > 0
 
 
 def rule_in_memory(
@@ -151,12 +151,12 @@ def rule_of(
     return chosen.rule(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
 
 
-def _check_common(log: Margins, other: Margins, margins: tuple[str, ...]) -> None:
+def _check_common(log: Margins, beside: Margins, margins: tuple[str, ...]) -> None:
     """At least one user or item must be in both, or the ids are of different things."""
-    if any(_counted(log, other, margin).any() for margin in margins):
+    if any(_counted(log, beside, margin).any() for margin in margins):
         return
-    ours, theirs = (", ".join(counts.ids(margins[-1]).texts()[:3]) for counts in (log, other))
+    ours, theirs = (", ".join(counts.ids(margins[-1]).texts()[:3]) for counts in (log, beside))
     raise InputError(
-        f"{log.source} and {other.source} have no {' and no '.join(margins)} in common: {margins[-1]}s such as {ours} "
+        f"{log.source} and {beside.source} have no {' and no '.join(margins)} in common: {margins[-1]}s such as {ours} "
         f"against {theirs}. Check the id columns."
     )

@@ -127,8 +127,8 @@ def fit_requests(
             depths[place] = lists if end is None else lists.ending_at(end)
 
     def of_all_surfaces(place: Place) -> Depths | None:
-        alike = [other for other, model in requests.items() if model == requests[place] and other.group == place.group]
-        parts = [depths[other] for other in alike if other in depths]
+        alike = [key for key, model in requests.items() if model == requests[place] and key.group == place.group]
+        parts = [depths[key] for key in alike if key in depths]
         return pooled(parts) if parts else None
 
     fits: dict[Place, PositionFit] = {}
