@@ -66,7 +66,8 @@ class Toy:
 from truerank.core.estimator import About, Exposed
 from truerank.core.terms import Ratio
 from truerank.estimators.refusals import LABEL_FREE, only_recall
-from truerank.estimators.rows import Column, WeightedRows
+from truerank.core.rows import Column
+from truerank.estimators.rows import WeightedRows
 
 
 @dataclass(frozen=True, slots=True)

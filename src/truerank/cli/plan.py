@@ -208,7 +208,7 @@ def sessions(
     truerank plan sessions --difference 0.01 --pilot log.parquet --target new=@new --target log=@position --position log
     truerank plan sessions --difference 0.01 --mean-reward 0.2 --effective 0.4 --per-user 5 --alike 0.1
     """
-    from truerank.estimators import ranked
+    from truerank.estimators import RANKED
     from truerank.evaluation.planning import plan_sessions
 
     files = [*([] if pilot is None else [InputFile("pilot", pilot)]), *policies.files()]
@@ -216,7 +216,7 @@ def sessions(
     inference.check()
     if pilot is None and policies.targets:
         raise InputError("--target goes with --pilot, the log that targets are compared on; add it.")
-    estimators = [ranked.parse(text) for text in request.estimators]
+    estimators = [RANKED.parse(text) for text in request.estimators]
     with output.progress() as report:
         result = plan_sessions(
             pilot,
