@@ -10,10 +10,9 @@ import pytest
 
 import truerank as tr
 from truerank.core.values import text_of
-from truerank.estimators import ranked
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators import RANKED
+from truerank.estimators.impressions import Limited
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import RankColumn
 from truerank.inference.clipping import AutoClip
 
@@ -52,9 +51,9 @@ def test_what_was_earned_is_the_value_of_ips_at_every_clip() -> None:
 
 def test_the_clip_of_the_paper_is_an_option() -> None:
     """Position 3 (ε0 = .49) has 1/ε0 = 2.04: a clip of 2 lowers it on-policy in the paper's form alone."""
-    inverse = ranked.parse("ips(clip=2, of=inverse)")
-    assert inverse == RankedIPS(clip=2.0, of=Limited.INVERSE)
-    assert ranked.parse(text_of(inverse)) == inverse
+    inverse = RANKED.parse("ips(clip=2, of=inverse)")
+    assert inverse == IPS(clip=2.0, of=Limited.INVERSE)
+    assert RANKED.parse(text_of(inverse)) == inverse
     log = log_of()
     below = log.filter((pl.col("position") > 2) & (pl.col("reward") == 1))
     lost = float((1 - 2 * 0.7 ** (below["position"] - 1)).sum()) / log["session"].n_unique()
@@ -67,7 +66,7 @@ def test_the_clip_of_the_paper_is_an_option() -> None:
 
 
 def test_both_forms_in_one_call_have_diagnostics_of_their_own() -> None:
-    asked = [RankedSNIPS(), RankedSNIPS(of=Limited.INVERSE)]
+    asked = [SNIPS(), SNIPS(of=Limited.INVERSE)]
     found = tr.off_policy(log_of(), {"log": RankColumn("position")}, position="exp:0.7", clips=[2.0], estimators=asked)
     lost = {each["of"]: each["lost"] for each in found.provenance.details["diagnostics"]}
     assert lost["ratio"] == pytest.approx(0, abs=1e-12)

@@ -30,7 +30,7 @@ from truerank.io.read import LogSchema, read
 from truerank.ranking.candidates import Catalogue, catalogue_of, lay_out, whole_tables
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.kernel.top import top_lists
-from truerank.ranking.scores.given import as_scores
+from truerank.ranking.scores.tables import as_scores
 from truerank.sampling.unequal import allocate
 
 SHARE = 0.25  # of the items that are shown: to every item alike, and to what is likely to be relevant

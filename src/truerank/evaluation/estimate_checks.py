@@ -17,8 +17,8 @@ from truerank.core.metric import Metric
 from truerank.core.modelled import ModelledTerms
 from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth, Terms
+from truerank.estimators.listed_predictions import FAR, PredictionBalance
 from truerank.estimators.pairs import PairRatio
-from truerank.estimators.prediction_balance import FAR, PredictionBalance
 from truerank.estimators.predictions import Helped
 from truerank.estimators.refusals import is_recall
 from truerank.evaluation.label_checks import check_selected_users, effective_users, missing_share, unequal_labelling

@@ -18,10 +18,8 @@ from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.estimators.ranked.base import RankedEstimator
-from truerank.estimators.ranked.clips import Limited, limited_by
-from truerank.estimators.ranked.exposures import Exposures
-from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
+from truerank.estimators.impressions import CHOSEN, FIVE, Exposures, Limited, limited_by
+from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
 from truerank.evaluation.impression_views import Looking, RankedSight
 from truerank.evaluation.log_facts import RankedFacts
@@ -155,7 +153,7 @@ class RankedPlan:
 
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
-        return (*base, *estimator.about.assumptions, *cast(RankedEstimator, estimator).metric.assumptions)
+        return (*base, *cast(RankedEstimator, estimator).metric.assumptions)
 
     def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
         return None

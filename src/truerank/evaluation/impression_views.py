@@ -13,8 +13,7 @@ from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Learned
 from truerank.core.ids import Keys
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.exposures import Exposures, Refits
+from truerank.estimators.impressions import Exposures, Limited, Refits
 from truerank.evaluation.question import Tallies
 from truerank.exposure.policies.mixtures import LoggerShares, check_own_exposures, logger_of_units, mixed_policy
 from truerank.exposure.policies.policies import Policy, logging_policy, tables_of

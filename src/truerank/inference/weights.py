@@ -13,9 +13,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Beyond
 from truerank.core.log import Pairs
 from truerank.core.messages import Message, message
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.exposures import Exposures, blocks, total_known, total_of
-from truerank.estimators.ranked.normalisers import Per
+from truerank.estimators.impressions import Exposures, Limited, Per, blocks, total_known, total_of
 from truerank.exposure.policies.policies import WholeList
 from truerank.inference.linearization import Bounds
 from truerank.inference.tails import tail_length
@@ -101,7 +99,7 @@ class WeightTally:
     @classmethod
     def of(cls, view: Exposures, clips: Floats, *, most: int, limits: Limited = Limited.RATIO) -> WeightTally:
         """The weights of one chunk; units without a known ranking do not count."""
-        from truerank.estimators.ranked.fast import add_bins
+        from truerank.estimators.fast import add_bins
 
         ranked, used = view.target.ranked_units, view.log.viewed
         if ranked is not None and not ranked.all():
