@@ -92,7 +92,7 @@ def compare(
             reasons = doubts(
                 *both,
                 spread,
-                of=tuple(dict.fromkeys(first.reasons + second.reasons)),
+                reasons=tuple(dict.fromkeys(first.reasons + second.reasons)),
                 unseen=(first.unseen, second.unseen),
                 cluster=plan.cluster,
                 level=family.level_alone,

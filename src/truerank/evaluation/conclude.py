@@ -14,9 +14,9 @@ from truerank.core.messages import message
 from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
 from truerank.evaluation.compare import PairedTerms, clip_of, compare, in_order
-from truerank.evaluation.detectable import check_detectable
 from truerank.evaluation.families import Correlation, Difference, adjusted_families, correlation_of_estimate
 from truerank.evaluation.measure import Measured
+from truerank.evaluation.power import check_detectable
 from truerank.evaluation.question import Cell, Examined, Plan, PlannedEstimate, Points
 from truerank.evaluation.units import Segments, UnitsOf
 from truerank.inference.linearization import Spread, at_a_bound, within_bounds

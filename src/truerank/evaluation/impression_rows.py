@@ -144,7 +144,7 @@ class ImpressionRows(RowMaker):
     def count_chunk(self, plan: Plan[ImpressionRows], chunk: RankedChunk) -> Tallies:
         log, most = chunk.log, tail_length(self.facts.n_rows) + 1
         counts: dict[tuple[Any, ...], Any] = {
-            ("rewards", name): RewardTally.of(rewards, most=most)
+            ("rewards", name): RewardTally.count(rewards, most=most)
             for name, rewards in log.rewards.items()
             if not self.facts.rewards[name].binary
         }
@@ -160,13 +160,13 @@ class ImpressionRows(RowMaker):
         target = view.target
         clips = np.unique([*self.clips, *(planned.request.clip for planned in plan.estimates)])
         counts: dict[tuple[Any, ...], Any] = {
-            (model, "support"): SupportTally.of(view),
+            (model, "support"): SupportTally.count(view),
             (model, "known"): int(np.count_nonzero(target.defined())),
             (model, "unlogged"): target.unlogged,
             (model, "never"): 0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
         }
         for limits in limits_of(plan):
-            counts[model, "weights", limits] = WeightTally.of(view, clips, most=most, limits=limits)
+            counts[model, "weights", limits] = WeightTally.count(view, clips, most=most, limits=limits)
         for reason, groups in (view.refits.unusable if view.refits is not None else {}).items():
             counts[model, "unweighed", reason] = groups
         return counts
@@ -287,7 +287,7 @@ def diagnosed(measured: Measured, model: str, clip: float, limits: Limited) -> W
 @lru_cache(maxsize=4096)
 def _diagnosed(weights: WeightTally, support: SupportTally, clip: float) -> WeightDiagnostics:
     unsupported, error = support.share()
-    return weights.at(clip, unsupported=unsupported, error=error)
+    return weights.diagnostics(clip, unsupported=unsupported, error=error)
 
 
 def with_tables(plan: Plan[ImpressionRows], places: Collection[str]) -> Plan[ImpressionRows]:

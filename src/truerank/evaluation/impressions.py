@@ -29,11 +29,10 @@ from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.gather import concluded
-from truerank.evaluation.impression_checks import check_log, check_question
+from truerank.evaluation.impression_checks import RejectedFits, check_log, check_question, checked_by_tables
 from truerank.evaluation.impression_rows import ImpressionRows, limit, with_tables
 from truerank.evaluation.impression_source import ImpressionSource, source_of
 from truerank.evaluation.measure import measure
-from truerank.evaluation.position_check import RejectedFits, checked_by_tables
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate, Question
 from truerank.evaluation.sources import check_call, learn_models
 from truerank.exposure.policies.mixtures import LoggerShares

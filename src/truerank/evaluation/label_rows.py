@@ -28,13 +28,13 @@ from truerank.evaluation.estimate_checks import (
     hit_pairs,
     rests_on_all_pairs,
 )
-from truerank.evaluation.input_checks import seen_items
 from truerank.evaluation.label_checks import (
     EVALUATION_CHECKS,
     check_orders,
     expansions,
     list_weights,
     missing_share,
+    seen_items,
     used_rows,
 )
 from truerank.evaluation.label_source import EVERY_LABEL

@@ -36,14 +36,14 @@ from truerank.evaluation.compatibility import (
     usable,
 )
 from truerank.evaluation.gather import concluded
-from truerank.evaluation.input_checks import (
+from truerank.evaluation.judged_sent import measured_by
+from truerank.evaluation.label_checks import (
     check_catalogue,
     check_holdout,
     check_ids,
     check_scores,
     check_without_exclusions,
 )
-from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.label_facts import learn_from_labels, list_facts, predictions_of, with_judge_users
 from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import (
