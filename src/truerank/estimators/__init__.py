@@ -66,6 +66,8 @@ def terms_of(
     0.5
     """
     chunk = JudgedChunk(log, {})
-    asked = [Asked(metric) for metric in metrics]
-    terms = estimator.terms(chunk, RankView(ranks), asked=asked, learned=learned or Learned(), keep_rows=keep_rows)
+    requests = [Asked(metric) for metric in metrics]
+    terms = estimator.terms(
+        chunk, RankView(ranks), requests=requests, learned=learned or Learned(), keep_rows=keep_rows
+    )
     return [part.whole for part in terms]

@@ -56,16 +56,22 @@ class RecommendedLists(Estimator):
             f"{option('estimator', 'estimators=')} out, or name another."
         )
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return str(asked.metric.on_lists)
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return str(request.metric.on_lists)
 
     def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        requests: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
     ) -> list[Terms]:
         facts: ListFacts = learned.facts["lists"]
-        deepest = top_of(chunk, view, max(asking.metric.k for asking in asked))
-        by_cutoff = {k: listed(chunk, deepest.top(k), facts) for k in {asking.metric.k for asking in asked}}
-        return [_terms(asking.metric, by_cutoff[asking.metric.k], chunk) for asking in asked]
+        deepest = top_of(chunk, view, max(asking.metric.k for asking in requests))
+        by_cutoff = {k: listed(chunk, deepest.top(k), facts) for k in {asking.metric.k for asking in requests}}
+        return [_terms(asking.metric, by_cutoff[asking.metric.k], chunk) for asking in requests]
 
 
 def top_of(chunk: JudgedChunk, view: RankView, k: int) -> TopLists:
@@ -77,8 +83,8 @@ def top_of(chunk: JudgedChunk, view: RankView, k: int) -> TopLists:
         aligned = Aligned.of(view.scores, users=log.users, items=log.items, name=view.name)
         pool = chunk.pools[Pool.CATALOGUE]
         view.listed["top", k] = top_lists(aligned, log, pool=pool, k=k, seed=view.seed, name=view.name)
-    found: TopLists = view.listed["top", k]
-    return found
+    lists: TopLists = view.listed["top", k]
+    return lists
 
 
 def listed(chunk: JudgedChunk, lists: TopLists, facts: ListFacts) -> ListedItems:

@@ -264,15 +264,17 @@ class WeightedRows(RankedEstimator):
         """The form of the estimate, and the columns that it takes; the first is the gain."""
         raise NotImplementedError
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        if asked.metric is None or isinstance(asked.metric, Counted):
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        if request.metric is None or isinstance(request.metric, Counted):
             normaliser: Normaliser = getattr(self, "normaliser", Normaliser.SESSION)
-            return normaliser.estimand(asked.reward, unit)
-        return estimand(asked.metric)
+            return normaliser.estimand(request.reward, unit)
+        return estimand(request.metric)
 
-    def terms(self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False) -> Any:
+    def terms(
+        self, chunk: Any, view: Any, *, requests: Sequence[Asked], learned: Learned, keep_rows: bool = False
+    ) -> Any:
         base: Any = RankedEstimator if isinstance(view, Exposures) else Estimator
-        return base.terms(self, chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
+        return base.terms(self, chunk, view, requests=requests, learned=learned, keep_rows=keep_rows)
 
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         metric = additive(question.metric)
