@@ -114,8 +114,8 @@ class Inequality:
         change = sums_by(row, n - 1.0 - 2.0 * fewer[item], n=n_rows) - 2.0 * _equal_pairs(count[item], row, n_rows)
         total = count.sum() - np.bincount(row, minlength=n_rows)
         apart = self._apart(count) + change
-        found: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
-        return found
+        gini: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
+        return gini
 
     def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
         return 0.0

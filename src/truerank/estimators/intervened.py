@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.log import Log
@@ -85,18 +85,21 @@ class Intervened(Estimator):
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         log, ranks, metric = chunk.labels, view.ranks, additive(question.metric)
         chance, gain = inclusion_of(log), gains_of(metric, log) * expected_worth(metric, ranks)
-        scored = ranks.scored & ~(ranks.n_candidates == 0)
+        defined, den = ranks.scored & ~(ranks.n_candidates == 0), np.ones(log.n_units)
         if not metric.denominator.needs_every_label:
             divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
-            scored &= ~np.isnan(divisor)
-            total = per_unit(log, chance * gain) / np.where(scored, divisor, 1.0)
-            return _terms(chunk, total, np.ones(log.n_units), scored)
-        if self.pooled:
-            return _terms(chunk, per_unit(log, chance * gain), per_unit(log, chance * log.label), scored)
-        rows = np.flatnonzero(log.label == 1)
-        unit, share = log.unit[rows], shares(log.unit[rows], chance[rows], n_units=log.n_units)
-        den = sums_by(unit, share, n=log.n_units)
-        return _terms(chunk, sums_by(unit, share * gain[rows], n=log.n_units), den, ranks.scored & (den > 0))
+            defined &= ~np.isnan(divisor)
+            num = per_unit(log, chance * gain) / np.where(defined, divisor, 1.0)
+        elif self.pooled:
+            num, den = per_unit(log, chance * gain), per_unit(log, chance * log.label)
+        else:
+            rows = np.flatnonzero(log.label == 1)
+            share = np.zeros(len(log))
+            share[rows] = shares(log.unit[rows], chance[rows], n_units=log.n_units)
+            num, den = per_unit(log, share * gain), per_unit(log, share)
+            defined = ranks.scored & (den > 0)
+        # nothing is left to chance but the users
+        return ratio(num, den, defined=defined, clusters=chunk.clusters, exact=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +187,3 @@ def _gauss(n: int) -> tuple[list[float], list[float]]:
     """Nodes and weights on [0, 1], exact for polynomials up to degree 2 n - 1."""
     node, weight = np.polynomial.legendre.leggauss(n)
     return ((node + 1) / 2).tolist(), (weight / 2).tolist()
-
-
-def _terms(chunk: JudgedChunk, num: Floats, den: Floats, defined: Bools) -> Smooth:
-    # nothing is left to chance but the users
-    return ratio(num, den, defined=defined, clusters=chunk.clusters, exact=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -98,7 +98,7 @@ class Sample:
         rate = None if log.complete else rate
         defined = scored & ((n_labelled if rate is None else n) > 0)
         sample = cls(np.zeros(0), defined, chunk.clusters, n_labelled, n, rate)
-        return cls(sample.expansion[log.unit], defined, chunk.clusters, n_labelled, n, rate)
+        return replace(sample, weight=sample.expansion[log.unit])
 
     @classmethod
     def designed(cls, chunk: JudgedChunk, ranks: Ranks, *, usable: Bools | None = None) -> Sample:
