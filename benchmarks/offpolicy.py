@@ -74,7 +74,7 @@ def run(*, n_rows: int = 10_000_000, rounds: int = 5) -> dict[str, Any]:
 def spreads(view: Exposures, reward: str) -> list[Spread]:
     """Value, standard error and interval for every clip."""
     asked = [Asked(None, reward, clip) for clip in OFFPOLICY_CLIPS]
-    terms = IPS().terms(RankedChunk(view.log), view, requests=asked, learned=Learned())
+    terms = IPS().terms(RankedChunk(view.log), view, asked=asked, learned=Learned())
     return [
         Population().spreads({clip: part}, [], level=0.95)[0][clip] for clip, part in zip(CLIPS, terms, strict=True)
     ]

@@ -85,7 +85,7 @@ def learned_of(estimator: Estimator, part: Ints, propensity: Learner | None, *, 
 def measured(estimator: Estimator, part: Ints, learned: Learned, asked: Sequence[Asked]) -> list[Smooth]:
     """The terms of all chunks, joined in the order of users."""
     chunks = list(chunks_of(JUDGED, CANDIDATES, part=part))
-    parts = [estimator.terms(chunk, view_of(chunk), requests=asked, learned=learned) for chunk in chunks]
+    parts = [estimator.terms(chunk, view_of(chunk), asked=asked, learned=learned) for chunk in chunks]
     order = np.argsort(np.concatenate([chunk.unit for chunk in chunks]))
     joined = [first.join([other[place] for other in parts[1:]]) for place, first in enumerate(parts[0])]
     return [terms.take(order, terms.clusters.take(order)).whole for terms in joined]
@@ -165,9 +165,9 @@ def test_lists_are_ranked_once_for_all_metrics_clips_and_refits(monkeypatch: pyt
     (chunk,) = chunks_of(JUDGED, CANDIDATES, part=one)
     view = view_of(chunk)
     asked = questions(estimator)
-    whole = estimator.terms(chunk, view, requests=asked, learned=learned)
+    whole = estimator.terms(chunk, view, asked=asked, learned=learned)
     assert len(learned.refits) == 4
     for group in range(4):
-        refit = estimator.terms(chunk, view, requests=asked, learned=learned.without(group))
+        refit = estimator.terms(chunk, view, asked=asked, learned=learned.without(group))
         assert refit[0].value() != whole[0].value()
     assert len(calls) == 1

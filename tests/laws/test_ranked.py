@@ -103,7 +103,7 @@ def test_all_questions_at_once_are_answered_as_each_alone() -> None:
     view = views(make_log(3).with_columns(again=2.0 * pl.col("reward")))["new"]
     asked = [Asked(None, reward, clip) for clip in (4.0, 1.0, INF) for reward in ("reward",)]
     for estimator in (cls() for name, cls in RANKED.catalogue().items() if name != "doubly-robust"):
-        together = estimator.terms(None, view, requests=asked, learned=None)
+        together = estimator.terms(None, view, asked=asked, learned=None)
         for each, terms in zip(asked, together, strict=True):
             np.testing.assert_array_equal(terms.sums, terms_of(estimator, view, clip=each.clip).sums)
 

@@ -43,7 +43,7 @@ def terms_of(
 ) -> Smooth:
     """The terms of one reward at one clip."""
     (found,) = estimator.terms(
-        None, view, requests=[Asked(None, reward, clip)], learned=Learned() if learned is None else learned
+        None, view, asked=[Asked(None, reward, clip)], learned=Learned() if learned is None else learned
     )
     whole: Smooth = found.whole
     return whole

@@ -105,7 +105,7 @@ def all_terms_of(
         of = Groups(seed, "groups") if groups is None else groups
         learned = learn(learners, lambda work: [work(chunk)], groups=of, facts=known)
     view = RankView(ranks, scores, "m", ties=ties, seed=seed)
-    made = estimator.terms(chunk, view, requests=asked, learned=learned, keep_rows=keep_rows)
+    made = estimator.terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
     terms = [part if isinstance(part, Smooth) else part.whole for part in made]  # what is fitted has shares of users
     assert len(terms) == len(asked)
     return terms

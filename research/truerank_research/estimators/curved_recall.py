@@ -12,8 +12,8 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.messages import Message
+from truerank.core.modelled import ModelledTerms
 from truerank.core.once import Once
-from truerank.core.refits import ModelledTerms
 from truerank.core.terms import Smooth, Terms, joined_clusters, ratio
 from truerank_research.estimators.curve_messages import check_curve, check_fit, no_verdict
 from truerank_research.estimators.histograms import Histograms

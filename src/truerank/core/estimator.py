@@ -144,10 +144,10 @@ class Estimator:
         return (context.propensity,) if self.about.weighs and context.propensity is not None else ()
 
     def terms(
-        self, chunk: Any, view: Any, *, requests: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> Sequence[Terms]:
         """The terms of each question about the whole units of a chunk; `view` is how a model sees its rows."""
-        return [self.term(chunk, view, question, learned, keep_rows=keep_rows) for question in requests]
+        return [self.term(chunk, view, question, learned, keep_rows=keep_rows) for question in asked]
 
     def term(self, chunk: Any, view: Any, question: Asked, learned: Learned, *, keep_rows: bool) -> Terms:
         """The terms of one question; an estimator that shares work between questions overrides `terms` instead."""

@@ -1,19 +1,16 @@
-"""Terms that rest on a model: one that was fitted again without groups of units, or one fitted to all at the end."""
+"""Terms whose weights come from a model that was fitted to the same units, and again without groups of them."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.clusters import Clusters
 from truerank.core.ids import Keys
-from truerank.core.messages import Message
 from truerank.core.once import Once
 from truerank.core.terms import Smooth, Terms
 
@@ -111,29 +108,3 @@ class Refitted:
         without = self.without if len(order) == len(self.pattern) else {}
         whole = once.of([self.whole], lambda: self.whole.take(order, clusters, once))
         return Refitted(whole, once.taken(self.pattern, order), without)
-
-
-class ModelledTerms(ABC):
-    """Terms (`core.terms.Terms`) that keep other columns than sums, because a model is fitted to them at the end."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def columns(self) -> dict[str, np.ndarray]:
-        """What is kept of each unit, by name."""
-
-    @abstractmethod
-    def of_columns(self, columns: Mapping[str, np.ndarray], clusters: Clusters) -> Self:
-        """The same question of other units."""
-
-    @abstractmethod
-    def correction(self) -> float:
-        """How much of the value the model adds: the interval allows for bias in proportion to it."""
-
-    @abstractmethod
-    def reasons(self, model: str) -> tuple[Message, ...]:
-        """What takes verdicts about a ranker away."""
-
-    @abstractmethod
-    def cautions(self) -> tuple[Message, ...]:
-        """What to say beside the value."""

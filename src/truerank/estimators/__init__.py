@@ -66,8 +66,6 @@ def terms_of(
     0.5
     """
     chunk = JudgedChunk(log, {})
-    requests = [Asked(metric) for metric in metrics]
-    terms = estimator.terms(
-        chunk, RankView(ranks), requests=requests, learned=learned or Learned(), keep_rows=keep_rows
-    )
+    asked = [Asked(metric) for metric in metrics]
+    terms = estimator.terms(chunk, RankView(ranks), asked=asked, learned=learned or Learned(), keep_rows=keep_rows)
     return [part.whole for part in terms]

@@ -93,12 +93,12 @@ class Assisted(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        requests: Sequence[Asked],
+        asked: Sequence[Asked],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
         terms = []
-        for metric, rows, lists, kind in assisted_rows(self.by, chunk, view, requests, learned):
+        for metric, rows, lists, kind in assisted_rows(self.by, chunk, view, asked, learned):
             check_predictions(view, (kind, metric), rows, lists)
             values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
             totals: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
@@ -114,14 +114,14 @@ class Assisted(Estimator):
 
 
 def assisted_rows(
-    by: Assistance | None, chunk: JudgedChunk, view: RankView, requests: Sequence[Asked], learned: Learned
+    by: Assistance | None, chunk: JudgedChunk, view: RankView, asked: Sequence[Asked], learned: Learned
 ) -> Iterator[tuple[Additive, Rows, PredictedLists, Assistance]]:
     """The rows of each metric, what is predicted of them and of lists, and by what.
 
     Units without a labelled row count too where a judge labelled some of their list, unless the interval is for exactly
     these users: which of them have labelled rows then is not random.
     """
-    metrics, ranks = [additive(question.metric) for question in requests], view.ranks
+    metrics, ranks = [additive(question.metric) for question in asked], view.ranks
     prediction = chosen(learned.facts["predictions"], by)
     questions = [(metric, prediction.learner(metric)) for metric in metrics]
     listed = predicted_lists("assisted", prediction, questions, chunk=chunk, view=view, learned=learned)
@@ -187,12 +187,12 @@ class JudgeAlone(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        requests: Sequence[Asked],
+        asked: Sequence[Asked],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
         terms = []
-        for _, rows, lists, _ in assisted_rows(Assistance.JUDGE, chunk, view, requests, learned):
+        for _, rows, lists, _ in assisted_rows(Assistance.JUDGE, chunk, view, asked, learned):
             total, covered, predicted = lists.inside.sums
             form: Form = KnownTotal()
             columns = [predicted, covered, total, np.ones(len(total))]

@@ -88,15 +88,15 @@ class DoublyRobust(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        requests: Sequence[Asked],
+        asked: Sequence[Asked],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
         propensity = learned.facts.get("propensity")
-        clips = [self._clip(question) for question in requests]
+        clips = [self._clip(question) for question in asked]
         questions = [
             (additive(question.metric), self.reward.learner(question.metric, clip=clip, propensity=propensity))
-            for question, clip in zip(requests, clips, strict=True)
+            for question, clip in zip(asked, clips, strict=True)
         ]
         listed = predicted_lists(self.about.name, self.reward, questions, chunk=chunk, view=view, learned=learned)
         terms = []

@@ -1,4 +1,4 @@
-"""Estimators that treat the labels they see as all there are: full labels, judged items alone, held-out items."""
+"""Estimators that treat the labels they see as all there are: full labels, or judged items alone."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class MeanOfUsers(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        requests: Sequence[Asked],
+        asked: Sequence[Asked],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        terms, values = [], unit_values_of([request.metric for request in requests], chunk.labels, view.ranks)
+        terms, values = [], unit_values_of([request.metric for request in asked], chunk.labels, view.ranks)
         counted, zero = self.counted(chunk.labels, view.ranks)
-        for request in requests:
+        for request in asked:
             value = values[request.metric]
             valued = counted & ~np.isnan(value)
             # nothing relevant may count as 0; of pairs, as in AUC, there are none to be right or wrong about
@@ -94,7 +94,7 @@ class Full(MeanOfUsers):
 
     def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:
         counted, zero = MeanOfUsers.counted(self, labels, ranks)
-        return counted, counted & _without_relevant(labels) if self.without_relevant is AbsentUsers.ZERO else zero
+        return counted, counted & without_relevant(labels) if self.without_relevant is AbsentUsers.ZERO else zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,57 +130,6 @@ class Traditional(MeanOfUsers):
         return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
 
 
-@dataclass(frozen=True, slots=True)
-class Holdout(MeanOfUsers):
-    """The mean of a metric over users with a relevant held-out item, the same users for every metric.
-
-    (1 / U) Σ_u metric(list of u, held-out items of u). A pair that is not listed counts as irrelevant although nobody
-    asked: values are lower than with every label known, most for lists of what was never shown. Users without a
-    relevant item (`without_relevant`) and users without a list (`without_list`) are left out, or count as 0, as some
-    tools have it.
-
-    >>> import polars as pl, truerank as tr
-    >>> lists = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "c"], "rank": [1, 2, 1]})
-    >>> test = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["b", "d", "c", "a"]})
-    >>> how = {"exposure": "holdout", "metrics": ["Recall@2", "Precision@2"]}
-    >>> [(found.value, found.units) for found in tr.evaluate({"m": lists}, test, **how).estimates]
-    [(0.75, 2), (0.5, 2)]
-    >>> zero = tr.evaluate({"m": lists}, test, **how, estimators=["holdout(without_list=zero)"])
-    >>> zero.estimates[0].value
-    0.5
-    """
-
-    without_relevant: AbsentUsers = AbsentUsers.OUT
-    without_list: AbsentUsers = AbsentUsers.OUT
-
-    about: ClassVar[About] = About(
-        name="holdout",
-        exposures=frozenset({Exposed.HOLDOUT}),
-        assumptions=("pairs that are not listed are irrelevant: a convention, nobody asked about them",),
-        complete=True,
-    )
-    pairs_undefined: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @property
-    def users(self) -> str:
-        """Whom a value is about."""
-        left_out = self.without_relevant is AbsentUsers.OUT
-        users = "users with a relevant item" if left_out else "all users of the test set"
-        return f"{users}, those without a list as 0" if self.without_list is AbsentUsers.ZERO else users
-
-    def estimand(self, request: Asked, unit: str = "user") -> str:
-        return f"mean {request.metric} over {self.users}, taking unlisted pairs as irrelevant"
-
-    def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:
-        nothing = _without_relevant(labels)
-        zero_list, zero_relevant = (choice is AbsentUsers.ZERO for choice in (self.without_list, self.without_relevant))
-        counted = ~nothing | zero_relevant
-        return counted & ranks.scored, counted & np.where(ranks.scored, nothing, zero_list)
-
-
-def _without_relevant(labels: Log) -> Bools:
+def without_relevant(labels: Log) -> Bools:
     """Users without a relevant item."""
     return np.asarray(np.bincount(labels.user[relevant(labels)], minlength=labels.n_units) == 0)

@@ -64,14 +64,14 @@ class RecommendedLists(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        requests: Sequence[Asked],
+        asked: Sequence[Asked],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Terms]:
         facts: ListFacts = learned.facts["lists"]
-        deepest = top_of(chunk, view, max(asking.metric.k for asking in requests))
-        by_cutoff = {k: listed(chunk, deepest.top(k), facts) for k in {asking.metric.k for asking in requests}}
-        return [_terms(asking.metric, by_cutoff[asking.metric.k], chunk) for asking in requests]
+        deepest = top_of(chunk, view, max(asking.metric.k for asking in asked))
+        by_cutoff = {k: listed(chunk, deepest.top(k), facts) for k in {asking.metric.k for asking in asked}}
+        return [_terms(asking.metric, by_cutoff[asking.metric.k], chunk) for asking in asked]
 
 
 def top_of(chunk: JudgedChunk, view: RankView, k: int) -> TopLists:

@@ -69,7 +69,7 @@ class ExpandedPairs(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        requests: Sequence[Asked],
+        asked: Sequence[Asked],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
@@ -78,7 +78,7 @@ class ExpandedPairs(Estimator):
         pair = pair_expansion(sample)
         sample = replace(sample, defined=sample.defined & ~np.isnan(pair))
         pair = np.where(sample.defined, pair, 0.0)
-        return [self._terms(sample, positives, asking.metric, pair) for asking in requests]
+        return [self._terms(sample, positives, asking.metric, pair) for asking in asked]
 
     @staticmethod
     def _terms(sample: Sample, positives: Positives, metric: Metric, pair: Floats) -> Smooth:

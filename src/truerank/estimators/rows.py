@@ -270,11 +270,9 @@ class WeightedRows(RankedEstimator):
             return normaliser.estimand(request.reward, unit)
         return estimand(request.metric)
 
-    def terms(
-        self, chunk: Any, view: Any, *, requests: Sequence[Asked], learned: Learned, keep_rows: bool = False
-    ) -> Any:
+    def terms(self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False) -> Any:
         base: Any = RankedEstimator if isinstance(view, Exposures) else Estimator
-        return base.terms(self, chunk, view, requests=requests, learned=learned, keep_rows=keep_rows)
+        return base.terms(self, chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
 
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         metric = additive(question.metric)

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from truerank.core.estimator import Estimator, Exposed
 from truerank.core.messages import RULE, Message, message
 from truerank.core.metric import Metric
-from truerank.estimators.full import Full, Holdout
+from truerank.estimators.full import Full
+from truerank.estimators.holdout import Holdout
 from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.weighted import SNIPS, Hajek, HorvitzThompson, Pooled

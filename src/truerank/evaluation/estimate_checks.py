@@ -14,8 +14,8 @@ from truerank.core.counted import CountedItems
 from truerank.core.estimator import Asked, Clipping, Estimator, Exposed
 from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
+from truerank.core.modelled import ModelledTerms
 from truerank.core.ranking import Pool
-from truerank.core.refits import ModelledTerms
 from truerank.core.terms import Smooth, Terms
 from truerank.estimators.listed_predictions import FAR, PredictionBalance
 from truerank.estimators.pairs import PairRatio

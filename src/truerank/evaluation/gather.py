@@ -18,7 +18,8 @@ from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError
-from truerank.core.refits import ModelledTerms, Refitted
+from truerank.core.modelled import ModelledTerms
+from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Smooth, Terms
 from truerank.evaluation.measure import ByPlace, Measured, added, join

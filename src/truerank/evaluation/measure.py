@@ -191,7 +191,7 @@ def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | N
             parts = estimator.terms(
                 plan.earning(chunk, segment),
                 sight.view(estimator, learned),
-                requests=list(own.values()),
+                asked=list(own.values()),
                 learned=learned,
                 keep_rows=plan.keeps_rows and without is None,
             )

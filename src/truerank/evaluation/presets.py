@@ -14,7 +14,7 @@ from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
-from truerank.estimators.full import Holdout
+from truerank.estimators.holdout import Holdout
 from truerank.evaluation.label_rules import label_by
 from truerank.evaluation.label_source import Rows, source_of
 from truerank.io.columns import PositiveRule

@@ -17,7 +17,7 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Floats, Ints, equal_parts, exact_sum
 from truerank.core.counted import CountedItems
-from truerank.core.refits import ModelledTerms
+from truerank.core.modelled import ModelledTerms
 from truerank.core.terms import HitMove, Ratio, Smooth, Terms
 from truerank.inference.moments import Moments, ends, skewed
 

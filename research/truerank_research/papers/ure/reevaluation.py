@@ -115,9 +115,7 @@ def draw_estimates(
             values.append([weighted_mean(term.sums[:, 0], chance) for term in published])
             if number % every == 0:
                 chunk, view = JudgedChunk(log, {}), RankView(ranks)
-                terms = Corrected().terms(
-                    chunk, view, requests=[Asked(metric) for metric in metrics], learned=Learned()
-                )
+                terms = Corrected().terms(chunk, view, asked=[Asked(metric) for metric in metrics], learned=Learned())
                 values.append([term.value() for term in terms])
             for estimate, by_cutoff in zip(ESTIMATES, values, strict=False):
                 rows += [(name, k, number, estimate, value) for k, value in zip(cutoffs, by_cutoff, strict=True)]

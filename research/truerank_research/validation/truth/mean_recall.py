@@ -53,7 +53,7 @@ class MeanRecallWorld:
         asked = [Asked(Recall(k)) for k in self._cutoffs(draw.world)]
         for estimator in ESTIMATORS:
             found = {
-                model: estimator.terms(chunk, view, requests=asked, learned=Learned()) for model, view in views.items()
+                model: estimator.terms(chunk, view, asked=asked, learned=Learned()) for model, view in views.items()
             }
             for at, question in enumerate(asked):
                 terms: dict[str, Terms] = {model: parts[at] for model, parts in found.items()}
