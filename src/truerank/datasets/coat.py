@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,16 @@ from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, cells, find, gather, nothing_found, read_columns, reading
+from truerank.io.dataset import (
+    FolderDataset,
+    Part,
+    PublishedSize,
+    as_log,
+    cells,
+    find,
+    read_columns,
+    reading,
+)
 from truerank.io.files import read_table
 
 RULE = ">3"
@@ -23,7 +32,7 @@ PLACES = ("", "coat")
 
 
 @dataclass(frozen=True, slots=True)
-class Coat:
+class Coat(FolderDataset):
     """`train` is what users chose (24 each), `random` what was drawn for them (16 each); label = rating > 3.
 
     The rows of `train` have the authors' propensities where their file is present. 366 pairs are in both parts, as
@@ -42,21 +51,16 @@ class Coat:
         "random": PublishedSize(290, 300, 4_640, 860),
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
+    def parts_in(self, folder: Path) -> dict[str, Part]:
         matrices = [find(folder, f"{name}.ascii", under=PLACES) for name in ("train", "test", "propensities")]
         tables = [find(folder, f"{name}.parquet") for name in ("train_mnar", "test_mar", "propensities_authors")]
         from_matrix = matrices[0] is not None or matrices[1] is not None
         train, random, propensities = matrices if from_matrix else tables
-        found = {}
-        for part, path, weights in (("train", train, propensities), ("random", random, None)):
-            if path is not None:
-                counts = self.published[part]
-                counts = counts if self.positive == RULE else replace(counts, positives=None)
-                found[part] = Part(partial(self._read, path, weights), counts)
-        if not found:
-            raise nothing_found(Coat, folder)
-        return gather(self.name, found, parts=parts, check=check)
+        return {
+            part: Part(partial(self._read, path, weights), self.size(part, rule=RULE))
+            for part, path, weights in (("train", train, propensities), ("random", random, None))
+            if path is not None
+        }
 
     def features(self, folder: Path) -> dict[str, pl.DataFrame]:
         """`users` and `items`: their features, 0 or 1, in the order of the matrices."""

@@ -14,7 +14,18 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, cells, find, gather, nothing_found, read_columns, reading
+from truerank.io.dataset import (
+    FolderDataset,
+    Part,
+    PublishedSize,
+    as_log,
+    cells,
+    find,
+    gather,
+    nothing_found,
+    read_columns,
+    reading,
+)
 
 RULE = ">0"
 JOKES, MISSING = 100, 99.0
@@ -24,7 +35,7 @@ FULL = PublishedSize(7_200, 100, 720_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Jester:
+class Jester(FolderDataset):
     """`full` has the users who rated every joke, `train` the ratings of the others; label = rating > 0 of -10 to 10.
 
     The published files are matrices: the number of ratings, then 100 ratings, 99 where there is none. They are Excel
@@ -51,7 +62,7 @@ class Jester:
             if (path := find(folder, f"jester-data-{number}{ending}")) is not None
         }
         if not paths and compact is None:
-            raise nothing_found(Jester, folder)
+            raise nothing_found(self, folder)
         if not paths and compact is not None:
             found = {"full": Part(partial(self._table, compact), FULL)}
             return gather(self.name, found, parts=parts, check=check)

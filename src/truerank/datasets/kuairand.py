@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, gather, nothing_found, read_columns
+from truerank.io.dataset import FolderDataset, Part, PublishedSize, as_log, read_columns
 
 SIGNALS = (
     "is_click", "is_like", "is_follow", "is_comment", "is_forward", "is_hate", "long_view",
@@ -28,7 +28,7 @@ FILE_NAME = re.compile(r"log_(standard|random)_.*_(27k|1k|pure)(_part\d+)?\.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class KuaiRand:
+class KuaiRand(FolderDataset):
     """`train` is every standard log together, `random` the log of random videos, in the versions 1K, Pure and 27K.
 
     The label is the click by default; `signal` names another of the feedback signals, which all stay as rewards.
@@ -48,8 +48,7 @@ class KuaiRand:
         f"{part} ({version})": counts for version, both in VERSIONS.items() for part, counts in both.items()
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
+    def parts_in(self, folder: Path) -> dict[str, Part]:
         if self.signal not in SIGNALS:
             raise InputError(f"signal {self.signal!r} is not known; expected one of {', '.join(SIGNALS)}.")
         logs: dict[tuple[str, str], list[Path]] = {}
@@ -61,14 +60,11 @@ class KuaiRand:
             raise InputError(
                 f"{folder}: versions {', '.join(versions)} together; expected one. Name the folder of one."
             )
-        if not versions:
-            raise nothing_found(KuaiRand, folder)
-        found = {
+        return {
             part: Part(partial(self._read, logs[versions[0], kind]), VERSIONS[versions[0]][part])
             for part, kind in (("train", "standard"), ("random", "random"))
-            if (versions[0], kind) in logs
+            if versions and (versions[0], kind) in logs
         }
-        return gather(self.name, found, parts=parts, check=check)
 
     def _read(self, paths: Sequence[Path]) -> Log:
         columns: dict[str, type[pl.DataType]] = {"user_id": pl.Int64, "video_id": pl.Int64, "time_ms": pl.Int64}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns
+from truerank.io.dataset import FolderDataset, Part, PublishedSize, as_log, find, read_columns
 from truerank.io.files import read_table
 
 RULE = ">2"
@@ -26,7 +26,7 @@ NAMES = {"user_id": "user", "video_id": "item"}
 
 
 @dataclass(frozen=True, slots=True)
-class KuaiRec:
+class KuaiRec(FolderDataset):
     """`full` is the small matrix, `train` the big one; label = watch_ratio > 2, as the dataset's authors suggest.
 
     The compact Parquet files are a second source: the block with its 17,827 unobserved cells labelled 0, the positives
@@ -45,16 +45,12 @@ class KuaiRec:
         "train": PublishedSize(7_176, 10_728, 12_530_806, 936_390),
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
-        found = {
-            part: Part(partial(self._original, path), self._counts(self.published[part]))
+    def parts_in(self, folder: Path) -> dict[str, Part]:
+        return {
+            part: Part(partial(self._original, path), self.size(part, rule=RULE))
             for part, name in zip(("full", "train"), self.files, strict=True)
             if (path := find(folder, name, under=PLACES)) is not None
         } or self._compact(folder)
-        if not found:
-            raise nothing_found(KuaiRec, folder)
-        return gather(self.name, found, parts=parts, check=check)
 
     def features(self, folder: Path, *, until: int | None = None) -> dict[str, pl.DataFrame]:
         """`items`: the categories of each video, as a list; of the original files also `users` and `daily`.
@@ -76,7 +72,7 @@ class KuaiRec:
 
     def _categories(self, folder: Path) -> pl.DataFrame:
         paths = (find(folder, f"item_categories{ending}", under=PLACES) for ending in (".csv", ".parquet"))
-        path = next((each for each in paths if each is not None), None)
+        path = next((path for path in paths if path is not None), None)
         if path is None:
             raise InputError(f"{folder}: no item_categories.csv; expected it beside the matrices of {self.name}.")
         if path.suffix == ".parquet":
@@ -86,9 +82,6 @@ class KuaiRec:
                 item="video_id", categories=pl.col("feat").str.extract_all(r"\d+")
             )
         return table.with_columns(pl.col("item").cast(pl.Int64), pl.col("categories").cast(pl.List(pl.Int64)))
-
-    def _counts(self, counts: PublishedSize) -> PublishedSize:
-        return counts if self.positive == RULE else PublishedSize(counts.users, counts.items, counts.rows)
 
     def _original(self, path: Path) -> Log:
         # some rows of the small matrix have no time

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,15 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns, read_fields
+from truerank.io.dataset import (
+    FolderDataset,
+    Part,
+    PublishedSize,
+    as_log,
+    find,
+    read_columns,
+    read_fields,
+)
 
 RULE = ">=4"
 FIELDS: dict[str, type[pl.DataType]] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}
@@ -24,7 +32,7 @@ def _read(path: Path, *, separator: str, step: int, positive: str) -> Log:
 
 
 @dataclass(frozen=True, slots=True)
-class MovieLens100K:
+class MovieLens100K(FolderDataset):
     """`train` is every rating; label = rating >= 4."""
 
     positive: str = RULE
@@ -36,18 +44,16 @@ class MovieLens100K:
     files: ClassVar[tuple[str, ...]] = ("u.data",)
     published: ClassVar[Mapping[str, PublishedSize]] = {"train": PublishedSize(943, 1_682, 100_000, 55_375)}
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        path = find(Path(folder), "u.data", under=("", "ml-100k"))
+    def parts_in(self, folder: Path) -> dict[str, Part]:
+        path = find(folder, "u.data", under=("", "ml-100k"))
         if path is None:
-            raise nothing_found(MovieLens100K, Path(folder))
-        counts = self.published["train"]
-        counts = counts if self.positive == RULE else replace(counts, positives=None)
-        part = Part(partial(_read, path, separator="\t", step=1, positive=self.positive), counts)
-        return gather(self.name, {"train": part}, parts=parts, check=check)
+            return {}
+        read = partial(_read, path, separator="\t", step=1, positive=self.positive)
+        return {"train": Part(read, self.size("train", rule=RULE))}
 
 
 @dataclass(frozen=True, slots=True)
-class MovieLens1M:
+class MovieLens1M(FolderDataset):
     """`train` is every rating; label = rating >= 4. The compact file has pairs only: each is labelled 1."""
 
     positive: str = RULE
@@ -59,21 +65,18 @@ class MovieLens1M:
     files: ClassVar[tuple[str, ...]] = ("ratings.dat",)
     published: ClassVar[Mapping[str, PublishedSize]] = {"train": PublishedSize(6_040, 3_706, 1_000_209, 575_281)}
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
+    def parts_in(self, folder: Path) -> dict[str, Part]:
         path = find(folder, "ratings.dat", under=("", "ml-1m"))
         pairs = find(folder, "interactions.parquet")
-        counts = self.published["train"]
         if path is not None:
-            counts = counts if self.positive == RULE else replace(counts, positives=None)
-            part = Part(partial(_read, path, separator=":", step=2, positive=self.positive), counts)
-        elif pairs is not None:
-            if self.positive != RULE:
-                raise InputError(f"{pairs}: pairs without ratings; a rule for ratings cannot be applied to them.")
-            part = Part(partial(_pairs, pairs), replace(counts, positives=counts.rows))
-        else:
-            raise nothing_found(MovieLens1M, folder)
-        return gather(self.name, {"train": part}, parts=parts, check=check)
+            read = partial(_read, path, separator=":", step=2, positive=self.positive)
+            return {"train": Part(read, self.size("train", rule=RULE))}
+        if pairs is None:
+            return {}
+        if self.positive != RULE:
+            raise InputError(f"{pairs}: pairs without ratings; a rule for ratings cannot be applied to them.")
+        size = self.published["train"]
+        return {"train": Part(partial(_pairs, pairs), replace(size, positives=size.rows))}
 
 
 def _pairs(path: Path) -> Log:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns
+from truerank.io.dataset import FolderDataset, Part, PublishedSize, as_log, find, read_columns
 from truerank.io.files import read_table
 
 POLICIES, CAMPAIGNS = ("random", "bts"), {"all": 80, "men": 34, "women": 46}
@@ -26,7 +27,7 @@ ROWS = {"random all": 1_374_327, "random men": 452_949, "random women": 864_585}
 
 
 @dataclass(frozen=True, slots=True)
-class OpenBandit:
+class OpenBandit(FolderDataset):
     """One part per policy and campaign, as `random all` or `bts men`; label = click, with position and propensity.
 
     There are no user ids: each impression is a unit of its own, numbered in the order of the file. The authors' sample
@@ -46,40 +47,31 @@ class OpenBandit:
         for campaign, items in CAMPAIGNS.items()
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
-        found = {}
-        for policy in POLICIES:
-            for campaign in CAMPAIGNS:
-                names = (
-                    f"{policy}/{campaign}/{campaign}.csv",
-                    f"{policy}/{campaign}.csv",
-                    f"{policy}_{campaign}.parquet",
-                )
-                path = next((each for name in names if (each := find(folder, name, under=PLACES)) is not None), None)
-                if path is not None:
-                    found[f"{policy} {campaign}"] = Part(
-                        partial(self._read, path), self._counts(path, f"{policy} {campaign}")
-                    )
-        if not found:
-            raise nothing_found(OpenBandit, folder)
-        return gather(self.name, found, parts=parts, check=check)
+    def parts_in(self, folder: Path) -> dict[str, Part]:
+        paths = {}
+        for policy, campaign in product(POLICIES, CAMPAIGNS):
+            names = (f"{policy}/{campaign}/{campaign}.csv", f"{policy}/{campaign}.csv", f"{policy}_{campaign}.parquet")
+            path = _first(folder, names)
+            if path is not None:
+                part = f"{policy} {campaign}"
+                paths[part] = Part(partial(self._read, path), self._counts(path, part))
+        return paths
 
     def features(self, folder: Path) -> dict[str, pl.DataFrame]:
         """The features of the items of each campaign, by its name."""
-        found = {}
+        paths = {}
         for campaign in CAMPAIGNS:
             names = (
                 *(f"{policy}/{campaign}/item_context.csv" for policy in POLICIES),
                 f"item_context_{campaign}.parquet",
             )
-            path = next((each for name in names if (each := find(Path(folder), name, under=PLACES)) is not None), None)
+            path = _first(Path(folder), names)
             if path is not None:
                 table = read_table(path).rename({"item_id": "item"})
-                found[campaign] = table.select(name for name in table.columns if name)
-        if not found:
+                paths[campaign] = table.select(name for name in table.columns if name)
+        if not paths:
             raise InputError(f"{folder}: no item_context.csv; expected one beside the log of a campaign.")
-        return found
+        return paths
 
     def _counts(self, path: Path, part: str) -> PublishedSize:
         """The sample is as published as the whole: a file of its size is one."""
@@ -95,3 +87,8 @@ class OpenBandit:
         table = table.drop("timestamp").with_columns(time=time)
         table = table.rename({"item_id": "item", "propensity_score": "propensity"})
         return as_log(table, source=path, value="click", positive=self.positive)
+
+
+def _first(folder: Path, names: Iterable[str]) -> Path | None:
+    """The first of these files that a folder has."""
+    return next((path for name in names if (path := find(folder, name, under=PLACES)) is not None), None)

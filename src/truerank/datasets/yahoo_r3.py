@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -11,13 +11,13 @@ from typing import ClassVar
 import polars as pl
 
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_fields
+from truerank.io.dataset import FolderDataset, Part, PublishedSize, as_log, find, read_fields
 
 RULE = ">3"
 
 
 @dataclass(frozen=True, slots=True)
-class YahooR3:
+class YahooR3(FolderDataset):
     """`train` is what 15,400 users chose, `random` 10 random songs for each of 5,400 of them; label = rating > 3.
 
     No pair is in both parts, where chance would give about 1,290: the random songs were drawn among those the user had
@@ -39,18 +39,12 @@ class YahooR3:
         "random": PublishedSize(5_400, 1_000, 54_000, 4_749),
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
-        found = {}
-        for part, name in zip(("train", "random"), self.files, strict=True):
-            path = find(folder, name)
-            if path is not None:
-                counts = self.published[part]
-                counts = counts if self.positive == RULE else replace(counts, positives=None)
-                found[part] = Part(partial(self._read, path), counts)
-        if not found:
-            raise nothing_found(YahooR3, folder)
-        return gather(self.name, found, parts=parts, check=check)
+    def parts_in(self, folder: Path) -> dict[str, Part]:
+        return {
+            part: Part(partial(self._read, path), self.size(part, rule=RULE))
+            for part, name in zip(("train", "random"), self.files, strict=True)
+            if (path := find(folder, name)) is not None
+        }
 
     def _read(self, path: Path) -> Log:
         table = read_fields(path, {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64}, separator="\t")

@@ -61,6 +61,33 @@ class Part:
     counts: PublishedSize
 
 
+class FolderDataset:
+    """Defaults of a dataset whose parts are files of one folder: a new one writes `parts_in`."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    home: ClassVar[str]
+    files: ClassVar[tuple[str, ...]]
+    published: ClassVar[Mapping[str, PublishedSize]]
+
+    def parts_in(self, folder: Path) -> Mapping[str, Part]:
+        """The parts that the files of a folder have."""
+        raise NotImplementedError
+
+    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
+        """The parts by name; with `check`, a part of another size than published is refused."""
+        folder = Path(folder)
+        found = self.parts_in(folder)
+        if not found:
+            raise nothing_found(self, folder)
+        return gather(self.name, found, parts=parts, check=check)
+
+    def size(self, part: str, *, rule: str) -> PublishedSize:
+        """The published size of a part; the number of positives is that of one rule."""
+        size = self.published[part]
+        return size if getattr(self, "positive", rule) == rule else replace(size, positives=None)
+
+
 def gather(name: str, found: Mapping[str, Part], *, parts: Collection[str] | None, check: bool) -> dict[str, Log]:
     """Read the parts asked for and check their sizes."""
     unknown = sorted(set(parts or ()) - set(found))
@@ -96,7 +123,7 @@ def find(folder: Path, name: str, *, under: Sequence[str] = ("",)) -> Path | Non
     return next((path for each in under if (path := folder / each / name).is_file()), None)
 
 
-def nothing_found(dataset: type[Dataset], folder: Path) -> InputError:
+def nothing_found(dataset: FolderDataset, folder: Path) -> InputError:
     """The error for a folder with none of the files."""
     if not folder.is_dir():
         return InputError(f"{folder}: no such folder. Check the path.")
