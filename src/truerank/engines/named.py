@@ -12,7 +12,7 @@ from truerank.engines.dask import Dask, DaskClient
 from truerank.engines.engine import Engine
 from truerank.engines.local import Local
 from truerank.engines.spark import Spark, SparkOpened
-from truerank.io.stores import check_address
+from truerank.io.paths import check_address
 
 FORMS = "local, dask, dask:ADDRESS, spark or spark:URL"
 

@@ -31,8 +31,8 @@ from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
 from truerank.exposure.interventions.design import PAIR, PURPOSE, DrawingRule, Strategy, check_largest
 from truerank.exposure.interventions.strategies import EqualPerItemIntervention, PopularityStratifiedIntervention
 from truerank.io.atomic_write import whole_file
-from truerank.io.batches import LazyTable, Piece
-from truerank.io.files import SEPARATORS, write_table
+from truerank.io.batches import LazyTable
+from truerank.io.files import SEPARATORS, Piece, write_table
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
 from truerank.io.parts import RowsOfPart
 from truerank.io.read import PairColumns, pair_table

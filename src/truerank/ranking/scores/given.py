@@ -8,9 +8,8 @@ import numpy as np
 
 from truerank.core.errors import InputError
 from truerank.core.ranking import Scores
-from truerank.io.batches import is_pandas
 from truerank.io.columns import SCORED, with_usual
-from truerank.io.matrices import is_sparse
+from truerank.io.frames import is_pandas, is_sparse
 from truerank.ranking.scores.matrices import sparse
 from truerank.ranking.scores.scores import dense
 from truerank.ranking.scores.tables import lists

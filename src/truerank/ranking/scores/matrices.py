@@ -11,7 +11,7 @@ from truerank.core.arrays import frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
-from truerank.io.matrices import Stored, population, rows_of, stored
+from truerank.io.frames import Stored, population, rows_of, stored
 from truerank.ranking.scores.scores import Lists
 from truerank.ranking.scores.tables import lists
 

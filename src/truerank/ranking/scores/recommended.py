@@ -13,7 +13,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, as_ids
 from truerank.core.wording import option
-from truerank.io.matrices import named
+from truerank.io.frames import named
 from truerank.ranking.scores.scores import Lists
 from truerank.ranking.scores.tables import lists
 
