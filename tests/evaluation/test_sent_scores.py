@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from truerank.core.ids import Ids
 from truerank.core.ranking import Scores
-from truerank.engines.local import Threads
+from truerank.engines.engine import Threads
 from truerank.evaluation.judged_sent import ScoredRows, measure_scored
 from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.measure import measure

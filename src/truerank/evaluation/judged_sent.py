@@ -60,10 +60,6 @@ class ScoredRows:
     def n_rows(self) -> Ints:
         return self.source.n_rows
 
-    @property
-    def held(self) -> bool:
-        return self.source.held
-
     def chunk(self, at: int) -> ScoredChunk:
         return self.reader()(self.part(at, same_disk=True))
 

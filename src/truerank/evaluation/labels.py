@@ -19,8 +19,7 @@ from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
 from truerank.core.wording import option
-from truerank.engines.engine import Workers, chunks_wanted
-from truerank.engines.local import ONE_THREAD
+from truerank.engines.engine import ONE_THREAD, Workers, chunks_wanted
 from truerank.engines.named import as_engine
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.compare import check_pairs
