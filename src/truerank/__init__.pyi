@@ -19,7 +19,7 @@ from truerank.evaluation.watch import watch as watch
 from truerank.exposure import positions as positions
 from truerank.exposure.expose import expose as expose
 from truerank.exposure.interventions import with_inclusion as with_inclusion
-from truerank.exposure.randomness.description import describe as describe
+from truerank.exposure.randomness.tests import describe as describe
 from truerank.exposure.randomness.tests import randomness as randomness
 from truerank.inference import agreement as agreement
 from truerank.inference.intervals import Bootstrap as Bootstrap

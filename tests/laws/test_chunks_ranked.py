@@ -13,7 +13,7 @@ import pytest
 from ranked import read
 
 from truerank.core.results import Results
-from truerank.estimators import ranked
+from truerank.estimators import RANKED
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.impression_source import HeldLog
 from truerank.evaluation.impressions import prepare
@@ -74,7 +74,7 @@ class Case:
     displayed: bool = False
     loggers: Mapping[str, Any] | None = None
     keeps: bool = True  # each unit, or the sums of its cluster
-    estimators: tuple[str, ...] = field(default_factory=lambda: tuple(ranked.catalogue()))
+    estimators: tuple[str, ...] = field(default_factory=lambda: tuple(RANKED.catalogue()))
 
 
 LOGGERS = {"a": ExposureColumn("by_a"), "b": ExposureColumn("by_b")}
@@ -146,7 +146,7 @@ def results_of(case: Case, n: int, *, seed: int) -> Results:
         targets,
         position=None if case.position is None else parse_position(case.position),
         loggers=case.loggers,
-        estimators=[ranked.named(name)() for name in case.estimators],
+        estimators=[RANKED.named(name)() for name in case.estimators],
         grid=CLIPS,
     )
     plan = plan if case.keeps else replace(plan, ids_of_units=None)

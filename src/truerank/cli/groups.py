@@ -280,7 +280,7 @@ class Request:
     def _rewards(self, option: Option, scoring: Scoring, reading: Reading, *, items: Any) -> Any:
         """The reward model of a name, or the predictions in a file."""
         from truerank.core.language import kind_held
-        from truerank.estimators.rewards import GivenRewards
+        from truerank.estimators.predictions import GivenRewards
 
         text, models = self.reward_model or "", kind_held(option)
         if models is not None and text.partition("(")[0].strip().lower() in models.catalogue():

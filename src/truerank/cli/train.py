@@ -12,7 +12,7 @@ import click
 
 from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import PATH, Sections, grouped, many, named, option, shared
+from truerank.cli.options import PATH, Sections, common, grouped, many, named, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError, extra
 
@@ -86,7 +86,7 @@ def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | 
     "random: A randomly exposed slice with labels.", "user-features", "item-features",
 )  # fmt: skip
 @grouped(Reading, "columns", "positive", "population", "items: All items, also those without a row.")
-@option("seed: The same seed gives the same scores.")
+@common("seed: The same seed gives the same scores.")
 @grouped(Output, "out: The .npz file to write.", "quiet")
 def train(
     *,

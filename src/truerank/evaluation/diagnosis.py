@@ -21,7 +21,7 @@ from truerank.evaluation.compatibility import DEFAULT_METRICS, names_for
 from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
 from truerank.evaluation.diagnosis_ranked import ranked_diagnosis
 from truerank.exposure.propensities import PROPENSITIES
-from truerank.exposure.randomness.items import LARGE
+from truerank.exposure.randomness.labelled import LARGE
 from truerank.exposure.randomness.tests import Randomness, randomness
 from truerank.inference.verdicts import FEWEST
 from truerank.io.batches import LazyTable

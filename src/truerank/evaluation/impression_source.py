@@ -18,7 +18,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
-from truerank.estimators.ranked.base import RankedEstimator
+from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.log_facts import RankedFacts, RewardFacts, ends_known
 from truerank.evaluation.ranked_parts import (
     LOG,

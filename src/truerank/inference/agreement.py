@@ -16,7 +16,6 @@ from truerank.core.calls import FLAG, NUMBER, TEXTS, checked_arguments, shown
 from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
-from truerank.core.wording import option
 from truerank.io.columns import finite_numbers, table_columns
 
 MOST_EXACT = 50  # values up to which the p of rank correlation counts all orders
@@ -237,7 +236,7 @@ def agree(
     shared = [name for name in left.columns if name in right.columns and name not in ABOUT_VALUES]
     keys = shared if on is None else list(on)
     if not keys:
-        raise InputError(f"{first} and {second} have no column in common to match rows by; name some: {option('on')}.")
+        raise InputError(f"{first} and {second} have no column in common to match rows by; name some: on=.")
     groups = list(of) if of is not None else [
         name for name, kind in left.schema.items()
         if kind == pl.String and name not in right.columns and name not in ABOUT_VALUES
@@ -297,9 +296,7 @@ def _check_once(table: pl.DataFrame, keys: list[str], where: str) -> None:
     twice = table.filter(pl.struct(keys).is_duplicated())
     if len(twice):
         row = ", ".join(f"{name} {twice[name][0]}" for name in keys)
-        raise InputError(
-            f"{where}: {row} has more than one row; expected one. Name what else tells rows apart: {option('of')}."
-        )
+        raise InputError(f"{where}: {row} has more than one row; expected one. Name what else tells rows apart: of=.")
 
 
 def _pairs(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from truerank.reliability.advice import Advice
-from truerank.reliability.advice_figures import Choice
-from truerank.reliability.advice_words import outside, verdict, warnings
-from truerank.reliability.logs import Liked
+from truerank.reliability.advice_words import verdict, warnings
+from truerank.reliability.choices import Choice
+from truerank.reliability.studied import PositivesProfile
 from truerank.report.text import as_csv
 
 
@@ -39,7 +39,7 @@ def advice_plain(advice: Advice, *, top: int) -> dict[str, Any]:
         "pairs": advice.pairs,
         "undecided": [list(each) for each in advice.undecided],
         "tau_of_all_pairs": list(advice.tau_of_all),
-        "outside": list(outside(advice)),
+        "outside": list(advice.outside),
         "wrong": [asdict(each) for each in advice.wrong],
         "other_metrics": [
             {
@@ -49,7 +49,7 @@ def advice_plain(advice: Advice, *, top: int) -> dict[str, Any]:
                 "tau": each.tau,
                 "tau_of_recommended": each.recommended,
             }
-            for each in advice.elsewhere
+            for each in advice.other_metrics
         ],
         "study": {
             "source": advice.source,
@@ -72,7 +72,7 @@ def advice_csv(advice: Advice, *, top: int) -> str:
         "sparsity": advice.sparsity,
         "pairs": advice.pairs,
         "undecided": len(advice.undecided),
-        "outside": "; ".join(outside(advice)),
+        "outside": "; ".join(advice.outside),
     }
     rows = [
         {**scenario, **_plain(asdict(each)), "recommended": each == advice.recommended}
@@ -104,7 +104,7 @@ def _log(advice: Advice) -> str:
         first = (
             f"Your log: {advice.users:,} users; as said, sparsity {advice.sparsity:.1%}, logger {advice.logger.logger}."
         )
-    elif isinstance(look, Liked):
+    elif isinstance(look, PositivesProfile):
         first = (
             f"Your log: {advice.users:,} users; {look.items:,} items, {look.items_liked:,} of them liked; "
             f"{look.positives_per_user:.1f} positives per user, and nothing else; as said, sparsity "

@@ -10,8 +10,8 @@ from typing import Any
 from truerank.exposure.positions.contextual import ContextualFit
 from truerank.exposure.positions.fits import PositionFit
 from truerank.exposure.propensities.calibration import Bin, Calibration
+from truerank.exposure.randomness.draws import OutlyingItem, Unevenness
 from truerank.exposure.randomness.tests import Check, Randomness
-from truerank.exposure.randomness.unevenness import OutlyingItem, Unevenness
 from truerank.report.numbers import interval, number
 
 

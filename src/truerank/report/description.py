@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core.ranking import Scores
-from truerank.exposure.randomness.description import Description
+from truerank.exposure.randomness.tests import Description
 from truerank.ranking.scores.scores import Factors, Lists
 from truerank.report.checks import randomness_flat, randomness_plain, randomness_text
 from truerank.report.text import as_csv, as_json, as_lines, encoded
