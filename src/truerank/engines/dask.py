@@ -176,7 +176,7 @@ class DaskWorkers:
 
     @property
     def threads(self) -> int:
-        with _told(self.client):
+        with _reporting(self.client):
             return max(1, int(sum(self.client.nthreads().values())))
 
     def map(self, work: Callable[[Chunk], Result], chunks: Chunked[Chunk]) -> Iterator[tuple[int, Result]]:
@@ -190,31 +190,31 @@ class DaskWorkers:
         shared = pack_shared((work, chunks.reader()), folder, dump=dump)
         there: Any = shared
         if folder is None:  # bytes that all chunks share are sent to the workers once
-            with _told(self.client):
+            with _reporting(self.client):
                 there = self.client.scatter(shared, broadcast=True, hash=False)
         running: dict[Any, tuple[int, Parcel]] = {}
 
-        def submit(at: int, part: Parcel) -> Any:
+        def submit(number: int, part: Parcel) -> Any:
             future = self.client.submit(carry_out, there, part, folder, pure=False, retries=RETRIES)
-            running[future] = at, part
+            running[future] = number, part
             return future
 
         def result_of(future: Any) -> tuple[int, Result]:
-            at, part = running[future]
-            with _told(self.client, f"chunk {at + 1:,} of {chunks.n_chunks:,}"):
+            number, part = running[future]
+            with _reporting(self.client, f"chunk {number + 1:,} of {chunks.n_chunks:,}"):
                 parcel = future.result()
             del running[future]
             result = opened(parcel)
             part.remove()
-            return at, result
+            return number, result
 
         parts = (
-            (at, pack(chunks.part(at, same_disk=folder is not None), folder, dump=dump))
-            for at in range(chunks.n_chunks)
+            (number, pack(chunks.part(number, same_disk=folder is not None), folder, dump=dump))
+            for number in range(chunks.n_chunks)
         )
         suspects = []
         try:
-            first = [submit(at, part) for at, part in islice(parts, AHEAD * self.threads)]
+            first = [submit(number, part) for number, part in islice(parts, AHEAD * self.threads)]
             queue = as_completed(first, loop=self.client.loop)
             del first
             for future in queue:
@@ -223,12 +223,12 @@ class DaskWorkers:
                 else:
                     yield result_of(future)
                 del future
-                for at, part in islice(parts, 1):
-                    queue.add(submit(at, part))
+                for number, part in islice(parts, 1):
+                    queue.add(submit(number, part))
             # Dask blames all that wait on a worker when it ends: one at a time it is certain who ends it, and it has
             # the memory that others had
-            for at, part in suspects:
-                yield result_of(submit(at, part))
+            for number, part in suspects:
+                yield result_of(submit(number, part))
         finally:
             with suppress(Exception):  # the cluster may be gone, which is told already
                 self.client.cancel(list(running), force=True)
@@ -240,7 +240,7 @@ class DaskWorkers:
         A worker may end just now, and is asked again when another one has taken its place.
         """
         for _ in range(TRIES):
-            with _told(self.client):
+            with _reporting(self.client):
                 self.client.wait_for_workers(1, timeout=PATIENCE)
             with suppress(OSError):
                 seen = self.client.run(
@@ -253,7 +253,7 @@ class DaskWorkers:
 
 
 @contextmanager
-def _told(client: Any, what: str = "the work") -> Iterator[None]:
+def _reporting(client: Any, what: str = "the work") -> Iterator[None]:
     """What can go wrong with a cluster, in one sentence."""
     from concurrent.futures import CancelledError
 

@@ -129,17 +129,19 @@ def map_chunks(
     done, total, following = 0, int(rows.sum()), 0
     missing, waiting = set(range(chunks.n_chunks)), dict[int, Result]()
     with closing(workers.map(work, chunks)) as results:  # type: ignore[type-var]
-        for at, result in results:
-            if at not in missing:
-                raise TruerankError(f"chunk {at + 1:,} of {chunks.n_chunks:,} came back twice; nothing was added up.")
-            missing.discard(at)
-            done += int(rows[at])
+        for number, result in results:
+            if number not in missing:
+                raise TruerankError(
+                    f"chunk {number + 1:,} of {chunks.n_chunks:,} came back twice; nothing was added up."
+                )
+            missing.discard(number)
+            done += int(rows[number])
             if progress is not None:
                 progress(what, done, total)
             if not ordered:
                 yield result
                 continue
-            waiting[at] = result
+            waiting[number] = result
             while following in waiting:
                 yield waiting.pop(following)
                 following += 1
@@ -198,8 +200,8 @@ def mapped(
     """The results of tasks 0 ... n - 1 as they are done; `stop` ends those under way when they are not wanted more."""
     if threads <= 1 or n <= 1:
         try:
-            for at in range(n):
-                yield at, task(at)
+            for number in range(n):
+                yield number, task(number)
         except BaseException:
             if stop is not None:
                 stop()
@@ -209,12 +211,12 @@ def mapped(
     running: dict[Future[Result], int] = {}
     executor = ThreadPoolExecutor(threads, thread_name_prefix="chunks")
     try:
-        for at in islice(waiting, threads + 1):
-            running[executor.submit(task, at)] = at
+        for number in islice(waiting, threads + 1):
+            running[executor.submit(task, number)] = number
         while running:
             future = next(iter(wait(running, return_when=FIRST_COMPLETED).done))
-            at = running.pop(future)
-            yield at, future.result()
+            number = running.pop(future)
+            yield number, future.result()
             del future  # its result is the caller's now
             for following in islice(waiting, 1):
                 running[executor.submit(task, following)] = following

@@ -182,10 +182,10 @@ class SparkWorkers:
         shared = pack_shared((work, chunks.reader()), folder, dump=dump)
         sent = context.broadcast(shared)
 
-        def task(at: int) -> Any:
+        def task(number: int) -> Any:
             context.setJobGroup(group, "truerank", interruptOnCancel=True)
-            part = pack(chunks.part(at, same_disk=folder is not None), folder, dump=dump)
-            parcel = self._run(_Task(sent, folder), part, what=f"chunk {at + 1:,} of {chunks.n_chunks:,}")
+            part = pack(chunks.part(number, same_disk=folder is not None), folder, dump=dump)
+            parcel = self._run(_Task(sent, folder), part, what=f"chunk {number + 1:,} of {chunks.n_chunks:,}")
             part.remove()
             return opened(parcel)
 
@@ -208,14 +208,14 @@ class SparkWorkers:
         except Exception as error:  # of Java, of py4j, of PySpark
             if isinstance(error, TruerankError):
                 raise
-            raise _told(error, what) from None
+            raise _reported(error, what) from None
         if len(results) != 1:
             raise TruerankError(f"{what} came back {len(results)} times; nothing was added up.")
         parcel: Parcel = pickle.loads(results[0][0])
         return parcel
 
 
-def _told(error: Exception, what: str) -> TruerankError:
+def _reported(error: Exception, what: str) -> TruerankError:
     """What can go wrong with executors, in one sentence."""
     text = f"{error} {getattr(error, 'java_exception', '')}"
     # as an error, not as a word of the lines of code that a traceback shows

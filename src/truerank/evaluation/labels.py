@@ -45,7 +45,6 @@ from truerank.evaluation.input_checks import (
 )
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
 from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
-from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.label_rows import JudgedPlan
 from truerank.evaluation.label_source import (
     CatalogueLayout,
@@ -65,6 +64,7 @@ from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.presets import Tool, tool_named
 from truerank.evaluation.question import Adjust, Question, settings_of
+from truerank.evaluation.serialization import measured_by
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval

@@ -110,7 +110,9 @@ class LazyTable:
     def around(self, start: int, end: int) -> tuple[LazyTable, int]:
         """The files that hold the rows from `start` to `end`, and how many rows there are before these files."""
         edges = list(accumulate((piece.n_rows for piece in self.pieces), initial=0))
-        holding = [at for at, (first, last) in enumerate(pairwise(edges)) if first < end and last > start] or [0]
+        holding = [number for number, (first, last) in enumerate(pairwise(edges)) if first < end and last > start] or [
+            0
+        ]
         pieces = self.pieces[holding[0] : holding[-1] + 1]
         return replace(self, pieces=pieces, folder=None), edges[holding[0]]
 

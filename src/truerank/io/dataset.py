@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -15,7 +16,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.io.files import check_readable, kind_of
-from truerank.io.fingerprint import check_unchanged, versions_of
+from truerank.io.fingerprint import unchanged, versions_of
 from truerank.io.read import read
 
 PolarsType = type[pl.DataType]
@@ -61,13 +62,13 @@ class Part:
     counts: PublishedSize
 
 
-def gather(name: str, found: Mapping[str, Part], *, parts: Collection[str] | None, check: bool) -> dict[str, Log]:
+def gather(name: str, available: Mapping[str, Part], *, parts: Collection[str] | None, check: bool) -> dict[str, Log]:
     """Read the parts asked for and check their sizes."""
-    unknown = sorted(set(parts or ()) - set(found))
+    unknown = sorted(set(parts or ()) - set(available))
     if unknown:
-        raise InputError(f"{name} has no part {unknown[0]!r} here; expected one of {', '.join(found)}.")
+        raise InputError(f"{name} has no part {unknown[0]!r} here; expected one of {', '.join(available)}.")
     logs = {}
-    for key, part in found.items():
+    for key, part in available.items():
         if parts is None or key in parts:
             logs[key] = part.read()
             if check:
@@ -77,15 +78,15 @@ def gather(name: str, found: Mapping[str, Part], *, parts: Collection[str] | Non
 
 def _check(name: str, part: str, log: Log, counts: PublishedSize) -> None:
     positives = int(log.rewards["label"].sum()) if "label" in log.rewards else None
-    for what, expected, found in (
+    for what, expected, count in (
         ("rows", counts.rows, len(log)),
         ("users", counts.users, len(log.users)),
         ("items", counts.items, len(log.items)),
         ("positives", counts.positives, positives),
     ):
-        if expected is not None and found != expected:
+        if expected is not None and count != expected:
             raise InputError(
-                f"{log.source}: {found or 0:,} {what}; expected {expected:,} in {name}, part {part}, as published. "
+                f"{log.source}: {count or 0:,} {what}; expected {expected:,} in {name}, part {part}, as published. "
                 "The file is damaged or another one: get it again. For a subset on purpose, say "
                 "check=False."
             )
@@ -93,7 +94,7 @@ def _check(name: str, part: str, log: Log, counts: PublishedSize) -> None:
 
 def find(folder: Path, name: str, *, under: Sequence[str] = ("",)) -> Path | None:
     """The file of this name, in the folder or one of these below it."""
-    return next((path for each in under if (path := folder / each / name).is_file()), None)
+    return next((path for below in under if (path := folder / below / name).is_file()), None)
 
 
 def nothing_found(dataset: type[Dataset], folder: Path) -> InputError:
@@ -132,26 +133,21 @@ def read_fields(path: Path, columns: Mapping[str, PolarsType], *, separator: str
         return table.with_columns(pl.col(name).cast(kind) for name, kind in columns.items())
 
 
-class reading:  # noqa: N801
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
     """What polars and numpy say about a damaged file, said in our words; one that changes meanwhile is refused."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        self.versions = versions_of([self.path])
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        check_unchanged(self.versions)
-        if isinstance(error, pl.exceptions.PolarsError | pl.exceptions.PanicException | OSError | ValueError):
+    with unchanged(versions_of([path])):
+        try:
+            yield
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
             reason = str(error).strip().split("\n")[0]
-            raise InputError(f"{self.path}: cannot be read ({reason}). Get the file again.") from None
+            raise InputError(f"{path}: cannot be read ({reason}). Get the file again.") from None
 
 
-def _has(path: Path, found: Collection[str], wanted: Collection[str]) -> None:
-    missing = [name for name in wanted if name not in found]
+def _has(path: Path, names: Collection[str], wanted: Collection[str]) -> None:
+    missing = [name for name in wanted if name not in names]
     if missing:
-        raise InputError(f"{path}: no column {missing[0]!r}; found {', '.join(found)}. Get the file again.")
+        raise InputError(f"{path}: no column {missing[0]!r}; found {', '.join(names)}. Get the file again.")
 
 
 def as_log(

@@ -159,9 +159,9 @@ def _rule(largest: Keyed, n_chunks: int) -> ChunkRule:
             return by_hash
         first_row = start - len(last)  # of what is joined
         changes = np.flatnonzero((joined != joined.shift(1)).fill_null(value=False).to_numpy())
-        while (at := int(np.searchsorted(changes, wanted - first_row))) < len(changes):
-            borders.append(joined.slice(int(changes[at]), 1))
-            wanted = first_row + int(changes[at]) + size
+        while (change := int(np.searchsorted(changes, wanted - first_row))) < len(changes):
+            borders.append(joined.slice(int(changes[change]), 1))
+            wanted = first_row + int(changes[change]) + size
         last = ids.tail(1)
     return ChunkRule(len(borders) + 1, joined_ids(borders))
 

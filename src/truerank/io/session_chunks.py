@@ -34,9 +34,9 @@ class SessionChunks:
         where the chunk is read.
         """
         cut, parts, done = chunks.tables[name], [], 0
-        for at in range(chunks.n_chunks):
-            parts.append(log.ids(cut.read(at, [log.key])).unique())
-            done += int(cut.n_rows[at])
+        for number in range(chunks.n_chunks):
+            parts.append(log.ids(cut.read(number, [log.key])).unique())
+            done += int(cut.n_rows[number])
             if progress is not None:
                 progress(f"looking up sessions of {log.table.where}", done, int(cut.n_rows.sum()))
         session = joined_ids([part for part in parts if len(part)])

@@ -218,14 +218,14 @@ class Spill:
         count = np.bincount(part + 1, minlength=n_parts + 1)
         end = np.cumsum(count)
         ordered = rows.select(list(self.schema))[order]
-        for at in np.flatnonzero(count[1:]).tolist():
+        for number in np.flatnonzero(count[1:]).tolist():
             stream = io.BytesIO()
-            ordered.slice(int(end[at]), int(count[at + 1])).write_ipc_stream(stream, compression="lz4")
-            with writing(self.folder), self._path(at).open("ab") as file, stream.getbuffer() as view:
+            ordered.slice(int(end[number]), int(count[number + 1])).write_ipc_stream(stream, compression="lz4")
+            with writing(self.folder), self._path(number).open("ab") as file, stream.getbuffer() as view:
                 start = file.tell()
                 length = file.write(view)
-            self.segments[at].append((start, length))
-            self.n_rows[at] += count[at + 1]
+            self.segments[number].append((start, length))
+            self.n_rows[number] += count[number + 1]
             self.n_bytes += length
 
     def part(self, part: int) -> SpilledRows:

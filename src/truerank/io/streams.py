@@ -66,8 +66,8 @@ def batches_of(source: Any) -> Iterator[pl.DataFrame]:
         for row in source.mapInArrow(_as_bytes, "rows binary").toLocalIterator(prefetchPartitions=True):
             yield pl.read_ipc_stream(io.BytesIO(row[0]))
     elif is_dask(source):
-        for at in range(source.npartitions):
-            yield pl.DataFrame(source.get_partition(at).compute())
+        for number in range(source.npartitions):
+            yield pl.DataFrame(source.get_partition(number).compute())
     else:
         try:
             from pyarrow import RecordBatchReader
