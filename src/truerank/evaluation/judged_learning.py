@@ -27,7 +27,7 @@ from truerank.io.batches import LazyTable
 from truerank.io.columns import VALUE_NAMES
 from truerank.io.read import read
 from truerank.metrics.listed import ListFacts
-from truerank.ranking.scores.given import as_scores
+from truerank.ranking.scores.tables import as_scores
 
 PARTS = 40  # groups of users without which fitted models are fitted again
 PROBABILITY = "probability"

@@ -1,0 +1,194 @@
+"""What a loader of a public dataset is, and what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Floats, frozen
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.io.files import check_readable, kind_of
+from truerank.io.fingerprint import check_unchanged, versions_of
+from truerank.io.read import read
+
+PolarsType = type[pl.DataType]
+IDS = {"user_id": "user", "item_id": "item", "video_id": "item"}
+ID_COLUMNS: dict[str, PolarsType] = {"user_id": pl.Int64, "item_id": pl.Int64}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSize:
+    """How large a part is as published; None where that is not known."""
+
+    users: int | None = None
+    items: int | None = None
+    rows: int | None = None
+    positives: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part that the files of a folder have: how to read it, and how large it should be if not as published."""
+
+    read: Callable[[], Log]
+    size: PublishedSize | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A public dataset: what it is, where it is, and how its files become logs.
+
+    `positive` is the rule for labels, and can be another; the raw values stay beside the label. `published` has the
+    size of each part: `train` (what a system or the users chose), `random` (shown at random), `full` (every pair).
+    """
+
+    positive: str = ">0"
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    home: ClassVar[str]
+    terms: ClassVar[str]
+    files: ClassVar[tuple[str, ...]]
+    published: ClassVar[Mapping[str, PublishedSize]]
+
+    @property
+    def usual_rule(self) -> bool:
+        """Whether labels are made by the rule of the dataset, for which positives are published."""
+        return self.positive == type(self)().positive
+
+    def parts(self, folder: Path) -> dict[str, Part]:
+        """The parts that the files of a folder have, by name."""
+        raise NotImplementedError
+
+    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
+        """The parts by name, or some of them; with `check`, a part of another size than published is refused."""
+        folder = Path(folder)
+        present = self.parts(folder)
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder. Check the path.")
+        if not present:
+            raise InputError(
+                f"{folder}: no files of {self.name}; expected {', '.join(self.files)}. Get them from {self.home}."
+            )
+        unknown = sorted(set(parts or ()) - set(present))
+        if unknown:
+            raise InputError(f"{self.name} has no part {unknown[0]!r} here; expected one of {', '.join(present)}.")
+        logs = {}
+        for name, part in present.items():
+            if parts is None or name in parts:
+                logs[name] = part.read()
+                if check:
+                    self._check(name, logs[name], part.size or self.published[name])
+        return logs
+
+    def _check(self, part: str, log: Log, size: PublishedSize) -> None:
+        positives = int(log.rewards["label"].sum()) if "label" in log.rewards else 0
+        for what, expected, count in (
+            ("rows", size.rows, len(log)),
+            ("users", size.users, len(log.users)),
+            ("items", size.items, len(log.items)),
+            ("positives", size.positives if self.usual_rule else None, positives),
+        ):
+            if expected is not None and count != expected:
+                raise other_size(f"{log.source}: {count:,} {what}; expected {expected:,} in {self.name}, part {part},")
+
+
+def other_size(what: str) -> InputError:
+    """The refusal of a file that is not as published."""
+    return InputError(
+        f"{what} as published. The file is damaged or another one: get it again. For a subset on purpose, say "
+        "check=False."
+    )
+
+
+def find(folder: Path, *names: str, under: Sequence[str] = ("",)) -> Path | None:
+    """The file of one of these names, in the folder or one of those below it."""
+    return next((path for name in names for place in under if (path := folder / place / name).is_file()), None)
+
+
+def read_columns(path: Path, columns: Mapping[str, PolarsType]) -> pl.DataFrame:
+    """These columns of a CSV or Parquet file, and no others: public logs have dozens. Ids are called user and item."""
+    check_readable(path)
+    with reading(path):
+        is_parquet = kind_of(path) == ".parquet"
+        present = pl.read_parquet_schema(path) if is_parquet else pl.read_csv(path, n_rows=0, glob=False).columns
+        missing = [name for name in columns if name not in present]
+        if missing:
+            raise InputError(f"{path}: no column {missing[0]!r}; found {', '.join(present)}. Get the file again.")
+        if is_parquet:
+            table = pl.read_parquet(path, columns=list(columns), glob=False)
+        else:
+            table = pl.read_csv(path, columns=list(columns), schema_overrides=columns, glob=False)
+        return table.rename(IDS, strict=False)
+
+
+def read_fields(path: Path, columns: Mapping[str, PolarsType], *, separator: str, step: int = 1) -> pl.DataFrame:
+    """A text table without a header; with `step` 2 every second field is empty, as between the colons of `1::2`."""
+    check_readable(path)
+    with reading(path):
+        table = pl.read_csv(
+            path, has_header=False, separator=separator, infer_schema=False, glob=False, quote_char=None
+        )  # fmt: skip
+        table = table.select(table.columns[::step])
+        if len(table.columns) != len(columns):
+            raise InputError(
+                f"{path}: {len(table.columns)} fields per line; expected {len(columns)}: {' '.join(columns)}."
+            )
+        table = table.rename(dict(zip(table.columns, columns, strict=True)))
+        return table.with_columns(pl.col(name).cast(kind) for name, kind in columns.items())
+
+
+class reading:  # noqa: N801
+    """What polars and numpy say about a damaged file, said in our words; one that changes meanwhile is refused."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        self.versions = versions_of([self.path])
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        check_unchanged(self.versions)
+        if isinstance(error, pl.exceptions.PolarsError | pl.exceptions.PanicException | OSError | ValueError):
+            reason = str(error).strip().split("\n")[0]
+            raise InputError(f"{self.path}: cannot be read ({reason}). Get the file again.") from None
+
+
+def as_log(
+    table: pl.DataFrame,
+    *,
+    source: Path,
+    value: str,
+    positive: str | None = None,
+    rewards: Sequence[str] = (),
+    users: Ids | None = None,
+    items: Ids | None = None,
+) -> Log:
+    """A log of a table with columns user, item and `value`, which becomes the label; `rewards` are kept beside it."""
+    ordered = table.sort("user", "item", maintain_order=True)
+    log = read(
+        ordered.rename({value: "value"}).drop(*(name for name in rewards if name != value)),
+        positive=positive,
+        users=users,
+        items=items,
+        name=str(source),
+    )
+    raw = {name: frozen(ordered[name].cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()) for name in rewards}
+    return replace(log, rewards={name: values for name, values in {**log.rewards, **raw}.items() if name != "value"})
+
+
+def cells(matrix: Floats, *, missing: float, value: str, first_user: int = 0) -> pl.DataFrame:
+    """The cells of a matrix [users x items] that are not missing, users and items numbered.
+
+    >>> cells(np.array([[0.0, 5.0]]), missing=0, value="rating").rows()
+    [(0, 1, 5.0)]
+    """
+    user, item = np.nonzero(matrix != missing)
+    return pl.DataFrame({"user": user + first_user, "item": item, value: matrix[user, item]})
