@@ -95,7 +95,12 @@ def design_exposure(
     >>> len(planned.table()), [round(saving.variance_ratio, 2) for saving in planned.savings]
     (4, [0.17, 0.17, 0.17])
     """
-    way, shares = as_value(draw, DrawBy), _checked_shares(uniform, likely)
+    way = as_value(draw, DrawBy)
+    if not (0 < uniform <= 1 and likely >= 0 and uniform + likely <= 1):
+        raise InputError(
+            f"a uniform share of {uniform:g} and {likely:g} to what is likely to be relevant; expected the first above "
+            "0, so that every item can be shown, and no more than 1 together."
+        )
     wished = designed_metrics(as_values(metrics, METRICS, what="metrics"))
     check_call(scores, baseline=None, level=0.95)
     check_sizes(threads=threads)
@@ -111,7 +116,7 @@ def design_exposure(
         )
         workers = threads or os.cpu_count() or 1
         lists = lists_of(world, max(metric.cutoff or 0 for metric in wished), seed=seed, threads=workers, progress=say)
-        maker = DesignProbabilities.of(world, lists, wished, per_user=per_user, shares=shares)
+        maker = DesignProbabilities.of(world, lists, wished, per_user=per_user, shares=(uniform, likely))
         rows = list(_draws(maker, world, batches=batches, way=way, seed=seed, progress=say))
     columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
     order = np.argsort(columns[0] * len(world.items) + columns[1], kind="stable")
@@ -123,15 +128,6 @@ def design_exposure(
     user, item, batch, chance = (frozen(column[order]) for column in columns)
     design = ExposureDesign(world.users, world.items, user, item, batch, chance, settings)
     return PlannedDesign(design, maker.savings(), per_user, uniform)
-
-
-def _checked_shares(uniform: float, likely: float) -> tuple[float, float]:
-    if not (0 < uniform <= 1 and likely >= 0 and uniform + likely <= 1):
-        raise InputError(
-            f"a uniform share of {uniform:g} and {likely:g} to what is likely to be relevant; expected the first above "
-            "0, so that every item can be shown, and no more than 1 together."
-        )
-    return uniform, likely
 
 
 # ---------------------------------------------------------------------------------------------------------------- draws
