@@ -17,8 +17,7 @@ from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
 from truerank.core.wording import either, option
-from truerank.engines.engine import Workers, map_chunks
-from truerank.engines.local import ONE_THREAD
+from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
 from truerank.estimators.impressions import Normaliser, RankedContext
@@ -27,13 +26,12 @@ from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.impression_checks import check_log, check_question
+from truerank.evaluation.impression_checks import check_log, check_question, checked_by_tables
 from truerank.evaluation.impression_rows import RankedPlan
 from truerank.evaluation.impression_source import HeldLog, RankedSource, check_common, source_of
 from truerank.evaluation.impression_views import Looking
 from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import measure
-from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.unit_ids import unit_ids
 from truerank.exposure.policies.mixtures import LoggerShares
