@@ -24,11 +24,10 @@ from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.batches import LazyTable
 from truerank.io.columns import header, table_columns, with_users
 from truerank.io.impressions import Impressions, Logged, RankedChunk, notes_of
-from truerank.io.owners import Owners, follow
 from truerank.io.partition import Chunks, Keyed, together
-from truerank.io.parts import RowsOfPart
 from truerank.io.read_impressions import ImpressionSchema, read_impressions, scan_impressions
-from truerank.io.spill import Scratch
+from truerank.io.session_chunks import SessionChunks
+from truerank.io.spill import RowsOfPart, Scratch
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are given by options
 ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
@@ -187,10 +186,10 @@ def _brought(
     if not schema.session:
         return chunks
     keyed = Keyed(schema.table, schema.session, schema.needed)
-    owners = Owners.of(chunks, LOG, keyed, scratch=space, progress=progress)
+    sessions_of_log = SessionChunks.of(chunks, LOG, keyed, progress=progress)
     for name, source in beside.items():
-        chunks = follow(
-            chunks, name, source, owners=owners, scratch=space, keep_absent=name == SESSIONS, progress=progress
+        chunks = sessions_of_log.follow(
+            chunks, name, source, scratch=space, keep_absent=name == SESSIONS, progress=progress
         )
     return chunks
 

@@ -20,8 +20,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.results import Results
 from truerank.core.wording import either, option
-from truerank.engines.engine import Workers, map_chunks
-from truerank.engines.local import ONE_THREAD
+from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
 from truerank.estimators.impressions import CHOSEN, FIVE, Limited, Normaliser, RankedContext, limited_by

@@ -25,9 +25,8 @@ from truerank.exposure.kinds import Exposure
 from truerank.io.batches import UNNAMED
 from truerank.io.columns import PositiveRule
 from truerank.io.partition import Chunks, together
-from truerank.io.parts import RowsOfPart
 from truerank.io.read import LogSchema, read, scan
-from truerank.io.spill import Scratch
+from truerank.io.spill import RowsOfPart, Scratch
 from truerank.io.streams import is_stream
 from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 

@@ -21,8 +21,7 @@ from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
 from truerank.core.wording import either, option
-from truerank.engines.engine import Workers, chunks_wanted
-from truerank.engines.local import ONE_THREAD
+from truerank.engines.engine import ONE_THREAD, Workers, chunks_wanted
 from truerank.engines.named import as_engine
 from truerank.estimators.rows import DESIGNED, UNIFORM
 from truerank.evaluation.compare import check_pairs
@@ -36,7 +35,6 @@ from truerank.evaluation.compatibility import (
     usable,
 )
 from truerank.evaluation.gather import concluded
-from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.label_checks import (
     check_catalogue,
     check_holdout,
@@ -60,6 +58,7 @@ from truerank.evaluation.label_source import (
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
+from truerank.evaluation.serialization import measured_by
 from truerank.evaluation.sources import check_call, check_sizes
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure

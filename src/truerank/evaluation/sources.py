@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from truerank.core.wording import either
 from truerank.engines.engine import Workers, map_chunks
 from truerank.io.batches import LazyTable
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks
-from truerank.io.parts import RowsOfPart
+from truerank.io.spill import RowsOfPart
 
 GROUPS = 40  # of clusters, without each of which models are fitted again
 
@@ -50,8 +50,6 @@ class HeldChunks(Generic[SomeChunk]):
     chunks: tuple[SomeChunk, ...]
     items: Ids
     notes: tuple[str, ...] = ()
-
-    held: ClassVar[bool] = True
 
     @property
     def n_chunks(self) -> int:
@@ -87,8 +85,6 @@ class StreamedChunks(Generic[SomeChunk]):
     read: Callable[[tuple[Any, Mapping[str, RowsOfPart]]], SomeChunk]
     beside: Callable[[int], Any]
     names: tuple[str, ...] = ()
-
-    held: ClassVar[bool] = False
 
     @property
     def n_chunks(self) -> int:

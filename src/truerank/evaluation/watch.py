@@ -25,8 +25,7 @@ from truerank.core.progress import Watching, watching
 from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison
 from truerank.core.terms import Smooth
-from truerank.engines.engine import map_chunks
-from truerank.engines.local import Threads
+from truerank.engines.engine import Threads, map_chunks
 from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.conclude import conclude

@@ -1,4 +1,4 @@
-"""Judged rows on their way to other processes: each chunk with what models say of its own users, and of no others.
+"""Labelled rows on their way to other processes: each chunk with what models say of its own users, and of no others.
 
 Factors and rows of scores of all users may be many times what a worker has memory for. What belongs to all users, such
 as item factors, travels once to each process; what belongs to a user travels with the chunk that the user is in.
@@ -22,6 +22,8 @@ from truerank.evaluation.measure import Measured, measure
 from truerank.evaluation.question import Plan
 from truerank.ranking.kernel.rank import Aligned, UnitSide
 
+ScoredChunk = tuple[JudgedChunk, Mapping[str, Aligned]]  # labelled rows, and what every model says of their users
+
 
 def measured_by(
     workers: Workers, plan: Plan[LabelRows], source: LabelSource, *, progress: Progress | None
@@ -34,22 +36,15 @@ def measured_by(
     return map_chunks(workers, work, ScoredRows(source, plan.rows.models), progress=progress)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredChunk:
-    """A chunk of judged rows and what every model says of its users."""
-
-    rows: JudgedChunk
-    models: Mapping[str, Aligned]
-
-
 def measure_scored(plan: Plan[LabelRows], chunk: ScoredChunk) -> Measured:
     """On a worker: the plan has all but the models, which come with the chunk."""
-    return measure(replace(plan, rows=replace(plan.rows, models=chunk.models)), chunk.rows)
+    rows, models = chunk
+    return measure(replace(plan, rows=replace(plan.rows, models=models)), rows)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Chunks of judged rows, with the scores of their users."""
+    """Chunks of labelled rows, with the scores of their users."""
 
     source: LabelSource
     models: Mapping[str, Aligned]
@@ -62,37 +57,22 @@ class ScoredRows:
     def n_rows(self) -> Ints:
         return self.source.n_rows
 
-    @property
-    def held(self) -> bool:
-        return self.source.held
-
     def chunk(self, at: int) -> ScoredChunk:
         return self.reader()(self.part(at, same_disk=True))
 
-    def reader(self) -> ScoredReader:
-        return ScoredReader(self.source.reader(), {name: each.shared() for name, each in self.models.items()})
+    def reader(self) -> Callable[[Any], ScoredChunk]:
+        return partial(_read, self.source.reader(), {name: model.shared() for name, model in self.models.items()})
 
-    def part(self, at: int, *, same_disk: bool) -> ScoredPart:
+    def part(self, at: int, *, same_disk: bool) -> tuple[Any, dict[str, UnitSide]]:
+        """A chunk before it is read, with what belongs to its users."""
         rows = self.source.part(at, same_disk=same_disk)
         unit = rows.unit if isinstance(rows, JudgedChunk) else rows[0][0]
-        return ScoredPart(rows, {name: model.side(unit) for name, model in self.models.items()})
+        return rows, {name: model.side(unit) for name, model in self.models.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredPart:
-    """A chunk before it is read, with what belongs to its users."""
-
-    rows: Any
-    sides: Mapping[str, UnitSide]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredReader:
-    """Reads chunks, and puts what models say of their users to what they say of all."""
-
-    read: Callable[[Any], JudgedChunk]
-    models: Mapping[str, Aligned]
-
-    def __call__(self, part: ScoredPart) -> ScoredChunk:
-        models = {name: each.with_side(part.sides[name]) for name, each in self.models.items()}
-        return ScoredChunk(self.read(part.rows), models)
+def _read(
+    read: Callable[[Any], JudgedChunk], models: Mapping[str, Aligned], part: tuple[Any, Mapping[str, UnitSide]]
+) -> ScoredChunk:
+    """A chunk, with what models say of its users put to what they say of all."""
+    rows, sides = part
+    return read(rows), {name: model.with_side(sides[name]) for name, model in models.items()}
