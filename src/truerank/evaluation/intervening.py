@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,8 +23,7 @@ from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
-from truerank.engines.frames import of_the_kind_of
-from truerank.engines.named import as_engine
+from truerank.engines.named import as_engine, of_the_kind_of
 from truerank.exposure.counts import Margins, pair_order
 from truerank.exposure.interventions import intervene as draw_log
 from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
@@ -38,13 +37,12 @@ from truerank.exposure.interventions.strategies import (
     check_largest,
 )
 from truerank.io.atomic_write import whole_file
-from truerank.io.batches import LazyTable, Piece
-from truerank.io.files import SEPARATORS, write_table
+from truerank.io.batches import LazyTable
+from truerank.io.files import SEPARATORS, Piece, write_table
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
-from truerank.io.parts import RowsOfPart
 from truerank.io.read import PairColumns, pair_table
 from truerank.io.scan import Distinct
-from truerank.io.spill import Scratch, scratch
+from truerank.io.spill import RowsOfPart, Scratch, scratch
 from truerank.sampling.pools import DrawKeys, DrawThreshold, Narrowing, Share
 
 ROW = "row"  # the number of a row in its table, where no column is called so
@@ -95,8 +93,6 @@ class PairRows:
     item_key: Keys
     tables: Chunks
     chunk_of_user: Ints
-
-    held: ClassVar[bool] = False
 
     @classmethod
     def of(
