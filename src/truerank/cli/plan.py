@@ -247,11 +247,11 @@ def _allocate(
     output: Output,
 ) -> None:
     """Choose what to show, write it to a folder, and say what it saves."""
-    from truerank.evaluation.design_chances import SHARE
-    from truerank.evaluation.designing import design_exposure
+    from truerank.evaluation.design import design_exposure
+    from truerank.evaluation.design_probabilities import SHARE
     from truerank.exposure.design import FOLDER
     from truerank.io.atomic_write import check_place
-    from truerank.io.part_files import files_of
+    from truerank.io.paths import files_of
     from truerank.report.designed import design_plain, design_text
 
     place = output.place

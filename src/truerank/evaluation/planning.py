@@ -21,24 +21,23 @@ from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.wording import either
-from truerank.engines.engine import map_chunks
-from truerank.engines.local import Threads
+from truerank.engines.engine import Threads, map_chunks
 from truerank.estimators import ESTIMATORS, RANKED
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
-from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of
+from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
-from truerank.evaluation.impressions import prepare
+from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.label_checks import check_selected_users
-from truerank.evaluation.labels import JudgedCall, prepare_judged
+from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import Measured, measure
+from truerank.evaluation.power import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.question import Plan
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
 from truerank.inference.intervals import Interval
 from truerank.inference.power import Sure, assumed_lists, assumed_sessions, smallest_difference, users_for
-from truerank.io.impressions import Logged
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS
 
@@ -77,15 +76,15 @@ class SamplePlan:
         )  # fmt: skip
 
     def _curve(self, pair: PlannedPair) -> Iterator[tuple[Any, ...]]:
-        of = pair.components
+        parts = pair.components
+        names = (pair.metric, pair.estimator, pair.reward, pair.model, pair.baseline)
         for n in per_user(pair):
-            users = users_for(of, self.difference, rows=n, sure=self.sure)
+            users = users_for(parts, self.difference, rows=n, sure=self.sure)
             smallest = None
             if pair.users is not None:
-                smallest = smallest_difference(of, users=pair.users, rows=n, sure=self.sure)
+                smallest = smallest_difference(parts, users=pair.users, rows=n, sure=self.sure)
             total = None if users is None else math.ceil(users * n)
-            names = (pair.metric, pair.estimator, pair.reward, pair.model, pair.baseline)
-            yield *names, n, users, total, smallest, n == of.rows and pair.users is not None
+            yield *names, n, users, total, smallest, n == parts.rows and pair.users is not None
 
     @property
     def at_hand(self) -> tuple[Message, ...]:
@@ -95,12 +94,12 @@ class SamplePlan:
 
 def per_user(pair: PlannedPair) -> list[float]:
     """Numbers of rows per user to plan for: 1, 2, 5, 10, ... as many as a user can have, and that of the pilot."""
-    of = pair.components
+    rows, most = pair.components.rows, pair.components.most_rows
     if not pair.varies_by_rows:
-        return [of.rows]
-    most = min(of.most_rows, MOST_STEPS if math.isfinite(of.most_rows) else 100.0)
+        return [rows]
+    most = min(most, MOST_STEPS if math.isfinite(most) else 100.0)
     steps = {float(step * 10**power) for power in range(5) for step in STEPS}
-    return sorted({step for step in steps if step <= most} | {of.rows})
+    return sorted({step for step in steps if step <= most} | {rows})
 
 
 @checked_arguments(
@@ -145,15 +144,15 @@ def plan_exposure(
             sure,
             _assumed(metrics, estimators, n_items=n_items, value=value, relevant=relevant, shared=shared),
         )
-    given = {"value": value, "relevant": relevant, "shared": shared or None}
-    _refuse(given, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
+    assumed = {"value": value, "relevant": relevant, "shared": shared or None}
+    _refuse(assumed, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
     if not scores or len(scores) < 2:
         raise InputError(f"{len(scores or {})} models with scores; expected at least two, whose difference is planned.")
-    call = JudgedCall(
+    question = label_question(
         exposure=RandomExposure(),
-        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
-        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
-        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        metrics=metrics,
+        estimators=estimators,
+        items=items,
         n_items=n_items,
         baseline=baseline,
         interval=interval,
@@ -162,7 +161,8 @@ def plan_exposure(
     )
     workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
-        plan, source = prepare_judged(scores, pilot, call, exclude=exclude, space=space, progress=progress)
+        tables = {"labels": pilot, "exclude": exclude}
+        plan, source = prepare_labels(question, scores, tables, space=space, progress=progress)
         work = map_chunks(workers, partial(measure, plan), source, progress=progress)
         with gathered(work) as measured:
             selected = tuple(check_selected_users(plan, measured))
@@ -217,13 +217,7 @@ def plan_sessions(
         )
     workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
-        source = source_of(
-            pilot, targets, {}, chosen, rewards=rewards, columns=columns, sessions=None,
-            logged=Logged.VIEWED, scratch=space, workers=workers, progress=progress,
-        )  # fmt: skip
-        plan = prepare(
-            source,
-            targets,
+        question = ImpressionQuestion(
             position=None if position is None else as_positions(position),
             columns=columns,
             estimators=chosen,
@@ -231,7 +225,12 @@ def plan_sessions(
             baseline=baseline,
             seed=seed,
         )
-        work = map_chunks(workers, partial(measure, plan), source, progress=progress)
+        source = source_of(
+            pilot, targets, others=question.columns_read, rewards=rewards, columns=columns, space=space,
+            workers=workers, progress=progress,
+        )  # fmt: skip
+        plan = prepare_impressions(question, source, targets)
+        work = map_chunks(workers, partial(measure, plan), source.chunks, progress=progress)
         with gathered(work) as measured:
             return _planned(plan, measured, float(difference), sure)
 
@@ -239,18 +238,17 @@ def plan_sessions(
 # --------------------------------------------------------------------------------------------------------------- pieces
 
 
-def _planned(plan: Plan, measured: Measured, difference: float, sure: Sure) -> SamplePlan:
+def _planned(plan: Plan[Any], measured: Measured, difference: float, sure: Sure) -> SamplePlan:
     """The plan of every pair, each question's p adjusted over its pairs."""
-    question = plan.question
-    pairs = question.pairs(question.models)
-    found = [planned_pair(plan, measured, pair, number) for number in range(len(question.asked)) for pair in pairs]
-    known = tuple(each for each in found if each is not None)
-    if not known:
+    pairs = plan.question.pairs(plan.models)
+    every = [planned_pair(plan, measured, pair, number) for number in range(len(plan.estimates)) for pair in pairs]
+    varying = tuple(pair for pair in every if pair is not None)
+    if not varying:
         raise RefusedError(
             "the pilot does not show how much the difference varies: too few users, or the models do not differ. Give "
             "a larger one, or assumed figures."
         )
-    return SamplePlan(difference, replace(sure, family=max(len(pairs), 1)), known)
+    return SamplePlan(difference, replace(sure, family=max(len(pairs), 1)), varying)
 
 
 def _assumed(
@@ -262,14 +260,13 @@ def _assumed(
     relevant: float | None,
     shared: float,
 ) -> tuple[PlannedPair, ...]:
-    none_asked = metrics is None or len(metrics) == 0
-    if metrics is None or none_asked or n_items is None or value is None:
-        missing = {"metric": none_asked, "n-items": n_items is None, "value": value is None}
-        raise InputError(_missing(missing, "judged rows with the scores of two models"))
+    if not metrics or n_items is None or value is None:
+        needed = {"metric": metrics or None, "n-items": n_items, "value": value}
+        raise InputError(_missing(needed, "judged rows with the scores of two models"))
     if not 0 <= shared < 1:
         raise InputError(f"shared {shared:g}; expected a share of listed items, from 0 to below 1.")
-    asked = None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators")
-    found = []
+    chosen = None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators")
+    pairs = []
     for metric in as_values(metrics, METRICS, what="metrics"):
         if not isinstance(metric, Additive) or metric.cutoff is None or metric.cutoff > n_items:
             raise RefusedError(f"{metric} is no sum over the places of a list of at most {n_items:,} items.")
@@ -280,42 +277,36 @@ def _assumed(
                 "user likes, which a recall alone needs."
             )
         supported = ("post-stratified", "pooled") if recall else ("hajek", "horvitz-thompson")
-        names = supported[:1] if asked is None else tuple(each.about.name for each in asked)
+        names = supported[:1] if chosen is None else tuple(estimator.about.name for estimator in chosen)
         for name in names:
             if name not in supported:
                 raise RefusedError(f"{name}: a plan of {metric} from assumed figures knows {' and '.join(supported)}.")
-            worth = metric.worth(np.arange(1.0, metric.cutoff + 1))
+            discount = metric.worth(np.arange(1.0, metric.cutoff + 1))
             if metric.denominator in (Denominator.CUTOFF, Denominator.LIST):
-                worth = worth / metric.cutoff
-            of = assumed_lists(
-                worth, n_items=n_items, value=value, relevant=relevant, shared=shared, normalised=name in NORMALISED
+                discount = discount / metric.cutoff
+            components = assumed_lists(
+                discount, n_items=n_items, value=value, relevant=relevant, shared=shared, normalised=name in NORMALISED
             )
-            found.append(PlannedPair(str(metric), name, "one", "the other", of))
-    return tuple(found)
+            pairs.append(PlannedPair(str(metric), name, "one", "the other", components))
+    return tuple(pairs)
 
 
 def _assumed_sessions(
     chosen: Sequence[RankedEstimator], reward: float | None, effective: float | None, sessions: float, alike: float
 ) -> tuple[PlannedPair, ...]:
     if reward is None or effective is None:
-        missing = {"reward": reward is None, "effective": effective is None}
-        raise InputError(_missing(missing, "a log with two targets"))
+        raise InputError(_missing({"reward": reward, "effective": effective}, "a log with two targets"))
     if not sessions >= 1:
         raise InputError(f"per-user {sessions:g}; expected the number of sessions of a user, from 1.")
-    known = {"ips": False, "snips": True}
-    refused = [each.about.name for each in chosen if each.about.name not in known]
-    if refused:
-        raise RefusedError(f"{refused[0]}: a plan from assumed figures knows {' and '.join(known)}.")
-    return tuple(
-        PlannedPair(
-            "reward per session", each.about.name, "target", "log",
-            assumed_sessions(
-                reward=reward, effective=effective, sessions=sessions, alike=alike, normalised=known[each.about.name]
-            ),
-            row="session",
+    normalised, pairs = {"ips": False, "snips": True}, []
+    for name in (estimator.about.name for estimator in chosen):
+        if name not in normalised:
+            raise RefusedError(f"{name}: a plan from assumed figures knows {' and '.join(normalised)}.")
+        components = assumed_sessions(
+            reward=reward, effective=effective, sessions=sessions, alike=alike, normalised=normalised[name]
         )
-        for each in chosen
-    )  # fmt: skip
+        pairs.append(PlannedPair("reward per session", name, "target", "log", components, row="session"))
+    return tuple(pairs)
 
 
 def _sure(difference: float, power: float, level: float) -> Sure:
@@ -327,12 +318,12 @@ def _sure(difference: float, power: float, level: float) -> Sure:
     return Sure(power, level)
 
 
-def _missing(missing: Mapping[str, bool], pilot: str) -> str:
-    names = ", ".join(name for name, gone in missing.items() if gone)
+def _missing(needed: Mapping[str, Any], pilot: str) -> str:
+    names = ", ".join(name for name, value in needed.items() if value is None)
     return f"without a pilot these are needed: {names}. Give them, or a pilot: {pilot}."
 
 
-def _refuse(given: Mapping[str, Any], why: str) -> None:
-    for name, each in given.items():
-        if each is not None:
-            raise InputError(f"{name} {each:g} {why}")
+def _refuse(assumed: Mapping[str, float | None], why: str) -> None:
+    for name, value in assumed.items():
+        if value is not None:
+            raise InputError(f"{name} {value:g} {why}")

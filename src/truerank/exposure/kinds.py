@@ -59,6 +59,10 @@ class Exposure(Value):
         """The rows with their labels."""
         return log
 
+    def joined(self, log: Log) -> tuple[Log, Returned | None]:
+        """The rows that a design drew, with their inclusion probabilities, and how much of the design they are."""
+        return log, None
+
     def learner(self, seed: int) -> PropensityLearner | None:
         """What has to be learned of exposure, None where nothing has."""
         return None
@@ -185,9 +189,9 @@ class BiasedExposure(Exposure):
         if not isinstance(self.random, Log | None):
             object.__setattr__(self, "random", read(self.random, name="random"))
         for kind in ("user", "item"):
-            given = getattr(self, f"{kind}_features")
-            if not isinstance(given, Features | None):
-                object.__setattr__(self, f"{kind}_features", read_features(given, kind=kind))
+            features = getattr(self, f"{kind}_features")
+            if not isinstance(features, Features | None):
+                object.__setattr__(self, f"{kind}_features", read_features(features, kind=kind))
 
     def learner(self, seed: int) -> PropensityLearner | None:
         if self.model == COLUMN:

@@ -13,7 +13,7 @@ from rich.text import Text
 from truerank.core.progress import Progress
 from truerank.report.console import console_on
 from truerank.report.ruler import Ruler
-from truerank.simulation.demo import COMMAND, Picture, keep, make, make_lesson
+from truerank.simulation.demo import COMMAND, Picture, make_demo, make_lesson, write_demo
 
 AXIS = 70  # columns of a picture
 READABLE = 110  # columns of text
@@ -31,8 +31,8 @@ def run_demo(
     with progress as report:
         if report is not None:
             report("simulating a dataset and fitting models", 0, 1)
-        made = make(out, seed=seed)
-        keep(made, seed=seed, force=force, say=report)
+        made = make_demo(out, seed=seed)
+        write_demo(made, seed=seed, force=force, say=report)
         lesson = make_lesson(made)
     columns = min(console.width, READABLE)
     console.print(Text(lesson.question, style="bold"))

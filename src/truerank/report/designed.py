@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from truerank.core.wording import option, worded
-from truerank.evaluation.design_chances import Saving
-from truerank.evaluation.designing import PlannedDesign
+from truerank.evaluation.design import PlannedDesign
+from truerank.evaluation.design_probabilities import Saving
 
 NEXT = (
     f"Show them, and evaluate what comes back with {option('exposure designed')} and {option('design DIR')}, this "

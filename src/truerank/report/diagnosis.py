@@ -8,7 +8,7 @@ from typing import Any
 
 from truerank.core.escaping import printable
 from truerank.core.wording import worded
-from truerank.evaluation.diagnosed import Diagnosis
+from truerank.evaluation.diagnostics import Diagnosis
 from truerank.report.checks import randomness_plain
 from truerank.report.text import COLUMNS
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from truerank.evaluation.detectable import PlannedPair
 from truerank.evaluation.planning import SamplePlan
+from truerank.evaluation.power import PlannedPair
 from truerank.report.charts import COLOURS, TYPEFACE, altair, picture_or_page
 from truerank.report.numbers import number
 

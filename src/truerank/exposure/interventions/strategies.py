@@ -16,15 +16,139 @@ from typing import ClassVar, Self
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_uniforms
+from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.errors import InputError
+from truerank.core.ids import Keys
+from truerank.core.language import Kind
 from truerank.core.log import Log
-from truerank.core.values import Count, NotNegative
+from truerank.core.values import Count, NotNegative, Value
 from truerank.exposure.counts import Floor, Margins, Zero, counts_in, ratio_of
-from truerank.exposure.interventions.design import DrawingRule, Strategy
-from truerank.sampling.pools import Share
+from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members, row_keys
 
+PAIR = "pair"
+PURPOSE = "intervene"  # one for all strategies: with equal weights they draw the same rows, and differ by weights alone
 FLOOR = Floor()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawingRule:
+    """How rows are drawn, as far as users and items tell: `n` of each pool, uniformly or by the weights of both.
+
+    `pool` is the pool of each item, -1 where its rows are never drawn; None where all rows are one pool. It serves for
+    all rows at once and for those of any chunk.
+    """
+
+    n: int
+    pool: Ints | None = None
+    of_user: Floats | None = None
+    of_item: Floats | None = None
+
+    @property
+    def weighs(self) -> bool:
+        return self.of_item is not None
+
+    @property
+    def n_pools(self) -> int:
+        return 1 if self.pool is None else int(self.pool.max(initial=-1)) + 1
+
+    def sizes(self, log: Margins) -> Ints:
+        """How many rows each pool has."""
+        pool = np.zeros(len(log.items), dtype=np.int64) if self.pool is None else self.pool
+        count = np.bincount(pool + 1, weights=log.by_item, minlength=self.n_pools + 1)
+        return count[1:].astype(np.int64)
+
+    def weights(self, log: Log, unit: Ints | None = None) -> Floats:
+        """Of each row; `unit` are the places of the log's users, where it has some of them alone."""
+        if self.of_item is None:
+            return np.ones(len(log))
+        of_item = self.of_item[log.item]
+        if self.of_user is None:
+            return of_item
+        return np.asarray(self.of_user[log.user if unit is None else unit[log.user]] * of_item)
+
+    def members(self, log: Log, key: Keys, *, largest: float, unit: Ints | None = None) -> tuple[Ints, Members]:
+        """The rows that can be drawn, as members of pools, by keys of pairs; `largest` is the largest of all weights.
+
+        The scale of weights is free; far from 1 they could leave the range of numbers.
+        """
+        if self.weighs:
+            return np.arange(len(log)), Members.together(key, weight=self.weights(log, unit) / largest)
+        if self.pool is None:
+            return np.arange(len(log)), Members.together(key)
+        pool = self.pool[log.item]
+        rows = np.flatnonzero(pool >= 0)
+        return rows, Members(pool[rows].astype(np.uint64), key[rows])
+
+    def draw(self, log: Log, *, seed: int) -> Ints:
+        """The rows of a log in memory that are drawn, ascending."""
+        rows, members, design = self.design(log)
+        return rows[design.draw(members, seed=seed, purpose=PURPOSE)]
+
+    def inclusion(self, log: Log) -> Floats:
+        """The probability of each row of a log in memory to be drawn."""
+        rows, members, design = self.design(log)
+        probability = np.zeros(len(log))
+        probability[rows] = design.inclusion(members)
+        return probability
+
+    def design(self, log: Log) -> tuple[Ints, Members, SamplingDesign]:
+        """The rows that can be drawn, as members of pools, and the design that draws from them."""
+        largest = float(self.weights(log).max(initial=0.0))
+        check_largest(largest, log.source)
+        members = self.members(log, cell_keys(0, PAIR, *row_keys(log)), largest=largest)
+        return *members, WeightedDesign(self.n) if self.weighs else UniformDesign(self.n)
+
+
+def check_largest(largest: float, source: str) -> None:
+    """Refuse rows of which none can be drawn."""
+    if not largest > 0:
+        raise InputError(
+            f"{source}: no row has a positive weight, so nothing can be drawn; give a floor above 0 for users and "
+            "items without a row in the random slice."
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InterventionCounts:
+    """What a strategy looks at: rows of the log, of training data and of a random slice, each there if it is needed.
+
+    `n` rows are requested.
+    """
+
+    log: Margins
+    train: Margins
+    random: Margins | None
+    n: int
+    seed: int
+
+
+class Strategy(Value):
+    """A frozen value that says how likely each row of a biased log enters the intervened test set.
+
+    `margins` are the counts it reads in the training log, `needs_random` says whether it also needs a randomly shown
+    slice. `published` is what the paper says, `released` what its code does.
+    """
+
+    __slots__ = ()
+
+    margins: ClassVar[tuple[str, ...]] = ()
+    needs_random: ClassVar[bool] = False
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls()
+
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        """How rows are drawn, by the counts of users and items."""
+        raise NotImplementedError
+
+
+STRATEGIES: Kind[Strategy] = Kind("strategy", __name__, Strategy, among=lambda cls: cls is not Strategy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +157,8 @@ class FullIntervention(Strategy):
 
     name: ClassVar[str] = "full"
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        return DrawingRule(len(log))
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        return DrawingRule(len(counts.log))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +167,8 @@ class RegularIntervention(Strategy):
 
     name: ClassVar[str] = "reg"
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        return DrawingRule(Share(fraction).of(len(log)))
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        return DrawingRule(counts.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +185,16 @@ class PopularityStratifiedIntervention(Strategy):
     name: ClassVar[str] = "popularity-stratified"
     margins: ClassVar[tuple[str, ...]] = ("item",)
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        stratum = self.strata_of(log, train=train)
-        there = log.by_item > 0
-        n_strata = len(np.unique(stratum[there]))  # fewer than asked for where there are fewer items
-        return DrawingRule(Share(fraction).of(len(log)) // max(n_strata, 1), pool=stratum)
-
-    def strata_of(self, log: Margins, *, train: Margins) -> Ints:
-        """The stratum of each item of the log, 0 for the least popular; equally popular items in the order of ids."""
-        popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        log = counts.log
+        popularity = counts_in(log.items, counts.train, margin="item", size=len(log.items)).count
         there = np.flatnonzero(log.by_item)
+        # 0 for the least popular; equally popular items in the order of ids
         stratum = np.zeros(len(log.items), dtype=np.int64)
         order = there[np.argsort(popularity[there], kind="stable")]
         stratum[order] = np.arange(len(order)) * self.strata // max(len(order), 1)
-        return stratum
+        n_strata = len(np.unique(stratum[there]))  # fewer than requested where there are fewer items
+        return DrawingRule(counts.n // max(n_strata, 1), pool=stratum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +205,24 @@ class EqualPerItemIntervention(Strategy):
     set of the size asked for.
 
     >>> import polars as pl, truerank as tr
-    >>> from truerank.exposure.counts import Margins
-    >>> log = Margins.of(tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]})))
-    >>> [EqualPerItemIntervention().number(log, fraction=part) for part in (0.5, 0.9)]  # of 3 items
-    [1, 2]
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]}))
+    >>> [len(tr.intervene(log, "equal-per-item", fraction=part, seed=0)) for part in (0.5, 0.9)]  # 1 of 3, 2 of 2 items
+    [3, 4]
     """
 
     per_item: Count | None = None
     name: ClassVar[str] = "equal-per-item"
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        number = self.number(log, fraction=fraction)
-        return DrawingRule(number, pool=np.where(log.by_item >= number, np.arange(len(log.items)), -1))
-
-    def number(self, log: Margins, *, fraction: float) -> int:
-        """How many rows each item gives."""
-        size, n_items = Share(fraction).of(len(log)), int(np.count_nonzero(log.by_item))
-        number = size // max(n_items, 1) if self.per_item is None else self.per_item
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        by_item = counts.log.by_item
+        n_items = int(np.count_nonzero(by_item))
+        number = counts.n // max(n_items, 1) if self.per_item is None else self.per_item
         if number == 0:
             raise InputError(
-                f"{log.source}: {size:,} rows are fewer than one for each of {n_items:,} items; "
+                f"{counts.log.source}: {counts.n:,} rows are fewer than one for each of {n_items:,} items; "
                 "expected a larger fraction, or another strategy."
             )
-        return number
+        return DrawingRule(number, pool=np.where(by_item >= number, np.arange(len(by_item)), -1))
 
 
 class Unseen(StrEnum):
@@ -148,15 +263,14 @@ class SkewIntervention(Strategy):
     def of_items(self, log: Margins, *, train: Margins, seed: int) -> Floats:
         popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
         if self.unseen is Unseen.ONCE:
-            other = np.ones(len(popularity))
+            unseen = np.ones(len(popularity))
         else:
             key = log.items.keys()
-            other = np.maximum(cell_uniforms(seed, "skew unseen", np.zeros_like(key), key), 2.0**-54)
-        return np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, other)
+            unseen = np.maximum(cell_uniforms(seed, "skew unseen", np.zeros_like(key), key), 2.0**-54)
+        return np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, unseen)
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        of_item = self.of_items(log, train=train, seed=seed)
-        return DrawingRule(Share(fraction).of(len(log)), of_item=of_item)
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        return DrawingRule(counts.n, of_item=self.of_items(counts.log, train=counts.train, seed=counts.seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +300,15 @@ class WTDIntervention(Strategy):
 
     def weights(self, log: Log, *, train: Log, random: Log | None = None) -> Floats:
         """The weight of each row."""
-        slice_counts = None if random is None else Margins.of(random)
-        found = self.rule(Margins.of(log), train=Margins.of(train), random=slice_counts, fraction=1.0, seed=0)
-        return found.weights(log)
+        shown = None if random is None else Margins.of(random)
+        return self.rule(InterventionCounts(Margins.of(log), Margins.of(train), shown, n=len(log), seed=0)).weights(log)
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        there = random if self.needs_random else None
-        user, item = (ratio_of(log, margin, train=train, random=there, zero=self.zero) for margin in self.margins)
-        n = Share(fraction).of(len(log))
-        return DrawingRule(n, of_user=user**self.user_power, of_item=item**self.item_power)
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        random = counts.random if self.needs_random else None
+        user, item = (
+            ratio_of(counts.log, margin, train=counts.train, random=random, zero=self.zero) for margin in self.margins
+        )
+        return DrawingRule(counts.n, of_user=user**self.user_power, of_item=item**self.item_power)
 
 
 @dataclass(frozen=True, slots=True)
