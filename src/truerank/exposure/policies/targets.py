@@ -120,9 +120,12 @@ def policy_of(
     return Policy(name, log, positions=positions, rank=frozen(values), rule=rule, places=places)
 
 
-def _check_numbers(values: Array, valid: Bools, what: str, *, where: str) -> None:
+def _check_numbers(values: Array, valid: Bools, what: str, *, where: str, in_order: bool = False) -> None:
+    """Refuse the first value that is not valid; where rows are in the order of the file, by its row."""
     if not valid.all():
-        raise InputError(f"{where}: {what} of {values[int(np.argmin(valid))]:g}; expected {EXPECTED[what]}.")
+        row = int(np.argmin(valid))
+        place = f" in row {row + 1:,}" if in_order else ""
+        raise InputError(f"{where}: {what} of {values[row]:g}{place}; expected {EXPECTED[what]}.")
 
 
 def _check_ranks(lists: Ints, rank: Array, *, where: str) -> None:
@@ -227,13 +230,13 @@ def _exposure_or_rank(
         raise InputError(f"{where}: {present} among {', '.join(table.table.columns)}; expected exactly one of the two.")
     exposure, values = (_numbers(table, key) for key in ("exposure", "rank"))
     if exposure is not None:
-        _check_numbers(exposure, (exposure >= 0) & (exposure <= 1), "exposure", where=f"{where}, column exposure")
+        _check_numbers(exposure, (exposure >= 0) & (exposure <= 1), "exposure", where=where, in_order=True)
     if values is None:
         return exposure, None
     if positions is None:
         raise InputError(f"{where}: ranks need a position model: {POSITION}.")
     rank = values.astype(np.int64)
-    _check_numbers(values, (values >= 1) & (values == rank), "rank", where=f"{where}, column rank")
+    _check_numbers(values, (values >= 1) & (values == rank), "rank", where=where, in_order=True)
     _check_ranks(unit[unit >= 0], rank[unit >= 0], where=where)
     return None, rank
 
