@@ -7,7 +7,7 @@ import math
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from truerank.report.ruler import NARROW, WIDE, Ruler
+from truerank.report.text import NARROW, WIDE, Ruler
 
 NUMBERS = st.floats(-1e300, 1e300)
 
