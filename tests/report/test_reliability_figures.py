@@ -256,7 +256,7 @@ def test_a_sampler_looks_the_same_in_every_figure_and_part(folder: Path) -> None
 def test_any_number_of_panels_has_a_layout(n_loggers: int, n_sparsities: int) -> None:
     loggers = [f"logger {at}" for at in range(n_loggers)]
     sparsities = [at / n_sparsities for at in range(n_sparsities)]
-    layout = PanelLayout.of(loggers, sparsities)
+    layout = PanelLayout.arranged(loggers, sparsities)
     assert [(each.logger, each.sparsity) for line in layout.lines for each in line] == [
         (logger, sparsity) for logger in loggers for sparsity in sparsities
     ]

@@ -134,13 +134,13 @@ def advice_plain(advice: Advice, *, top: int) -> dict[str, Any]:
         "wrong": list(map(asdict, advice.wrong)),
         "other_metrics": [
             {
-                "metric": other.metric,
-                "sampler": other.choice[0],
-                "size": other.choice[1],
-                "tau": other.tau,
-                "tau_of_recommended": other.recommended,
+                "metric": elsewhere.metric,
+                "sampler": elsewhere.choice[0],
+                "size": elsewhere.choice[1],
+                "tau": elsewhere.tau,
+                "tau_of_recommended": elsewhere.recommended,
             }
-            for other in advice.elsewhere
+            for elsewhere in advice.elsewhere
         ],
         "study": {
             "source": advice.source,

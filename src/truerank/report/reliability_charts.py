@@ -79,7 +79,7 @@ def figure(
     ties = question is StudyQuestion.RESOLUTION
     axis = tie_axis(frame) if ties else tau_axis(frame)
     marks = placed(frame, axis)
-    layout = PanelLayout.of(study.names("logger"), study.names("sparsity"))
+    layout = PanelLayout.arranged(study.names("logger"), study.names("sparsity"))
     rows = (every or study).results.group_by("sampler", maintain_order=True)
     style = styles(dict(rows.agg(pl.col("size").is_not_null().any()).rows()))
     vertical = ("Kendall's τ-b", "of models' means") if tau is Tau.OF_MEANS else ("Kendall's τ-b,", "mean over users")

@@ -286,11 +286,11 @@ class PanelLayout:
     panel_width: int
 
     @classmethod
-    def of(cls, loggers: Sequence[str], sparsities: Sequence[float]) -> PanelLayout:
+    def arranged(cls, loggers: Sequence[str], sparsities: Sequence[float]) -> PanelLayout:
         """
-        >>> [len(line) for line in PanelLayout.of(["uniform"], [n / 12 for n in range(12)]).lines]
+        >>> [len(line) for line in PanelLayout.arranged(["uniform"], [n / 12 for n in range(12)]).lines]
         [6, 6]
-        >>> PanelLayout.of(["uniform"], [0.0]).width
+        >>> PanelLayout.arranged(["uniform"], [0.0]).width
         380
         """
         n = len(sparsities)
@@ -312,11 +312,11 @@ class PanelLayout:
     def heading(self, panel: Panel) -> list[str]:
         """The lines of a panel's title; all are broken where one is too long.
 
-        >>> layout = PanelLayout.of(["popularity"], [0.1 * n for n in range(8)])
+        >>> layout = PanelLayout.arranged(["popularity"], [0.1 * n for n in range(8)])
         >>> layout.heading(layout.lines[0][0])
         ['popularity,', '0 % hidden']
         """
-        if all(len(wrapped(other.title, self.panel_width)) == 1 for line in self.lines for other in line):
+        if all(len(wrapped(shown.title, self.panel_width)) == 1 for line in self.lines for shown in line):
             return [panel.title]
         return [*wrapped(f"{panel.logger},", self.panel_width), panel.title.removeprefix(f"{panel.logger}, ")]
 

@@ -130,7 +130,7 @@ class TextPage:
 
 def _drawn(table: ResultTable, room: int) -> list[list[str]]:
     """A column with the intervals of a table, where there is room for it."""
-    ruler = Ruler.of((end for row in table.intervals for end in row), room, zero=table.head[0] == "difference")
+    ruler = Ruler.fitting((end for row in table.intervals for end in row), room, zero=table.head[0] == "difference")
     return [] if ruler is None else [[ruler.head(), *(ruler.line(*row) for row in table.intervals)]]
 
 
@@ -178,7 +178,7 @@ class Ruler:
     zero: bool = False
 
     @classmethod
-    def of(cls, ends: Iterable[float], width: int, *, zero: bool = False) -> Ruler | None:
+    def fitting(cls, ends: Iterable[float], width: int, *, zero: bool = False) -> Ruler | None:
         """The axis that holds all ends of intervals; none where they are all the same, or there is no room."""
         finite = [end for end in (*ends, *([0.0] if zero else [])) if math.isfinite(end)]
         if width < NARROW or not finite or not max(finite) / 2 - min(finite) / 2 > 0:
