@@ -26,9 +26,8 @@ from truerank.core.ranking import Scores
 from truerank.exposure.counts import zipf
 from truerank.exposure.logging_policies import LoggingPolicy, PositivityLogger, UniformLogger
 from truerank.ranking.scores.scores import dense
-from truerank.reliability import Grid, LabelledWorld, Models, study
-from truerank.reliability.draws import LoggerRun
-from truerank.reliability.scenarios import MetricTables, Scenarios
+from truerank.reliability import Grid, LabelledDataset, Models, study
+from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from plain_kernels import use_plain_kernels
@@ -86,18 +85,18 @@ def run(*, n_users: int = 1_411, n_items: int = 3_327, rounds: int = 10, threads
 
 def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: int = 3) -> dict[str, float]:
     """How much longer numpy takes per user, all scenarios of one logger; medians of rounds in turn."""
-    known = LabelledWorld.of(world)
+    known = LabelledDataset.of(world)
     models = Models.of(scores, known, seed=0)
     units = np.flatnonzero(known.positive.count > 0)[:SUBSET]
     group = np.arange(len(units)) // 11  # as many users as a group has among 1,411
     order, finite = models.orders(units)
     tables = MetricTables.of_metrics(
-        grid.metrics, most_positives=int(known.positive.count.max()), n_users=known.n_users
+        grid.metrics, most_positives=int(known.positive.count.max()), n_users=len(known.users)
     )
     logger = grid.loggers[-1]
     weight = logger.weights(world)
     run = LoggerRun.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
-    counted = run.count(np.arange(known.n_users))
+    counted = run.count(np.arange(len(known.users)))
     scenarios = Scenarios.of(run, counted, grid=grid, tables=tables, train=None)
     scenarios.evaluate(units[:1], group[:1], order[:1], finite[:1])  # loads or compiles it
 

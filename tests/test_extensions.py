@@ -66,7 +66,8 @@ class Toy:
 from truerank.core.estimator import About, Exposed
 from truerank.core.terms import Ratio
 from truerank.estimators.refusals import LABEL_FREE, only_recall
-from truerank.estimators.rows import Column, WeightedRows
+from truerank.core.rows import Column
+from truerank.estimators.rows import WeightedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class ToyLogger(LoggingPolicy):
         return 1.0 + np.arange(len(world.items)) % 2
 ''',
     "ranking/samplers/toy.py": '''
-from truerank.ranking.samplers.draw import Among, OwnPositives, same_for_all
+from truerank.ranking.samplers.draw import Among, OwnPositives
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class ToySampler:
         check(self)
 
     def wanted(self, exposed):
-        return same_for_all(self.n, exposed)
+        return np.full(len(exposed), self.n)
 
     def weights(self, counts):
         return 1.0 + np.arange(len(counts.rows)) % 2

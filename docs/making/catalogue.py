@@ -9,7 +9,7 @@ from typing import Any
 from truerank import datasets, estimators, metrics, models
 from truerank.core.language import Kind
 from truerank.core.values import at_of, form_of, options_of, positional_of, text_of
-from truerank.estimators import ranked
+from truerank.estimators import RANKED
 from truerank.exposure import interventions, kinds, positions, propensities
 from truerank.exposure.logging_policies import LOGGERS
 from truerank.ranking import samplers
@@ -18,7 +18,7 @@ from truerank.ranking import samplers
 SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
     ("Metrics", metrics.METRICS, "tr.metrics", "`evaluate --metric`, `metrics=`"),
     ("Estimators for judged rows", estimators.ESTIMATORS, "tr.estimators", "`evaluate --estimator`, `estimators=`"),
-    ("Estimators for ranked logs", ranked.RANKED, "tr.estimators", "`offpolicy --estimator`, `estimators=`"),
+    ("Estimators for ranked logs", RANKED, "tr.estimators", "`offpolicy --estimator`, `estimators=`"),
     ("Exposures", kinds.EXPOSURES, "tr.exposure", "`evaluate --exposure`, `exposure=`"),
     ("Propensity models", propensities.PROPENSITIES, "tr.exposure", "`evaluate --propensity`, `fit_propensities`"),
     ("Position models", positions.POSITIONS, "tr.positions", "`offpolicy --position`, `position=`"),

@@ -8,8 +8,7 @@ import polars as pl
 
 import truerank as tr
 from truerank.core.estimator import Exposed
-from truerank.estimators import ESTIMATORS
-from truerank.estimators.ranked import RANKED
+from truerank.estimators import ESTIMATORS, RANKED
 from truerank.report.charts import COLOURS, SHAPES, TYPEFACE, altair
 
 WHO = "pictures of the docs"

@@ -19,7 +19,7 @@ from truerank.evaluation.watch import watch as watch
 from truerank.exposure import positions as positions
 from truerank.exposure.expose import expose as expose
 from truerank.exposure.interventions import with_inclusion as with_inclusion
-from truerank.exposure.randomness.description import describe as describe
+from truerank.exposure.randomness.tests import describe as describe
 from truerank.exposure.randomness.tests import randomness as randomness
 from truerank.inference import agreement as agreement
 from truerank.inference.intervals import Bootstrap as Bootstrap
@@ -28,8 +28,8 @@ from truerank.inference.intervals import Population as Population
 from truerank.io.features import read_features as read_features
 from truerank.io.files import write as write
 from truerank.io.read import read as read
+from truerank.io.read import scan as scan
 from truerank.io.read_impressions import read_impressions as read_impressions
-from truerank.io.survey import scan as scan
 from truerank.ranking import scores as scores
 from truerank.ranking.samplers.draw import sample_candidates as sample_candidates
 from truerank.ranking.scores.files import read_scores as read_scores

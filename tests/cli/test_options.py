@@ -17,8 +17,8 @@ from truerank import estimators, metrics
 from truerank.core.options import ListsAre
 from truerank.core.ranking import Ties
 from truerank.datasets.holding_out import SplitBy
-from truerank.estimators import ranked
-from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators import RANKED
+from truerank.estimators.impressions import Normaliser
 from truerank.evaluation import presets
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
@@ -115,7 +115,7 @@ def test_help_pages_load_nothing_heavy() -> None:
 def test_listed_names_are_those_of_the_catalogues() -> None:
     ours = {name for name, cls in estimators.catalogue().items() if cls.__module__.startswith("truerank.")}
     assert sorted(evaluate_command.ESTIMATORS.split(", ")) == sorted(ours)  # packages beside it may bring more
-    assert sorted(offpolicy_command.ESTIMATORS.split(", ")) == sorted(ranked.catalogue())
+    assert sorted(offpolicy_command.ESTIMATORS.split(", ")) == sorted(RANKED.catalogue())
     strategies = getattr(option_of("intervene", "--strategy"), "help", "")
     assert sorted(strategies.removesuffix(".").split(", ")) == sorted(interventions.catalogue())
 

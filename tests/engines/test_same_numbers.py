@@ -23,7 +23,7 @@ from truerank.engines.dask import DaskWorkers
 from truerank.engines.spark import SparkOpened, SparkWorkers
 from truerank.evaluation import impression_source, label_source
 from truerank.io import partition
-from truerank.io.survey import scan
+from truerank.io.read import scan
 from truerank.reliability.run import study
 
 # -------------------------------------------------------------------------------------------------------------- judged

@@ -11,10 +11,9 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.normalisers import Normaliser
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators.doubly_robust import RankedDoublyRobust
+from truerank.estimators.impressions import Normaliser
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential
@@ -29,11 +28,11 @@ LOG = pl.DataFrame(
 )  # fmt: skip
 TABLE = LOG.select("session", "item", rank="new")
 NEW = {"new": RankColumn("new")}
-IPS = [RankedIPS()]
+PLAIN = [IPS()]
 
 
 def of(frame: Any, targets: Any = NEW, **options: Any) -> tr.Results:
-    settings: dict[str, Any] = {"position": HALF, "estimators": IPS} | options
+    settings: dict[str, Any] = {"position": HALF, "estimators": PLAIN} | options
     return tr.off_policy(frame, targets, **settings)
 
 
@@ -124,7 +123,7 @@ def test_targets_that_agree_where_both_rank_differ_by_nothing(position: str) -> 
     frame = sessions(200, gamma=0.7, seed=5)
     table = frame.select("session", "item", rank="new")
     targets = {"a": table.filter(pl.col("session") < 120), "b": table.filter(pl.col("session") >= 80)}
-    for estimator in (RankedIPS(), RankedSNIPS(), RankedDoublyRobust()):
+    for estimator in (IPS(), SNIPS(), RankedDoublyRobust()):
         (found,) = of(frame, targets, position=parse_position(position), estimators=[estimator]).comparisons
         assert (found.units, found.difference) == (40, 0)
         assert math.isnan(found.stderr)  # nothing tells how others would differ
@@ -132,7 +131,7 @@ def test_targets_that_agree_where_both_rank_differ_by_nothing(position: str) -> 
 
 
 @pytest.mark.parametrize("position", ["exp:0.5", "fit:exp"])
-@pytest.mark.parametrize("estimator", [RankedIPS(), RankedSNIPS(), RankedSNIPS(Normaliser.IMPRESSION)])
+@pytest.mark.parametrize("estimator", [IPS(), SNIPS(), SNIPS(Normaliser.IMPRESSION)])
 def test_targets_without_a_common_session_have_no_difference(position: str, estimator: Any) -> None:
     targets = {"a": TABLE.filter(pl.col("session") == 1), "b": TABLE.filter(pl.col("session") == 2)}
     results = of(LOG, targets, position=parse_position(position), estimators=[estimator])
@@ -236,7 +235,7 @@ def test_items_without_a_rank_take_no_place() -> None:
     frame = LOG.filter(pl.col("session") == 1).with_columns(
         new=pl.Series([None, 2, 1]), candidates=pl.lit(3), reward=pl.lit(1)
     )
-    (found,) = of(frame, estimators=[RankedSNIPS()]).estimates
+    (found,) = of(frame, estimators=[SNIPS()]).estimates
     assert found.value == pytest.approx(1.5)
 
 
@@ -253,7 +252,7 @@ def test_the_order_of_rows_without_sessions_does_not_change_a_bit(users: bool) -
     )  # fmt: skip
     frame = frame.with_columns(user=pl.Series(rng.integers(0, 90, n))) if users else frame
     for interval in (None, tr.Bootstrap(50)):
-        for estimator in (RankedIPS(), RankedSNIPS()):
+        for estimator in (IPS(), SNIPS()):
             found = {
                 of(each, {"new": ExposureColumn("new")}, position=None, interval=interval, estimators=[estimator])
                 .json()
@@ -269,7 +268,7 @@ def test_the_order_of_a_target_does_not_change_a_bit(position: str) -> None:
     last = lists.group_by("session", maintain_order=True).agg(pl.col("rank").max())
     strange = [last.with_columns(item=pl.lit(900 + k, dtype=pl.Int64), rank=pl.col("rank") + k) for k in (1, 2)]
     table = pl.concat([lists, *(each.select(lists.columns) for each in strange)])
-    estimators = [RankedIPS(), RankedSNIPS(), RankedDoublyRobust()]
+    estimators = [IPS(), SNIPS(), RankedDoublyRobust()]
     found = {
         of(frame, {"new": each}, position=parse_position(position), estimators=estimators).json()
         for each in (table, table.reverse(), table.sample(fraction=1.0, shuffle=True, seed=1))

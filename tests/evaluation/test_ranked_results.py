@@ -11,12 +11,10 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import RefusedError
-from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.naive import LearntDiscountRaw
-from truerank.estimators.ranked.normalised import RankedNDCG, RankedPostNormalised
-from truerank.estimators.ranked.normalisers import Normaliser
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators.discounted import LearntDiscountRaw, RankedNDCG, RankedPostNormalised
+from truerank.estimators.doubly_robust import RankedDoublyRobust
+from truerank.estimators.impressions import Normaliser
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential, Place, Positions, YuleSimon
@@ -31,11 +29,11 @@ LOG = pl.DataFrame(
     }
 )  # fmt: skip
 NEW = {"new": RankColumn("new")}
-IPS = [RankedIPS()]
+PLAIN = [IPS()]
 
 
 def first(frame: Any, targets: Any = NEW, **options: Any) -> Any:
-    settings: dict[str, Any] = {"position": HALF, "estimators": IPS} | options
+    settings: dict[str, Any] = {"position": HALF, "estimators": PLAIN} | options
     return tr.off_policy(frame, targets, **settings).estimates[0]
 
 
@@ -76,13 +74,13 @@ def test_items_that_a_target_misses_have_no_weight_and_unknown_items_count_in_it
     table = pl.DataFrame({"session": [1, 2, 2, 3], "item": [20, 10, 77, 30], "rank": [1, 1, 2, 1]})
     assert first(LOG, {"new": table}).value == pytest.approx((0 + 0 + 1) / 3)
     # 1 - Σ w / Σ ε: weights are 2, 1, 1 and exposures 1, 1 + 0.5, 1
-    results = tr.off_policy(LOG, {"new": table}, position=HALF, estimators=IPS)
+    results = tr.off_policy(LOG, {"new": table}, position=HALF, estimators=PLAIN)
     assert results.provenance.details["diagnostics"][0]["unsupported"] == pytest.approx(1 - 4 / 3.5)
 
 
 def test_negative_rewards_are_rewards() -> None:
     frame = LOG.with_columns(reward=pl.Series([1.0, 0.0, 0.0, -1.0, 0.5]))
-    results = tr.off_policy(frame, NEW, position=HALF, estimators=IPS)
+    results = tr.off_policy(frame, NEW, position=HALF, estimators=PLAIN)
     assert results.estimates[0].value == pytest.approx((0.5 - 2 + 0.5) / 3)
     assert any("negative" in note for note in results.notes)
 
@@ -91,7 +89,7 @@ def test_views_in_a_column_are_the_rows_that_count() -> None:
     """An item that was displayed and not viewed adds nothing to any sum."""
     unseen = pl.DataFrame({"session": [3], "item": [20], "position": [2], "reward": [0], "new": [2], "viewed": [0]})
     frame = pl.concat([LOG.with_columns(viewed=pl.lit(1)), unseen], how="vertical_relaxed")
-    for estimator in (RankedIPS(), RankedIPS(Normaliser.IMPRESSION), RankedSNIPS(Normaliser.IMPRESSION)):
+    for estimator in (IPS(), IPS(Normaliser.IMPRESSION), SNIPS(Normaliser.IMPRESSION)):
         with_column, without = (first(each, estimators=[estimator]) for each in (frame, LOG))
         assert with_column.value == pytest.approx(without.value)
         assert with_column.stderr == pytest.approx(without.stderr)
@@ -112,7 +110,7 @@ def test_users_are_clusters() -> None:
          "new": 1}
     )  # fmt: skip
     twice = pl.concat([frame, frame.with_columns(session=pl.col("session") + 80)])
-    for estimator in (RankedIPS(), RankedSNIPS(Normaliser.IMPRESSION)):
+    for estimator in (IPS(), SNIPS(Normaliser.IMPRESSION)):
         for interval in (None, tr.Bootstrap(300)):
             once, again = (first(each, estimators=[estimator], interval=interval) for each in (frame, twice))
             assert again.stderr == pytest.approx(once.stderr, rel=1e-9)
@@ -145,7 +143,7 @@ def test_a_view_beyond_the_cut_off_is_refused_whatever_the_target(rank: int | No
     frame = BEYOND.with_columns(new=pl.Series([2, 4, rank, 1, 2]))
     table = pl.DataFrame({"session": [2], "item": [1], "rank": [1]})  # session 1 has no ranking
     for target in (RankColumn("new"), RankColumn("position"), table):
-        for estimator in (RankedIPS(), LearntDiscountRaw()):
+        for estimator in (IPS(), LearntDiscountRaw()):
             with pytest.raises(RefusedError, match=r"position 3 was viewed .* infinite"):
                 first(frame, {"new": target}, position=CUT, estimators=[estimator])
     with pytest.raises(RefusedError, match="position 3 has a reward"):
@@ -159,7 +157,7 @@ def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure()
     viewed = frame.with_columns(viewed=pl.Series([1, 1, 0, 1, 1]))
     for given, logged in ((frame, Logged.DISPLAYED), (viewed, Logged.VIEWED)):
         for target in (RankColumn("new"), table):
-            estimators: list[Any] = [RankedIPS()]
+            estimators: list[Any] = [IPS()]
             estimators += [] if isinstance(target, RankColumn) else [RankedDoublyRobust()]
             found = tr.off_policy(given, {"new": target}, position=CUT, estimators=estimators, logged=logged)
             assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)
@@ -173,12 +171,12 @@ def test_a_difference_without_any_reward_has_no_interval() -> None:
     frame = LOG.with_columns(reward=pl.lit(0))
     both = NEW | {"log": RankColumn("position")}
     for interval in (None, tr.Bootstrap(20)):  # from passes over the rows, and from terms
-        (found,) = tr.off_policy(frame, both, position=HALF, estimators=IPS, interval=interval).comparisons
+        (found,) = tr.off_policy(frame, both, position=HALF, estimators=PLAIN, interval=interval).comparisons
         assert found.difference == 0
         assert all(math.isnan(each) for each in (found.stderr, found.low, found.high, found.p, found.p_adjusted))
     # a reward that one of the two would show is a difference
     frame = LOG.with_columns(new=pl.lit(None, dtype=pl.Int64))
-    (found,) = tr.off_policy(frame, both, position=HALF, estimators=IPS).comparisons
+    (found,) = tr.off_policy(frame, both, position=HALF, estimators=PLAIN).comparisons
     assert abs(found.difference) == 1
     assert math.isnan(found.p)  # all three sessions alike: nothing tells how others would differ
     assert found.verdict == "insufficient"
@@ -196,11 +194,11 @@ def test_negative_rewards_have_no_normalised_form() -> None:
 
 def test_propensities_and_a_position_model_say_which_is_used() -> None:
     frame = LOG.with_columns(propensity=pl.lit(0.25))
-    results = tr.off_policy(frame, NEW, position=HALF, estimators=IPS)
+    results = tr.off_policy(frame, NEW, position=HALF, estimators=PLAIN)
     assert results.estimates[0].value == pytest.approx((0.5 + 1 + 1) * 4 / 3)
     assert results.provenance.settings["logging"] == "column propensity"
     assert any("column propensity" in note and "exp:0.5" in note for note in results.notes)
-    plain = tr.off_policy(LOG, NEW, position=HALF, estimators=IPS)
+    plain = tr.off_policy(LOG, NEW, position=HALF, estimators=PLAIN)
     assert plain.provenance.settings["logging"] == "positions, exp:0.5"
     assert not any("propensity" in note for note in plain.notes)
 
@@ -218,7 +216,7 @@ def test_why_there_is_no_interval() -> None:
 
 
 def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
-    means = [RankedIPS(Normaliser.MEAN_OF_MEANS)]
+    means = [IPS(Normaliser.MEAN_OF_MEANS)]
     found = first(LOG, estimators=means, sessions=pl.Series([1, 2, 3, 4]))
     assert found.undefined == 1
     sentence = "1 of 4 sessions are excluded: they have no ranking of this target or no viewed item"

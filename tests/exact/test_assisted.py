@@ -20,8 +20,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
-from truerank.core.terms import Smooth
-from truerank.estimators.assistance import AssistedMean, AssistedShare, slopes
+from truerank.core.terms import Smooth, slopes
+from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.predictions import Assistance, JudgeTable
@@ -307,7 +307,7 @@ def test_predictions_of_labelled_pairs_alone_predict_nothing() -> None:
 def test_slopes_are_those_of_small_differences(of: AssistedMean | AssistedShare, metric: Metric, doubt: float) -> None:
     form = replace(of, doubt=doubt)
     totals = terms(Assisted(fewest=0, doubt=0), metric, [(0, 1, 3, 4), (0, 2, 4, 5)]).totals()
-    value: Callable[[Floats], Floats] = form._values
+    value: Callable[[Floats], Floats] = form.function
     step = 1e-6
     differences = [
         float((form.values((totals + step * unit)[None]) - form.values((totals - step * unit)[None]))[0] / (2 * step))

@@ -24,7 +24,7 @@ from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators.doubly_robust import DoublyRobust
-from truerank.estimators.rewards import GainModel, GivenRewards, ItemRates
+from truerank.estimators.predictions import GainModel, GivenRewards, ItemRates
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
@@ -224,7 +224,7 @@ def test_a_clip_biases_by_what_it_cuts(design: SamplingDesign, metric: Metric, c
     chance = np.where(CANDIDATE, inclusion(design), 1.0)
     kept = chance * np.minimum(1 / chance, clip)
     expected = (worth(metric) * LABELS * kept).sum() / 3
-    assert expect(IPS(clip), metric, design, value) == pytest.approx(expected, abs=1e-10)
+    assert expect(IPS(clip=clip), metric, design, value) == pytest.approx(expected, abs=1e-10)
     assert expected <= truth(metric) + 1e-12
 
 

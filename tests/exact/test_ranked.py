@@ -15,12 +15,9 @@ from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_ranki
 
 import truerank as tr
 from truerank.core.terms import Smooth
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn, RankedDoublyRobust, folds_of
-from truerank.estimators.ranked.exposures import Exposures
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.normalisers import Normaliser
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators.doubly_robust import ItemMeans, PredictionColumn, RankedDoublyRobust, folds_of
+from truerank.estimators.impressions import Exposures, Limited, Normaliser
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions.position_models import Table
 from truerank.io.impressions import Logged
@@ -53,7 +50,7 @@ def whole(feed: TinyFeed, rankings: Mapping[Ranking, float]) -> tuple[Exposures,
 def test_ips_is_exactly_unbiased(feed: TinyFeed) -> None:
     target = NEW if feed is TURNED else TARGET
     made, chance = whole(feed, target)
-    assert expected(terms_of(RankedIPS(), made), chance)[0] == pytest.approx(feed.truth(target), abs=EXACT)
+    assert expected(terms_of(IPS(), made), chance)[0] == pytest.approx(feed.truth(target), abs=EXACT)
 
 
 @pytest.mark.parametrize("clip", [1.0, 1.5, 2.0, 3.0, 10.0])
@@ -64,7 +61,7 @@ def test_the_mean_of_a_clipped_estimate_is_this(clip: float, of: Limited) -> Non
     logged, target = THREE.exposure(THREE.rankings), THREE.exposure(TARGET)
     kept = np.minimum(target, clip * logged if of is Limited.RATIO else clip * logged * target)
     by_hand = float((np.array(THREE.quality) * kept).sum())
-    found = expected(terms_of(RankedIPS(of=of), made, clip=clip), chance)[0]
+    found = expected(terms_of(IPS(of=of), made, clip=clip), chance)[0]
     assert found == pytest.approx(by_hand, abs=EXACT)
     lowered = bool((kept < target).any())
     assert lowered == (found < THREE.truth(TARGET) - 1e-3)
@@ -75,14 +72,14 @@ def test_ranks_and_positions_give_the_same_as_exposures() -> None:
     frame, chance = TURNED.log()
     frame = frame.drop("propensity").with_columns(new=3 - pl.col("position"))
     made = looking(frame, RankColumn("new"), position=Table(TURNED.view))
-    found, _ = expected(terms_of(RankedIPS(), made), chance)
+    found, _ = expected(terms_of(IPS(), made), chance)
     assert found == pytest.approx(0.9, abs=EXACT)
 
 
 def test_the_two_readings_of_equation_9_agree() -> None:
     """c · (ε / ε0), or (c / ε0) · ε: a weight on the reward, or a corrected label with the discount of the new rank."""
     made, _ = whole(THREE, TARGET)
-    weighted = numerator(terms_of(RankedIPS(), made))
+    weighted = numerator(terms_of(IPS(), made))
     target, inverse = made.parts()
     label = made.log.reward("reward") * inverse
     assert made.by_unit(label * target) == pytest.approx(weighted, abs=EXACT)
@@ -93,7 +90,7 @@ def test_rewards_may_be_any_numbers() -> None:
     frame, chance = THREE.log()
     frame = frame.with_columns(reward=7.0 * pl.col("reward") - 2.0)
     made = looking(frame, THREE.table(TARGET, range(len(chance))))
-    found, _ = expected(terms_of(RankedIPS(), made), chance)
+    found, _ = expected(terms_of(IPS(), made), chance)
     assert found == pytest.approx(7 * THREE.truth(TARGET) - 2 * THREE.exposure(TARGET).sum(), abs=EXACT)
 
 
@@ -103,14 +100,14 @@ def test_rewards_may_be_any_numbers() -> None:
 def test_per_impression_needs_equal_expected_depth() -> None:
     """Σ E[num] / Σ E[den] is the reward per viewed item of the target if it is viewed as deep; else it is not."""
     made, chance = whole(THREE, TARGET)
-    num, den = expected(terms_of(RankedIPS(Normaliser.IMPRESSION), made), chance)
+    num, den = expected(terms_of(IPS(Normaliser.IMPRESSION), made), chance)
     depth = sum(d * p for d, p in enumerate(THREE.depth, 1))
     assert num / den == pytest.approx(THREE.truth(TARGET) / depth, abs=EXACT)
     # a target that shows two items only is viewed less deep: its own reward per view is another number
     short = THREE.exposure({(2, 0): 1.0})
     frame, chance = THREE.log()
     cut = THREE.table({(2, 0): 1.0}, range(len(chance)))
-    num, den = expected(terms_of(RankedIPS(Normaliser.IMPRESSION), looking(frame, cut)), chance)
+    num, den = expected(terms_of(IPS(Normaliser.IMPRESSION), looking(frame, cut)), chance)
     own = THREE.truth({(2, 0): 1.0}) / short.sum()
     assert num / den == pytest.approx(THREE.truth({(2, 0): 1.0}) / depth, abs=EXACT)
     assert own - num / den > 0.05
@@ -121,7 +118,7 @@ def test_the_mean_of_means_is_biased_by_this_and_right_with_its_own_exposures() 
     θ_1 · .8 + θ_2 · .2 with θ_r = E[1{D >= r} / D] = .75, .25, hence .65; with P(V | R) it comes out as .475."""
     frame, chance = TURNED.log()
     frame = frame.drop("propensity").with_columns(new=3 - pl.col("position"))
-    estimator = RankedIPS(Normaliser.MEAN_OF_MEANS)
+    estimator = IPS(Normaliser.MEAN_OF_MEANS)
     wrong = looking(frame, RankColumn("new"), position=Table((1.0, 0.5)))
     assert expected(terms_of(estimator, wrong), chance)[0] == pytest.approx(0.475, abs=EXACT)
     right = looking(frame, RankColumn("new"), position=Table((1.0, 0.25 / 0.75)))
@@ -133,7 +130,7 @@ def test_the_mean_of_means_is_biased_by_this_and_right_with_its_own_exposures() 
 
 def test_both_parts_of_snips_are_unbiased() -> None:
     made, chance = whole(THREE, TARGET)
-    terms = terms_of(RankedSNIPS(), made)
+    terms = terms_of(SNIPS(), made)
     num, den = expected(terms, chance)
     assert num == pytest.approx(THREE.truth(TARGET), abs=EXACT)
     assert den == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
@@ -146,7 +143,7 @@ def test_a_constant_reward_is_found_and_nothing_tells_how_others_would_differ(in
     frame = frame.with_columns(reward=pl.lit(1))
     results = tr.off_policy(
         frame, {"new": THREE.table(TARGET, range(len(chance)))}, interval=interval, clips=[2.0, INF],
-        estimators=[RankedSNIPS(Normaliser.IMPRESSION), RankedSNIPS()],
+        estimators=[SNIPS(Normaliser.IMPRESSION), SNIPS()],
     )  # fmt: skip
     for each in results.estimates:
         assert each.value == pytest.approx(
@@ -243,7 +240,7 @@ def test_several_loggers_are_exactly_unbiased(times: int) -> None:
         THREE.table(TARGET, range(len(loggers))),
         loggers={"a": ExposureColumn("by_a"), "b": ExposureColumn("by_b")},
     )
-    terms = terms_of(RankedIPS(), made)
+    terms = terms_of(IPS(), made)
     assert float(numerator(terms) @ np.concatenate(chance)) / (1 + times) == pytest.approx(
         THREE.truth(TARGET), abs=EXACT
     )

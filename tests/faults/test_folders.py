@@ -16,7 +16,7 @@ from truerank.core.errors import InputError
 from truerank.io.atomic_write import MARKER, FolderKind, check_folder, check_place, whole_file, whole_folder
 from truerank.io.checkpoint import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
 from truerank.io.files import read_table, write_table
-from truerank.reliability import Studied, study
+from truerank.reliability import FinishedStudy, study
 from truerank.simulation.dataset import WorldSettings, make_world, write_world
 
 SMALL = WorldSettings(users=20, items=15, clusters=2, shown=3, judged=3)
@@ -208,11 +208,11 @@ def test_a_tampered_study_is_refused_in_one_sentence(tmp_path: Path) -> None:
         path = tmp_path / "x" / name
         kept = path.read_bytes()
         pl.read_parquet(kept).head(1).write_parquet(path)  # loggers and pairs are gone: once a KeyError or IndexError
-        for read in (Studied.read, run_study):
+        for read in (FinishedStudy.read, run_study):
             with pytest.raises(InputError, match=f"{name}: was altered after truerank wrote it"):
                 read(tmp_path / "x")
         path.write_bytes(kept)
-    assert Studied.read(tmp_path / "x").metrics
+    assert FinishedStudy.read(tmp_path / "x").metrics
 
 
 def test_the_lock_of_a_living_process_stands_and_that_of_a_dead_one_does_not(tmp_path: Path) -> None:

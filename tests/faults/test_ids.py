@@ -20,7 +20,7 @@ from scipy import sparse
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.escaping import csv_cell
-from truerank.ranking.scores.precision import single_keeps_bits
+from truerank.ranking.scores.scores import single_keeps_bits
 
 RECALL = ("--metric", "Recall@1", "--unlisted", "negative", "--format", "json", "--quiet")
 

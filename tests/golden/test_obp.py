@@ -9,7 +9,7 @@ import pytest
 from golden_values import HERE
 
 import truerank as tr
-from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.weighted import IPS
 from truerank.exposure.policies.targets import ExposureColumn
 
 FOLDER = HERE / "obp"
@@ -17,7 +17,7 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text())["values"]
 
 
 def value(frame: pl.DataFrame) -> float:
-    (found,) = tr.off_policy(frame, {"new": ExposureColumn("target")}, estimators=[RankedIPS()]).estimates
+    (found,) = tr.off_policy(frame, {"new": ExposureColumn("target")}, estimators=[IPS()]).estimates
     return found.value
 
 

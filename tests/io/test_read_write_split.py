@@ -10,9 +10,9 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError
+from truerank.io.columns import PositiveRule
 from truerank.io.describe import summary
 from truerank.io.files import to_frame
-from truerank.io.rules import PositiveRule
 
 
 @pytest.fixture

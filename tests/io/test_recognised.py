@@ -10,8 +10,8 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.io.recognise import JUDGED, SCORED, with_usual
-from truerank.io.survey import scan
+from truerank.io.columns import LABELLED, SCORED, with_usual
+from truerank.io.read import scan
 
 MOVIELENS = pl.DataFrame(
     {"userId": [1, 1, 2], "movieId": [10, 20, 10], "rating": [4.0, 3.5, 5.0], "timestamp": [1, 2, 3]}
@@ -32,11 +32,11 @@ RECBOLE = ["user_id:token", "item_id:token", "rating:float"]
     ],
 )  # fmt: skip
 def test_what_is_taken(columns: list[str], expected: dict[str, str]) -> None:
-    assert with_usual(columns, {}, JUDGED) == expected
+    assert with_usual(columns, {}, LABELLED) == expected
 
 
 def test_what_is_named_is_not_looked_for() -> None:
-    assert with_usual(["userId", "uid", "item"], {"user": "uid"}, JUDGED) == {"user": "uid"}
+    assert with_usual(["userId", "uid", "item"], {"user": "uid"}, LABELLED) == {"user": "uid"}
     assert with_usual(["uid", "iid", "r_ui", "est"], {}, SCORED) == {"user": "uid", "item": "iid", "score": "est"}
 
 

@@ -43,8 +43,8 @@ from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
 from truerank.exposure.propensities import GivenPropensity
 from truerank.io import partition
+from truerank.io.read import scan
 from truerank.io.spill import scratch
-from truerank.io.survey import scan
 
 TOLERANCE = 1e-12
 

@@ -13,7 +13,7 @@ import pytest
 from ranked import read
 
 from truerank.core.results import Results
-from truerank.estimators import ranked
+from truerank.estimators import RANKED
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.impression_source import HeldLog
 from truerank.evaluation.impressions import prepare
@@ -21,7 +21,7 @@ from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import join, measure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
-from truerank.io.impressions import Impressions, Logged, RankedChunk
+from truerank.io.impressions import OF_ROWS, OF_UNITS, Impressions, Logged, RankedChunk
 
 CLIPS = (1.5, 4.0, math.inf)
 RANKS = {"new": RankColumn("new"), "other": RankColumn("other"), "log": RankColumn("position")}
@@ -74,7 +74,7 @@ class Case:
     displayed: bool = False
     loggers: Mapping[str, Any] | None = None
     keeps: bool = True  # each unit, or the sums of its cluster
-    estimators: tuple[str, ...] = field(default_factory=lambda: tuple(ranked.catalogue()))
+    estimators: tuple[str, ...] = field(default_factory=lambda: tuple(RANKED.catalogue()))
 
 
 LOGGERS = {"a": ExposureColumn("by_a"), "b": ExposureColumn("by_b")}
@@ -106,6 +106,17 @@ def targets_of(case: Case, frame: pl.DataFrame) -> dict[str, Any]:
     return {"new": lists(frame, seed=1), "other": lists(frame, seed=2, without=3), "log": RankColumn("position")}
 
 
+def units_of(log: Impressions, kept: np.ndarray) -> Impressions:
+    """The log of these units alone; users, sessions and items keep their ids."""
+    rows, number, parts = kept[log.unit], np.cumsum(kept) - 1, dict[str, Any]()
+    for names, chosen in ((OF_ROWS, rows), (OF_UNITS, kept)):
+        parts |= {name: None if (values := getattr(log, name)) is None else values[chosen] for name in names}
+    rewards = {name: values[rows] for name, values in log.rewards.items()}
+    columns = {name: values[rows] for name, values in log.columns.items()}
+    assert log.candidates is None
+    return replace(log, unit=number[log.unit[rows]], rewards=rewards, columns=columns, **parts)
+
+
 def chunks(log: Impressions, targets: Mapping[str, Any], n: int, *, seed: int) -> Iterator[RankedChunk]:
     """Clusters dealt into n chunks at random; tables in rows of another order in every chunk."""
     clusters = log.clusters()
@@ -113,7 +124,7 @@ def chunks(log: Impressions, targets: Mapping[str, Any], n: int, *, seed: int) -
     tables = {name: table for name, table in targets.items() if isinstance(table, pl.DataFrame)}
     for number in range(n):
         kept = part[clusters.of_row] == number
-        own = log.restrict(kept)
+        own = units_of(log, kept)
         assert log.sessions is not None
         assert own.session_of_unit is not None
         names = log.sessions.values.gather(own.session_of_unit)
@@ -135,7 +146,7 @@ def results_of(case: Case, n: int, *, seed: int) -> Results:
         targets,
         position=None if case.position is None else parse_position(case.position),
         loggers=case.loggers,
-        estimators=[ranked.named(name)() for name in case.estimators],
+        estimators=[RANKED.named(name)() for name in case.estimators],
         grid=CLIPS,
     )
     plan = plan if case.keeps else replace(plan, ids_of_units=None)

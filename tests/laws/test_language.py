@@ -24,9 +24,8 @@ from truerank.core.language import KINDS, Kind, as_value, as_values, kind_held
 from truerank.core.options import Denominator, Drawn
 from truerank.core.ranking import Ties
 from truerank.core.values import Alternative, Count, Option, check, options_of, text_of
-from truerank.estimators import ranked
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators import RANKED
+from truerank.estimators.impressions import Normaliser
 from truerank.estimators.weighted import IPS
 from truerank.exposure import positions, propensities
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, FullExposure, RandomExposure, Unlisted
@@ -224,9 +223,9 @@ def test_texts_of_any_signs_parse_back(name: str) -> None:
         (METRICS, "MAP@10", AveragePrecision(10)),
         (METRICS, "NDCG@10", NDCG(10)),
         (METRICS, "recall(k=5)", Recall(5)),
-        (estimators.ESTIMATORS, "ips(clip=8)", IPS(8.0)),
-        (estimators.ESTIMATORS, "ips(clip=inf)", IPS(math.inf)),
-        (ranked.RANKED, "ips(normaliser=impression)", RankedIPS(Normaliser.IMPRESSION)),
+        (estimators.ESTIMATORS, "ips(clip=8)", IPS(clip=8.0)),
+        (estimators.ESTIMATORS, "ips(clip=inf)", IPS(clip=math.inf)),
+        (RANKED, "ips(normaliser=impression)", IPS(Normaliser.IMPRESSION)),
         (EXPOSURES, "full(unlisted=negative)", FullExposure(Unlisted.NEGATIVE)),
         (EXPOSURES, "random(rate=0.1)", RandomExposure(0.1)),
         (EXPOSURES, "biased(propensity=power:0.3)", BiasedExposure(PopularityPower(0.3))),

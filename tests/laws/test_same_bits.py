@@ -21,8 +21,7 @@ from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.core.terms import Smooth
 from truerank.estimators.doubly_robust import DoublyRobust
 from truerank.estimators.full import Traditional
-from truerank.estimators.predictions import Assistance, JudgeTable, ScoredPairs
-from truerank.estimators.rewards import GivenRewards
+from truerank.estimators.predictions import Assistance, GivenRewards, JudgeTable, ScoredPairs
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import RandomExposure
 from truerank.inference.intervals import Interval, around

@@ -30,14 +30,13 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.once import Once
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
-from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio
-from truerank.estimators.assistance import AssistedMean, AssistedShare, slopes
+from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio, slopes
+from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.doubly_robust import DoublyRobust
 from truerank.estimators.full import Full
-from truerank.estimators.predictions import Assistance, JudgeTable
+from truerank.estimators.predictions import Assistance, GivenRewards, JudgeTable
 from truerank.estimators.refusals import is_recall
-from truerank.estimators.rewards import GivenRewards
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
@@ -322,7 +321,7 @@ def summands(terms: Terms) -> float:
     steep slopes in each of its sums, which are rounded."""
     if not isinstance(terms, Smooth) or not isinstance(terms.form, AssistedMean | AssistedShare):
         return 0.0
-    return float(np.abs(terms.sums * slopes(terms.form._values, terms.totals())).sum())
+    return float(np.abs(terms.sums * slopes(terms.form.function, terms.totals())).sum())
 
 
 # ------------------------------------------------------------------------------------------------------------ coverage

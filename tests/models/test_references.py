@@ -205,7 +205,7 @@ def test_als_is_implicits() -> None:
 def test_als_goes_to_a_minimum_of_its_objective() -> None:
     """At the end each user's factors solve (YᵀCY + λI) x = YᵀC p with c = 1 + α."""
     scores = ALS(factors=6, iterations=400, regularisation=0.3, alpha=4.0).fit(log(), seed=5)
-    x, y = (side.astype(np.float64) for side in scores.sides)
+    x, y = (side.astype(np.float64) for side in (scores.user, scores.item))
     for row, p in zip(x, liked(), strict=True):
         c = 1 + 4.0 * p
         gradient = (y * c[:, None]).T @ (y @ row - p) + 0.3 * row
@@ -229,7 +229,7 @@ def test_ials_solves_its_objective(rows: Preference) -> None:
     """At the end the gradient of Σ c (r - p·q)² + λ(Σ‖p‖² + Σ‖q‖²) vanishes, and nothing near is lower."""
     r = liked() if rows is Preference.POSITIVES else ratings()
     scores = IALS(factors=4, iterations=300, regularisation=2.0, alpha=0.5, rows=rows).fit(log(), seed=5)
-    p, q = (side.astype(np.float64) for side in scores.sides)
+    p, q = (side.astype(np.float64) for side in (scores.user, scores.item))
     c = 1 + 0.5 * r
 
     def loss(p: Any, q: Any) -> float:

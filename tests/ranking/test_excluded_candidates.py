@@ -8,8 +8,7 @@ import pytest
 
 from truerank.io.read import read
 from truerank.ranking.samplers.draw import Sampler, sample_candidates
-from truerank.ranking.samplers.full import ExposedSampler, FullSampler
-from truerank.ranking.samplers.random import RandomSampler
+from truerank.ranking.samplers.weighted import ExposedSampler, FullSampler, RandomSampler
 
 LOG = read(pl.DataFrame({"user": [1, 1, 2, 2], "item": [10, 11, 12, 13], "label": [1, 0, 1, 0]}), positive=None)
 # 11 is a row of user 1 itself; 14 is no item of the log; user 3 is no user of it

@@ -27,12 +27,16 @@ from truerank.metrics.recall import Recall
 from truerank.ranking import samplers
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.samplers.draw import CandidatePool, SampledNegatives, Sampler, draw_all, sample_candidates
-from truerank.ranking.samplers.full import ExposedSampler, FullSampler
-from truerank.ranking.samplers.popularity import PopularitySampler
-from truerank.ranking.samplers.positivity import PositivitySampler
-from truerank.ranking.samplers.random import RandomSampler
-from truerank.ranking.samplers.skew import SkewSampler
-from truerank.ranking.samplers.wtd import WTDHSampler, WTDSampler
+from truerank.ranking.samplers.weighted import (
+    ExposedSampler,
+    FullSampler,
+    PopularitySampler,
+    PositivitySampler,
+    RandomSampler,
+    SkewSampler,
+    WTDHSampler,
+    WTDSampler,
+)
 from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members
 

@@ -18,7 +18,7 @@ from truerank.datasets.kuairec import KuaiRec
 from truerank.exposure.expose import Order
 from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.scores import dense
-from truerank.reliability import Grid, Studied, advise, study
+from truerank.reliability import FinishedStudy, Grid, advise, study
 
 pytestmark = pytest.mark.realdata
 
@@ -45,7 +45,7 @@ def test_fresh_logs_of_few_users_are_recognised(tmp_path: Path) -> None:
     scores = {f"noise {at}": scored(truth + at * noise) for at in (0.6, 0.8, 1.0)}
     grid = Grid.of(sparsities=(0.5, 0.7, 0.9), samplers=("Random",), sizes=(100,), metrics=(NDCG(100),))
     study(scores, world, tmp_path, grid=grid, train=train, resamples=2)
-    studied = Studied.read(tmp_path)
+    studied = FinishedStudy.read(tmp_path)
     for at, logger in enumerate(grid.loggers):
         order = Order.of(world, logger.weights(world, train=train), seed=90 + at)
         for sparsity in (0.65, 0.85):

@@ -12,8 +12,7 @@ from truerank.exposure.expose import Order, WorldHoldOut, expose
 from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
 from truerank.ranking.samplers import parse
 from truerank.ranking.samplers.draw import CandidatePool, draw_all
-from truerank.ranking.samplers.random import RandomSampler
-from truerank.ranking.samplers.wtd import WTDHSampler, WTDSampler
+from truerank.ranking.samplers.weighted import RandomSampler, WTDHSampler, WTDSampler
 
 pytestmark = pytest.mark.realdata
 

@@ -25,24 +25,22 @@ from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import (
     Advice,
+    FinishedStudy,
     Grid,
-    LabelledWorld,
+    LabelledDataset,
     Models,
-    Studied,
     advice_for,
     advise,
     families,
     study,
 )
 from truerank.reliability.advice import recommend
-from truerank.reliability.advice_words import needs, outside, verdict, warnings
-from truerank.reliability.draws import LoggerRun
-from truerank.reliability.folder import FORMAT
-from truerank.reliability.logs import Liked, Look, exposes_nothing, looks_of
-from truerank.reliability.scenarios import MetricTables, Scenarios
+from truerank.reliability.advice_words import needs, verdict, warnings
+from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios
+from truerank.reliability.studied import FORMAT, LogProfile, PositivesProfile, has_positives_alone, profiles_of
 
 
-def here(studied: Studied, look: Look | None = None, *, logger: str | None = None) -> Advice:
+def here(studied: FinishedStudy, look: LogProfile | None = None, *, logger: str | None = None) -> Advice:
     """For 100 users and a log of sparsity 0.6, which is a level of the study."""
     return advice_for(studied, tiny_look() if look is None else look, users=100, sparsity=0.6, logger=logger)
 
@@ -101,7 +99,6 @@ def test_a_wrong_order_stays_wrong_with_endless_users() -> None:
     found = here(tiny_studied(pairs))
     assert [each.limit for each in found.choices] == [-1.0] * 3
     assert [(each.better, each.worse, each.true, each.difference) for each in found.wrong] == [("a", "b", 0.1, -0.2)]
-    assert not found.good
     assert "nothing in the study keeps the true order well" in verdict(found)
     assert "it is bias" in verdict(found)
     assert any("However many users there are, Random, 10 negatives puts b above a" in each for each in warnings(found))
@@ -239,7 +236,7 @@ def test_another_sparsity_changes_the_figures_and_not_the_logger() -> None:
     tau = {(each.sampler, each.size): each.tau for each in found.choices}
     for key, ((difference, sd), _) in PAIRS.items():
         assert tau[key] == pytest.approx(2 * phi(difference * 10 / sd) - 1, abs=1e-12)
-    assert not outside(found)
+    assert not found.outside
     # 100 items, a tenth of what is shown is liked: 40 rows of a user at sparsity 0.6, 100 at 0
     studied = tiny_studied(PAIRS | {("Exposed", None): ((0.1, 0.5), (0.1, 0.5))})
     for sparsity, exposed, full in ((0.6, 36, 96), (0.0, 90, 90)):
@@ -273,7 +270,7 @@ def test_other_metrics_that_would_choose_otherwise_are_said() -> None:
     pairs = pairs.with_columns(sd=pl.when(best).then(0.2).otherwise("sd"))
     found = here(replace(studied, pairs=pairs))
     assert found.recommended.sampler == "Full"
-    assert found.elsewhere[0].choice == ("Random", 50)
+    assert found.other_metrics[0].choice == ("Random", 50)
     assert any("1 of 1 other metrics would choose otherwise; Recall@5 most" in each for each in warnings(found))
 
 
@@ -282,27 +279,27 @@ def test_other_metrics_that_would_choose_otherwise_are_said() -> None:
 
 def test_a_look_counts_pairs_once_and_uses_the_catalogue() -> None:
     log = log_of([(1, 1, 0), (1, 1, 1), (1, 2, 0), (2, 1, 1), (2, 1, 1)])
-    look = Look.of_log(log, n_items=4)
+    look = LogProfile.of_log(log, n_items=4)
     assert (look.users, look.items, look.items_shown, look.rows, look.positives) == (2, 4, 2, 3, 2)
     assert look.sparsity == 1 - 3 / 8
     assert look.lift == pytest.approx((2 * 1 + 0) / (2 * 1 + 0) / (2 / 3) - 1)
-    whole = Look.of_log(replace(log, complete=True), n_items=4)
+    whole = LogProfile.of_log(replace(log, complete=True), n_items=4)
     assert (whole.sparsity, whole.spread) == (0.0, 0.0)
     with pytest.raises(InputError, match="2 items, but the catalogue is said to have 1"):
-        Look.of_log(log, n_items=1)
+        LogProfile.of_log(log, n_items=1)
 
 
 def test_positives_alone_need_a_logger_and_a_sparsity() -> None:
     log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1)])
-    assert exposes_nothing(log)
-    assert exposes_nothing(replace(log, rewards={}))
+    assert has_positives_alone(log)
+    assert has_positives_alone(replace(log, rewards={}))
     for given in ({}, {"logger": "uniform"}, {"sparsity": 0.5}):
         with pytest.raises(RefusedError, match="positives alone do not show what else was exposed"):
             advise(log, tiny_studied(), **given)
     found = advise(log, tiny_studied(), logger="uniform", sparsity=0.5)
-    assert (found.users, found.log, found.logger.logger) == (3, Liked(3, 2, 2, 3), "uniform")
+    assert (found.users, found.log, found.logger.logger) == (3, PositivesProfile(3, 2, 2, 3), "uniform")
     assert all(math.isnan(each.distance) for each in found.loggers)
-    assert not any("unlike" in each for each in outside(found))
+    assert not any("unlike" in each for each in found.outside)
 
 
 def test_positives_alone_are_not_advised_to_use_what_was_exposed() -> None:
@@ -312,7 +309,7 @@ def test_positives_alone_are_not_advised_to_use_what_was_exposed() -> None:
     log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1)])
     found = advise(log, studied, logger="popularity", sparsity=0.6)
     assert {each.sampler for each in found.choices} == {"Full", "Random"}
-    assert found.elsewhere[0].choice[0] in {"Full", "Random"}
+    assert found.other_metrics[0].choice[0] in {"Full", "Random"}
     assert any("positives alone: Exposed and Random@e" in each for each in warnings(found))
     assert not any("positives alone" in each for each in warnings(here(studied)))
     weighted = tiny_studied(PAIRS | {("Popularity", 20): ((0.1, 0.5), (0.1, 0.1))})
@@ -330,7 +327,7 @@ def test_the_catalogue_of_positives_alone_is_used_and_checked() -> None:
     for n_items in (None, 100, 1000):
         found = advise(log, tiny_studied(), n_items=n_items, **said)
         cost[n_items] = {(each.sampler, each.size): each.negatives for each in found.choices}
-        unlike = [each for each in outside(found) if "your catalogue has" in each]
+        unlike = [each for each in found.outside if "your catalogue has" in each]
         assert len(unlike) == (n_items != 100)
         assert "your users have 1.0 positives each, those of the study 4.0" in verdict(found)
     assert [each["Full", None] for each in cost.values()] == [1, 99, 999]
@@ -375,34 +372,34 @@ def test_the_usual_metric_or_the_last() -> None:
 
 def test_only_a_finished_study_is_read(tmp_path: Path) -> None:
     folder = write_studied(tiny_studied(), tmp_path / "study")
-    assert Studied.read(folder).pairs.equals(tiny_studied().pairs)
+    assert FinishedStudy.read(folder).pairs.equals(tiny_studied().pairs)
     with pytest.raises(InputError, match="no study here"):
-        Studied.read(tmp_path)
+        FinishedStudy.read(tmp_path)
     kept = {each: (folder / each).read_bytes() for each in ("pairs.parquet", "logs.parquet", "results.parquet")}
     for name, content in kept.items():
         for broken in (b"", content[:100], content[: len(content) // 2], b"x" * 1000):
             (folder / name).write_bytes(broken)
             with pytest.raises(InputError, match=f"{name}: was altered"):
-                Studied.read(folder)
+                FinishedStudy.read(folder)
             with pytest.raises(InputError, match=f"{name}: cannot be read"):
-                Studied.read(sealed(folder))
+                FinishedStudy.read(sealed(folder))
         for column in pl.read_parquet(content).columns:
             pl.read_parquet(content).drop(column).write_parquet(folder / name)
             if column in ("repetitions",) and name != "logs.parquet":
                 continue
             with pytest.raises(InputError, match=f"{name}: no column '{column}'"):
-                Studied.read(sealed(folder))
+                FinishedStudy.read(sealed(folder))
         pl.read_parquet(content).clear().write_parquet(folder / name)
         with pytest.raises(InputError, match=f"{name}: no rows"):
-            Studied.read(sealed(folder))
+            FinishedStudy.read(sealed(folder))
         (folder / name).unlink()
         with pytest.raises(InputError, match=f"{name}: is missing"):
-            Studied.read(folder)
+            FinishedStudy.read(folder)
         (folder / name).write_bytes(content)
         sealed(folder)
     (folder / MARKER).unlink()
     with pytest.raises(InputError, match=r"not complete.*the command that began it goes on with it"):
-        Studied.read(folder)
+        FinishedStudy.read(folder)
 
 
 # ------------------------------------------------------------------------------------------------------ against studies
@@ -413,11 +410,11 @@ def test_a_study_of_another_format_is_refused(tmp_path: Path) -> None:
     for note, said in ((f'{{"format": {FORMAT - 1}}}', f"format {FORMAT - 1}"), ("{}", "no format")):
         (folder / "study.json").write_text(note)
         with pytest.raises(InputError, match=f"{said}, expected {FORMAT}: .* Run it again in a new folder"):
-            Studied.read(folder)
+            FinishedStudy.read(folder)
     for note in ("", "[]", "{"):
         (folder / "study.json").write_text(note)
         with pytest.raises(InputError, match=r"study\.json: cannot be read"):
-            Studied.read(folder)
+            FinishedStudy.read(folder)
 
 
 def test_logs_of_a_study_look_as_its_logs_do(tmp_path: Path) -> None:
@@ -434,7 +431,7 @@ def test_logs_of_a_study_look_as_its_logs_do(tmp_path: Path) -> None:
                 left, _ = grid.holdout.split(world, logger=logger, seed=seed)
                 order = Order.of(left, logger.weights(world, train=train), seed=seed)
                 shown = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
-                looks.append(Look.of_log(shown))
+                looks.append(LogProfile.of_log(shown))
             row = found[str(logger), sparsity]
             for name in ("users", "items", "items_shown", "rows", "positives", "spread", "lift"):
                 assert row[name] == pytest.approx(np.mean([getattr(each, name) for each in looks])), name
@@ -455,18 +452,18 @@ def noisy_world(n_users: int, n_items: int) -> tuple[Log, dict[str, Scores]]:
 def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
     """Unlike a correlation of exposure with liking, which noise pulls to 0 where users are few."""
     labels, _ = noisy_world(1500, 120)
-    world = LabelledWorld.of(labels)
+    world = LabelledDataset.of(labels)
     train = labels.select(np.flatnonzero((labels.user < 300) & (labels.label == 1)))
     loggers: tuple[LoggingPolicy, ...] = (UniformLogger(), PopularityLogger(), PositivityLogger())
     signatures, of_few = [], []
     for logger in loggers:
         weight = logger.weights(labels, train=train)
-        looks: dict[int, list[Look]] = {100: [], 1500: []}
+        looks: dict[int, list[LogProfile]] = {100: [], 1500: []}
         for seed in range(6):
             exposing = LoggerRun.of(world, logger, sparsities=(0.0, 0.85), holdout=None, weight=weight, seed=seed)
             for n, found in looks.items():
                 units = np.sort(np.random.default_rng(seed).choice(1500, n, replace=False))
-                found.append(looks_of(exposing.count(units), n_users=n)[1])
+                found.append(profiles_of(exposing.count(units), n_users=n)[1])
         few, many = (np.mean([(each.spread, each.lift) for each in found], axis=0) for found in looks.values())
         assert few == pytest.approx(many, abs=0.06)
         signatures.append(many)
@@ -481,13 +478,13 @@ def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | No
     labels, scores = noisy_world(400, 60)
     grid = Grid((UniformLogger(),), (0.0, 0.7), families(["Random"], sizes=(2, 10)), (NDCG(10),), 2, None)
     study(scores, labels, folder, grid=grid, seed=1, resamples=2)
-    studied = Studied.read(folder)
+    studied = FinishedStudy.read(folder)
     found = advice_for(studied, None, users=n, sparsity=0.7, logger="uniform")
     assert not found.undecided
-    world = LabelledWorld.of(labels)
+    world = LabelledDataset.of(labels)
     models = Models.of(scores, world, seed=1)
     able = np.flatnonzero(world.positive.count > 0)
-    order, finite = models.orders(np.arange(world.n_users))
+    order, finite = models.orders(np.arange(len(world.users)))
     tables = MetricTables.of_metrics((NDCG(10),), most_positives=int(world.positive.count.max()), n_users=10 * n)
     first, second = np.triu_indices(len(models), 1)
     true = pl.read_parquet(folder / "pairs.parquet").filter((pl.col("sampler") == "Full") & (pl.col("sparsity") == 0))[

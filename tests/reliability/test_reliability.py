@@ -32,15 +32,14 @@ from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import unit_values
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.samplers.draw import Sampler, sample_candidates
-from truerank.ranking.samplers.random import RandomSampler
+from truerank.ranking.samplers.weighted import RandomSampler
 from truerank.ranking.scores.scores import dense, factors
 from truerank.ranking.scores.tables import lists
-from truerank.reliability import Family, Grid, LabelledWorld, Preset, study
-from truerank.reliability.draws import LoggerRun
-from truerank.reliability.grid import families, sized
-from truerank.reliability.order_of_means import Resampling, grouped
-from truerank.reliability.scenarios import tau_b
-from truerank.reliability.summary import Tables
+from truerank.reliability import Family, Grid, LabelledDataset, Preset, study
+from truerank.reliability.grid import families
+from truerank.reliability.run import StudyTables
+from truerank.reliability.scenarios import LoggerRun
+from truerank.reliability.tables import Resampling, grouped, tau_b
 
 METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))
 QUESTIONS = ("fidelity", "robustness", "predictive_power")
@@ -79,7 +78,7 @@ def scenario_values(world: Log, scores: dict[str, Scores], grid: Grid, train: Lo
 
 def all_samplers(grid: Grid) -> Iterator[Sampler]:
     for family in grid.families:
-        yield from [sized(family, n) for n in family.sizes] or [family.sampler]
+        yield from [replace(family.sampler, n=n) for n in family.sizes] or [family.sampler]  # type: ignore[type-var]
 
 
 def tie_rate(values: Floats) -> float:
@@ -96,7 +95,7 @@ def tau(a: Floats, b: Floats) -> float:
 
 
 @pytest.fixture(scope="module", params=list(Preset), ids=str)
-def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Grid, Tables, Values]:
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Grid, StudyTables, Values]:
     world, train = small_world(), small_train()
     scores = small_scores(world)
     grid = replace(small_grid(request.param), metrics=METRICS)
@@ -105,7 +104,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return grid, tables, scenario_values(world, scores, grid, train)
 
 
-def test_every_scenario_equals_its_own_evaluation(both: tuple[Grid, Tables, Values]) -> None:
+def test_every_scenario_equals_its_own_evaluation(both: tuple[Grid, StudyTables, Values]) -> None:
     grid, tables, values = both
     found = {(*row[:5], row[5]): row for row in tables.results.select(*SCENARIO, "question", "value", "undefined",
              "value_undefined_as_0", "users").rows()}  # fmt: skip
@@ -139,7 +138,7 @@ def test_every_scenario_equals_its_own_evaluation(both: tuple[Grid, Tables, Valu
         assert row[9] == max(int(each.sum()) for each in kept)
 
 
-def test_means_of_models_and_tau_of_means(both: tuple[Grid, Tables, Values]) -> None:
+def test_means_of_models_and_tau_of_means(both: tuple[Grid, StudyTables, Values]) -> None:
     _, tables, values = both
     means = {row[:6]: row[6] for row in tables.means.select(*SCENARIO, "model", "mean").rows()}
     taus = {(*row[:5], row[5]): row[6] for row in tables.results.select(*SCENARIO, "question", "tau_of_means").rows()}
@@ -154,7 +153,7 @@ def test_means_of_models_and_tau_of_means(both: tuple[Grid, Tables, Values]) -> 
         assert taus[*key, "predictive_power"] == pytest.approx(np.mean(of_means), abs=1e-9, nan_ok=True)
 
 
-def test_intervals_of_tau_of_means_redraw_users_and_repetitions(both: tuple[Grid, Tables, Values]) -> None:
+def test_intervals_of_tau_of_means_redraw_users_and_repetitions(both: tuple[Grid, StudyTables, Values]) -> None:
     """With few users each is a group of its own, so everything can be done again from the values themselves."""
     grid, tables, values = both
     resampling = Resampling(20, seed=SEED)
@@ -179,7 +178,7 @@ def test_intervals_of_tau_of_means_redraw_users_and_repetitions(both: tuple[Grid
         assert found[scenario] == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-def test_differences_of_pairs_and_how_they_vary_between_users(both: tuple[Grid, Tables, Values]) -> None:
+def test_differences_of_pairs_and_how_they_vary_between_users(both: tuple[Grid, StudyTables, Values]) -> None:
     grid, tables, values = both
     assert tables.pairs.height == len(values) * 6
     for row in tables.pairs.select(*SCENARIO, "model", "other", "difference", "sd", "users", "repetitions").rows():
@@ -215,7 +214,7 @@ def test_groups_say_how_means_vary(tmp_path: Path) -> None:
         assert row["users"].item() == likes.sum() > 128
 
 
-def test_identities(both: tuple[Grid, Tables, Values]) -> None:
+def test_identities(both: tuple[Grid, StudyTables, Values]) -> None:
     """Spec 13.4: Q3 = Q4 for Full; at sparsity 0 Q2 = Q4 and Q3 = 1; intervals too."""
     results = both[1].results
     columns = ["value", "low", "high", "undefined", "value_undefined_as_0", "tau_of_means", "tau_of_means_high"]
@@ -298,11 +297,11 @@ def test_weights_of_candidates_may_differ_by_user(tmp_path: Path) -> None:
 def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -> None:
     """Cells that kernels hold out and show are those of `split` and `expose`."""
     labels, sparsities, logger = small_world(40, 70), (0.0, 0.3, 0.9, 0.97), PositivityLogger()
-    world, units = LabelledWorld.of(labels), np.arange(40)
+    world, units = LabelledDataset.of(labels), np.arange(40)
     weight = logger.weights(labels)
     assert (weight == 0).any()
     run = LoggerRun.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED)
-    compiled = run.shown(units)
+    compiled = run.exposed(units)
     left, held = (labels, None) if holdout is None else holdout.split(labels, logger=logger, seed=SEED)
     assert set(zip(*np.nonzero(compiled.held), strict=True)) == (set() if held is None else cells(held))
     order = Order.of(left, weight, seed=SEED)
@@ -391,7 +390,7 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
     world = small_world(missing=0)
     train = small_train()
     train = replace(train, users=world.users, user=train.user % 12)
-    whole, left = LabelledWorld.of(world), LabelledWorld.of(world, exclude=train)
+    whole, left = LabelledDataset.of(world), LabelledDataset.of(world, exclude=train)
     logger = PopularityLogger()
     assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()
     assert len(np.unique(logger.weights(left.log, train=train))) > 5

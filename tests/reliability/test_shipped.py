@@ -16,11 +16,20 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.io.atomic_write import check_folder
 from truerank.reliability import advice_for, advise
-from truerank.reliability.advice_words import outside, verdict
-from truerank.reliability.advising import SHIPPED, WORLD, shipped_studies, shipped_worlds
-from truerank.reliability.folder import KIND, LOGS, NOTE
-from truerank.reliability.logs import Look
-from truerank.reliability.studied import NEEDED, QUESTIONS, Studied
+from truerank.reliability.advice_words import verdict
+from truerank.reliability.studied import (
+    KIND,
+    LOGS,
+    NEEDED,
+    NOTE,
+    QUESTIONS,
+    SHIPPED,
+    WORLD,
+    FinishedStudy,
+    LogProfile,
+    shipped_datasets,
+    shipped_studies,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,8 +63,8 @@ def test_the_nearest_is_the_one_that_the_log_is_least_unlike() -> None:
     assert advise(few).source.startswith("Jester")
     assert advise(many).source.startswith("KuaiRec")
     for log in (few, many):
-        nearest = min(len(outside(advise(log, each))) for each in shipped_studies())
-        assert len(outside(advise(log))) == nearest
+        nearest = min(len(advise(log, each).outside) for each in shipped_studies())
+        assert len(advise(log).outside) == nearest
     assert advise(many).shipped == ("Jester", "KuaiRec")
     assert not advise(many, shipped_studies()[0]).shipped  # a study that was given is not one that was chosen
 
@@ -70,16 +79,16 @@ def test_a_metric_that_one_of_them_has_decides_which() -> None:
 
 
 @pytest.mark.parametrize("studied", shipped_studies(), ids=lambda each: str(each.source))
-def test_no_headline_is_stronger_than_what_was_measured(studied: Studied) -> None:
+def test_no_headline_is_stronger_than_what_was_measured(studied: FinishedStudy) -> None:
     """Over logs of many kinds: "use" is said only inside of what was measured, where most orders are known."""
     said = set()
     for items, sparsity, (spread, lift), liked in product(
         (40, 80, 1000, 3327, 50_000), (0.1, 0.6, 0.93, 0.9995), ((0.0, 0.0), (0.8, 1.3), (3.0, 0.1)), (0.05, 0.3)
     ):
         rows = int(1000 * items * (1 - sparsity)) + 1
-        look = Look(1000, items, items, rows, int(rows * liked) + 1, spread, lift)
+        look = LogProfile(1000, items, items, rows, int(rows * liked) + 1, spread, lift)
         found = advice_for(studied, look, users=500, sparsity=look.sparsity)
-        words, unlike = verdict(found), outside(found)
+        words, unlike = verdict(found), found.outside
         firm = ", use " in words or ", rank all items" in words
         said.add(firm)
         assert not (firm and (unlike or 2 * found.pairs < found.all_pairs)), words
@@ -89,9 +98,9 @@ def test_no_headline_is_stronger_than_what_was_measured(studied: Studied) -> Non
     assert said == {False, True}
 
 
-@pytest.mark.parametrize("folder", shipped_worlds(), ids=str)
+@pytest.mark.parametrize("folder", shipped_datasets(), ids=str)
 def test_what_is_shipped_is_small_whole_and_aggregated(folder: str) -> None:
-    place, world = SHIPPED / folder, shipped_worlds()[folder]
+    place, world = SHIPPED / folder, shipped_datasets()[folder]
     marker = check_folder(place, kind=KIND, expected="a study")
     assert set(marker.files) == {NOTE, WORLD, *NEEDED}
     for name, columns in NEEDED.items():
@@ -109,4 +118,4 @@ def test_what_is_shipped_is_small_whole_and_aggregated(folder: str) -> None:
 
 def test_they_take_less_than_half_a_megabyte() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 500_000
-    assert sorted(path.name for path in SHIPPED.iterdir()) == sorted(shipped_worlds())
+    assert sorted(path.name for path in SHIPPED.iterdir()) == sorted(shipped_datasets())

@@ -23,7 +23,7 @@ from truerank.io.atomic_write import seal
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.reliability import study
-from truerank.reliability.folder import KIND
+from truerank.reliability.studied import KIND
 from truerank.report.charts import COLOURS, PictureFormat, picture, text_width
 from truerank.report.reliability_charts import Figure, chart, described, draw
 from truerank.report.reliability_frames import (

@@ -71,7 +71,9 @@ CALLS: dict[str, Callable[[], Results]] = {
     "intervened": lambda: evaluated(
         CHOSEN, exposure=FullExposure(Unlisted.NEGATIVE), estimators=[Intervened(), IntervenedPooled()]
     ),
-    "biased": lambda: evaluated(BIASED, exposure=BiasedExposure(), estimators=[SNIPS(), IPS(3.0), SNIPS(2.0), Naive()]),
+    "biased": lambda: evaluated(
+        BIASED, exposure=BiasedExposure(), estimators=[SNIPS(), IPS(clip=3.0), SNIPS(clip=2.0), Naive()]
+    ),
     "doubly robust": lambda: evaluated(BIASED, exposure=BiasedExposure(), estimators=[DoublyRobust()]),
     "fitted": lambda: evaluated(SHOWN, exposure=BiasedExposure(PopularityPower(0.5)), estimators=[SNIPS()]),
     "undefined": lambda: evaluated(FULL.with_columns(label=pl.lit(0)), baseline="a"),

@@ -12,9 +12,8 @@ from ways import EXCLUDE, ITEM_FEATURES, JUDGE, MODELS, SEED, WAYS, Way, read, r
 
 import truerank as tr
 from truerank.core.results import Results
-from truerank.estimators import ranked
-from truerank.estimators.assisted import Assisted
-from truerank.estimators.judge_alone import JudgeAlone
+from truerank.estimators import RANKED
+from truerank.estimators.assisted import Assisted, JudgeAlone
 from truerank.exposure.policies.targets import RankColumn
 
 TOLERANCE = 1e-12
@@ -105,7 +104,7 @@ def lists(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def estimators_of_logs() -> list[Any]:
-    return [cls() for cls in ranked.catalogue().values()]
+    return [cls() for cls in RANKED.catalogue().values()]
 
 
 def earned(log: Any, engine: Any, *, position: str, **options: Any) -> Results:

@@ -100,7 +100,7 @@ def serve(shim: Any) -> None:
                    "truerank.cli.intervene", "truerank.reliability.run",
                    "truerank.simulation.feed_truth", "truerank.simulation.dataset", "truerank.evaluation.labels",
                    "truerank.evaluation.impressions", "truerank.cli.split", "truerank.report.reliability_charts",
-                   "truerank.estimators.ranked.fast", "truerank.reliability.kernels",
+                   "truerank.estimators.fast", "truerank.reliability.kernels",
                    "truerank.report.document", "truerank.models"):  # fmt: skip
         __import__(module)
     for line in sys.stdin:

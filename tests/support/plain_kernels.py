@@ -9,8 +9,9 @@ import pytest
 
 from truerank.core.arrays import Floats, Ints
 from truerank.reliability import kernels
-from truerank.reliability.scenarios import TAUS, CandidateKind, reference
-from truerank.reliability.worlds import Mark
+from truerank.reliability.dataset import Mark
+from truerank.reliability.scenarios import TAUS, CandidateKind
+from truerank.reliability.tables import reference
 
 
 def evaluate_users(

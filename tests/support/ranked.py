@@ -11,7 +11,7 @@ import polars as pl
 import truerank as tr
 from truerank.core.estimator import Asked, Learned
 from truerank.core.terms import Smooth
-from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.impressions import Exposures
 from truerank.evaluation.impression_rows import RankedPlan
 from truerank.evaluation.impression_source import HeldLog
 from truerank.evaluation.impressions import prepare

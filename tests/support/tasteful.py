@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
-from truerank.ranking.samplers.draw import ItemCounts, Sampler, same_for_all
+from truerank.ranking.samplers.draw import ItemCounts, Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,6 @@ class TastefulSampler(Sampler):
     n: int
 
     name: ClassVar[str] = "Tasteful"
-
-    def wanted(self, exposed: Ints) -> Ints | None:
-        return same_for_all(self.n, exposed)
 
     def weights(self, counts: ItemCounts) -> Floats:
         if counts.users is None or counts.items is None:

@@ -9,9 +9,8 @@ from typing import Any
 import polars as pl
 
 from truerank.io.atomic_write import MARKER, seal
-from truerank.reliability import Studied
-from truerank.reliability.folder import FORMAT, KIND
-from truerank.reliability.logs import Look
+from truerank.reliability import FinishedStudy
+from truerank.reliability.studied import FORMAT, KIND, LogProfile
 
 # (difference, sd) at each sparsity, by (sampler, size)
 Differences = Mapping[tuple[str, int | None], tuple[tuple[float, float], ...]]
@@ -32,7 +31,7 @@ def tiny_studied(
     more: Mapping[tuple[str, str], Differences] | None = None,
     users: int = 400,
     metrics: tuple[str, ...] = ("nDCG@100",),
-) -> Studied:
+) -> FinishedStudy:
     """`pairs` are of the models a and b; `more` of others by name."""
     of_models: dict[tuple[str, str], Differences] = {("a", "b"): PAIRS if pairs is None else pairs, **(more or {})}
     scenarios = [
@@ -85,14 +84,14 @@ def tiny_studied(
         for logger in SIGNATURES
         for s in range(len(SPARSITIES))
     ]
-    return Studied(
+    return FinishedStudy(
         pl.DataFrame(results, schema_overrides={"size": pl.Int64}),
         pl.DataFrame(differences, schema_overrides={"size": pl.Int64}),
         pl.DataFrame(logs),
     )
 
 
-def write_studied(studied: Studied, folder: Path) -> Path:
+def write_studied(studied: FinishedStudy, folder: Path) -> Path:
     """The same as a finished study's folder."""
     folder.mkdir()
     (folder / "study.json").write_text(f'{{"format": {FORMAT}}}')
@@ -107,7 +106,7 @@ def sealed(folder: Path) -> Path:
     return folder
 
 
-def tiny_look(**changes: Any) -> Look:
+def tiny_look(**changes: Any) -> LogProfile:
     """A log of 500 users and 100 items at sparsity 0.6, exposed as the popularity logger does."""
     given = {
         "users": 500,
@@ -118,7 +117,7 @@ def tiny_look(**changes: Any) -> Look:
         "spread": 0.6,
         "lift": 0.8,
     }
-    return Look(**(given | changes))
+    return LogProfile(**(given | changes))
 
 
 def _scenario(logger: str, s: int, sampler: str, size: int | None, metric: str) -> dict[str, Any]:

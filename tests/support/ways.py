@@ -22,11 +22,9 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric, OfLists
 from truerank.core.ranking import JudgedChunk
-from truerank.estimators.assisted import Assisted
+from truerank.estimators.assisted import Assisted, JudgeAlone
 from truerank.estimators.doubly_robust import DoublyRobust
-from truerank.estimators.judge_alone import JudgeAlone
-from truerank.estimators.predictions import Assistance
-from truerank.estimators.rewards import GivenRewards
+from truerank.estimators.predictions import Assistance, GivenRewards
 from truerank.evaluation.label_rows import JudgedPlan
 from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.list_facts import known_facts, lacking

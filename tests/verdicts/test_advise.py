@@ -9,14 +9,14 @@ from tiny_advice import PAIRS, tiny_look, tiny_studied
 
 from truerank.reliability import Advice, advice_for
 from truerank.reliability.advice_words import verdict
-from truerank.reliability.logs import Look
+from truerank.reliability.studied import LogProfile
 from truerank.report.advice import advice_plain, advice_rows, advice_text
 
 SURE = dict.fromkeys(PAIRS, ((0.5, 0.5), (0.5, 0.5)))  # told apart by every choice
 CLOSE = dict.fromkeys(PAIRS, ((0.04, 0.5), (0.04, 0.5)))  # 0.04 < 1.96 x 0.5 / √400: the order is not known
 
 
-def advised(*, known: int, unknown: int, look: Look | None = None, sparsity: float = 0.6) -> Advice:
+def advised(*, known: int, unknown: int, look: LogProfile | None = None, sparsity: float = 0.6) -> Advice:
     """Of a study in which so many pairs of models have a known order, and so many have none."""
     more = {("a", f"known{at}"): SURE for at in range(1, known)} | {("a", f"near{at}"): CLOSE for at in range(unknown)}
     studied = tiny_studied(SURE, more=more)
@@ -61,7 +61,7 @@ def test_where_most_orders_are_unknown_nothing_is_advised_to_be_used() -> None:
         (tiny_look(positives=200), 0.6, "your users have 0.4 positives each, those of the study 4.0"),
     ],
 )
-def test_outside_of_what_was_measured_is_how_the_headline_begins(look: Look, sparsity: float, words: str) -> None:
+def test_outside_of_what_was_measured_is_how_the_headline_begins(look: LogProfile, sparsity: float, words: str) -> None:
     said = verdict(advised(known=3, unknown=0, look=look, sparsity=sparsity))
     assert said.startswith("Outside of what was measured: ")
     assert words in said.split(". For the nearest that was, by nDCG@100 over 100 users, ")[0]

@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import chdtri
+from truerank.report.description import described
 
 import truerank as tr
 from realdata import folder_of
@@ -19,9 +20,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.datasets.coat import Coat
+from truerank.exposure.randomness.draws import Direction, Unevenness
 from truerank.exposure.randomness.tests import COMMON, Randomness, randomness
-from truerank.exposure.randomness.unevenness import Direction, Unevenness
-from truerank.report.description import described
 
 N_ITEMS = 60
 

@@ -10,12 +10,11 @@ import pytest
 
 import truerank as tr
 from truerank.core.values import text_of
-from truerank.estimators import ranked
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators import RANKED
+from truerank.estimators.impressions import Limited
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import RankColumn
-from truerank.inference.clipping import AutoClip, smallest_equal
+from truerank.inference.clipping import AutoClip
 
 CLIPS = [1.0, 2.0, 4.0, 64.0, math.inf]
 
@@ -52,9 +51,9 @@ def test_what_was_earned_is_the_value_of_ips_at_every_clip() -> None:
 
 def test_the_clip_of_the_paper_is_an_option() -> None:
     """Position 3 (ε0 = .49) has 1/ε0 = 2.04: a clip of 2 lowers it on-policy in the paper's form alone."""
-    inverse = ranked.parse("ips(clip=2, of=inverse)")
-    assert inverse == RankedIPS(clip=2.0, of=Limited.INVERSE)
-    assert ranked.parse(text_of(inverse)) == inverse
+    inverse = RANKED.parse("ips(clip=2, of=inverse)")
+    assert inverse == IPS(clip=2.0, of=Limited.INVERSE)
+    assert RANKED.parse(text_of(inverse)) == inverse
     log = log_of()
     below = log.filter((pl.col("position") > 2) & (pl.col("reward") == 1))
     lost = float((1 - 2 * 0.7 ** (below["position"] - 1)).sum()) / log["session"].n_unique()
@@ -67,7 +66,7 @@ def test_the_clip_of_the_paper_is_an_option() -> None:
 
 
 def test_both_forms_in_one_call_have_diagnostics_of_their_own() -> None:
-    asked = [RankedSNIPS(), RankedSNIPS(of=Limited.INVERSE)]
+    asked = [SNIPS(), SNIPS(of=Limited.INVERSE)]
     found = tr.off_policy(log_of(), {"log": RankColumn("position")}, position="exp:0.7", clips=[2.0], estimators=asked)
     lost = {each["of"]: each["lost"] for each in found.provenance.details["diagnostics"]}
     assert lost["ratio"] == pytest.approx(0, abs=1e-12)
@@ -90,10 +89,3 @@ def test_a_chosen_clip_is_not_called_the_smallest_where_others_give_the_same() -
     assert (choice["clip"], choice["smallest_equal"]) == (None, 8.0)
     assert "clip inf chosen for new" in note
     assert "the smallest, but for those from 8 on that give the same, whose value differs" in note
-
-
-def test_the_smallest_equal_clip() -> None:
-    error = np.array([[0.0, 0.2, 0.2], [0.2, 0.0, 0.0], [0.2, 0.0, 0.0]])
-    assert smallest_equal(np.array([1.0, 1.0, 1.0]), error, 2) == 1
-    assert smallest_equal(np.array([1.0, 1.1, 1.0]), error, 2) == 2
-    assert smallest_equal(np.array([1.0, 1.0, 1.0]), np.full((3, 3), math.nan), 2) == 2

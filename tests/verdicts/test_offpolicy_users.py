@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from truerank.evaluation import impression_source
 from truerank.exposure.policies.targets import RankColumn
-from truerank.io.recognise import recognised
+from truerank.io.columns import recognised
 
 
 def log_of(*, strong: bool = True) -> pl.DataFrame:

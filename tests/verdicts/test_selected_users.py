@@ -129,7 +129,7 @@ def users_drawn(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.nd
 @pytest.mark.slow
 def test_false_alarms_and_power() -> None:
     """No alarm in 2,000 random logs; where 300 users are left and a fifth were dropped it is found."""
-    from truerank.exposure.randomness.users import UserCounts
+    from truerank.exposure.randomness.labelled import UserCounts
 
     rng = np.random.default_rng(25)
     alarms, found = 0, []

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.weighted import IPS
 from truerank.exposure.policies.targets import RankColumn
 from truerank.models.ease import EASE
 from truerank.models.kunn import KUNN, from_items, from_users, nearest_items, nearest_users
@@ -56,7 +56,7 @@ def test_the_platform_keeps_the_assumptions_of_the_paper() -> None:
     truth = fresh.online(NEW)[0]
     found = tr.off_policy(
         week.logged(0), {policy: RankColumn(policy) for policy in (OLD, NEW)}, position="yule:0.7",
-        estimators=[RankedIPS()], rewards=list(REWARDS), threads=1,
+        estimators=[IPS()], rewards=list(REWARDS), threads=1,
     )  # fmt: skip
     for each in found.estimates:
         if each.model == NEW:

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from truerank.reliability import advice_for
-from truerank.reliability.advising import SHIPPED, WORLD, shipped_worlds
-from truerank.reliability.folder import NOTE
-from truerank.reliability.studied import QUESTIONS, Studied
+from truerank.reliability.studied import NOTE, QUESTIONS, SHIPPED, WORLD, FinishedStudy, shipped_datasets
 from truerank_research.papers.reliability.pack import SCENARIOS, pack_studies
 from truerank_research.runner import Run
 
 
-@pytest.mark.parametrize("folder", shipped_worlds(), ids=str)
+@pytest.mark.parametrize("folder", shipped_datasets(), ids=str)
 def test_what_is_shipped_is_what_would_be_packed_now(folder: str) -> None:
     """World, terms, scenarios and repetitions; the figures themselves take hours."""
     noted = json.loads((SHIPPED / folder / NOTE).read_text())
@@ -24,7 +22,7 @@ def test_what_is_shipped_is_what_would_be_packed_now(folder: str) -> None:
     grid = asked.grid(10)
     assert (noted["sparsities"], noted["repetitions"]) == (list(grid.sparsities), grid.repetitions)
     assert noted["metrics"] == [str(each) for each in grid.metrics]
-    found = shipped_worlds()[folder]
+    found = shipped_datasets()[folder]
     assert (found.name, found.home, found.terms, found.made_by) == (
         asked.world.name, asked.world.home, asked.world.terms, asked.world.made_by,
     )  # fmt: skip
@@ -35,7 +33,7 @@ def test_a_packed_study_is_what_advice_needs_in_three_digits(tmp_path: Path) -> 
     out = tmp_path / "packed"
     (place,) = pack_studies(Run(folder=out))
     assert place == out / "small"
-    packed, whole = Studied.read(place), Studied.read(out / "small-study")
+    packed, whole = FinishedStudy.read(place), FinishedStudy.read(out / "small-study")
     assert packed.logs.equals(whole.logs.select(packed.logs.columns))
     assert set(packed.results["question"]) == set(QUESTIONS)
     difference = whole.pairs["difference"].to_numpy()

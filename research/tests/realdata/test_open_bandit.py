@@ -13,7 +13,7 @@ import pytest
 from realdata import folder_of
 from truerank.core.log import Log
 from truerank.datasets.open_bandit import CAMPAIGNS, OpenBandit
-from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.weighted import IPS
 from truerank.evaluation.impressions import off_policy
 from truerank.exposure.policies.targets import ExposureColumn
 
@@ -59,9 +59,7 @@ def one_direction(
     if target != "random":
         targets[f"{target} by frequency"] = ExposureColumn("frequency")
     found = off_policy(table, targets, rewards=["click"])
-    (own,) = off_policy(
-        other, {target: ExposureColumn("propensity")}, rewards=["click"], estimators=[RankedIPS()]
-    ).estimates
+    (own,) = off_policy(other, {target: ExposureColumn("propensity")}, rewards=["click"], estimators=[IPS()]).estimates
     return [
         {
             "campaign": campaign,

@@ -11,7 +11,7 @@ import pytest
 from realdata import folder_of
 from truerank import models
 from truerank.metrics.ndcg import NDCG
-from truerank.reliability import Grid, LabelledWorld, Preset, study
+from truerank.reliability import Grid, LabelledDataset, Preset, study
 from truerank_research.papers.reliability.data import SEED, jester_data
 
 pytestmark = pytest.mark.realdata
@@ -26,7 +26,7 @@ def test_the_cut_is_a_fully_observed_world() -> None:
         80,
         250_880,
     )  # 464 of 3,600 like nothing of the 20
-    assert LabelledWorld.of(world).observed is None
+    assert LabelledDataset.of(world).observed is None
     assert world.label.sum() == 76_050
     assert (len(train.users), len(train.items), len(train)) == (6736, 100, 116_188)
     assert (train.label == 1).all()

@@ -10,7 +10,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About
-from truerank.core.terms import Smooth
+from truerank.core.terms import Form, Smooth
 from truerank.estimators.rows import Sample
 from truerank_research.estimators.mean_recall import MeanRecall, describe
 
@@ -18,7 +18,7 @@ STRENGTHS = tuple(2.0**power for power in range(-4, 13))  # of the pull that can
 
 
 @dataclass(frozen=True, slots=True)
-class ShrunkMean:
+class ShrunkMean(Form):
     """(1 / U) Σ (m + a R) / (n + a) with R = Σ (N / N-bar) m / Σ (N / N-bar) n and a by moments, from a fixed list.
 
     With P = Σ m (m - 1) / Σ n (n - 1), which estimates the mean square of recall, a = (R - P) / (P - R²) is that

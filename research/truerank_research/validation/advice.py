@@ -23,12 +23,9 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
-from truerank.reliability import Grid, LabelledWorld, Models, Studied, advice_for, study
-from truerank.reliability.draws import LoggerRun, train_shares
-from truerank.reliability.folder import LOGS, PAIRS, RESULTS
-from truerank.reliability.logs import Look, looks_of
-from truerank.reliability.scenarios import MetricTables, Scenarios
-from truerank.reliability.studied import likenesses
+from truerank.reliability import FinishedStudy, Grid, LabelledDataset, Models, advice_for, study
+from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios, train_shares
+from truerank.reliability.studied import LOGS, PAIRS, RESULTS, LogProfile, match_loggers, profiles_of
 from truerank.simulation.dataset import WorldSettings, make_world
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Study
@@ -39,7 +36,7 @@ METRIC = NDCG(100)
 SPARSITIES = (0.2, 0.6, 0.8, 0.93, 0.98)  # between those of the study; the last is outside
 MADE, KUAIREC = WORLDS = ("synthetic", "KuaiRec")
 SMALL = WorldSettings(users=120, items=80, density=0.1, shown=20, judged=10)
-LOOKS = tuple(Look.__dataclass_fields__)
+LOOKS = tuple(LogProfile.__dataclass_fields__)
 MODELS: Mapping[str, Mapping[str, Any]] = {
     "random": {},
     "popularity": {},
@@ -113,10 +110,10 @@ def study_half(world: AdvisedWorld) -> pl.DataFrame:
         return pl.DataFrame([{"file": name, "content": (out / name).read_bytes()} for name in (RESULTS, PAIRS, LOGS)])
 
 
-def studied_of(table: pl.DataFrame) -> Studied:
+def studied_of(table: pl.DataFrame) -> FinishedStudy:
     """A kept study, as advice reads it."""
     results, pairs, logs = (pl.read_parquet(io.BytesIO(content)) for content in table["content"])
-    return Studied(results, pairs, logs)
+    return FinishedStudy(results, pairs, logs)
 
 
 # ----------------------------------------------------------------------------------------------------------- fresh logs
@@ -127,18 +124,18 @@ class OtherHalf:
 
     def __init__(self, world: AdvisedWorld) -> None:
         users = halved(world)
-        self.world = LabelledWorld.of(users.half(1))
+        self.world = LabelledDataset.of(users.half(1))
         self.grid = world.grid
         self.models = Models.of(users.scores, self.world, seed=STUDY_SEED)
         self.able = np.flatnonzero(self.models.scored & (self.world.positive.count > 0))
-        self.orders = self.models.orders(np.arange(self.world.n_users))
+        self.orders = self.models.orders(np.arange(len(self.world.users)))
         self.weights = [each.weights(users.labels, train=users.train) for each in self.grid.loggers]
         self.shares = train_shares(users.train, self.world.items)
         self.tables = MetricTables.of_metrics(
             (METRIC,), most_positives=int(self.world.positive.count.max()), n_users=4 * len(self.able)
         )
 
-    def draw(self, logger: int, units: Ints, *, seed: int) -> tuple[list[Look], Ints]:
+    def draw(self, logger: int, units: Ints, *, seed: int) -> tuple[list[LogProfile], Ints]:
         """What the log of these users looks like at each sparsity, and sums [sparsities x candidates x models].
 
         Users are drawn with replacement: they stand for a population of which the half is a sample.
@@ -155,7 +152,7 @@ class OtherHalf:
         scenarios = Scenarios.of(exposing, counted, grid=self.grid, tables=self.tables, train=self.shares)
         order, finite = self.orders
         found = scenarios.evaluate(units, np.zeros(len(units), np.int64), order[units], finite[units])
-        return looks_of(counted, n_users=len(units)), found.sums[0, :, :, 0]
+        return profiles_of(counted, n_users=len(units)), found.sums[0, :, :, 0]
 
     def differences(self, sums: Ints) -> Ints:
         """Of every pair of models, in the last axis."""
@@ -194,9 +191,9 @@ def fresh_logs(world: AdvisedWorld, logger: str, users: int, draws: int) -> pl.D
     return pl.DataFrame(rows, schema_overrides={"signs": pl.List(pl.Int8)})
 
 
-def looks_and_signs(table: pl.DataFrame, *, candidates: int) -> tuple[list[Look], Floats]:
+def looks_and_signs(table: pl.DataFrame, *, candidates: int) -> tuple[list[LogProfile], Floats]:
     """Of the rows of one sparsity: what each log looks like, and signs [draws x candidates x pairs]."""
-    looks = [Look(*each) for each in table.select(LOOKS).rows()]
+    looks = [LogProfile(*each) for each in table.select(LOOKS).rows()]
     return looks, np.array(table["signs"].to_list(), dtype=np.float64).reshape(len(looks), candidates, -1)
 
 
@@ -228,7 +225,7 @@ class FollowedAdvice:
 
 
 def follow(
-    world: AdvisedWorld, logger: str, fresh: pl.DataFrame, studied: Studied, truth: Floats
+    world: AdvisedWorld, logger: str, fresh: pl.DataFrame, studied: FinishedStudy, truth: Floats
 ) -> Iterator[FollowedAdvice]:
     """What fresh logs say, at each sparsity, in every way that a study knows."""
     labels = world.grid.candidates
@@ -236,7 +233,7 @@ def follow(
     for sparsity in SPARSITIES:
         looks, signs = looks_and_signs(fresh.filter(pl.col("sparsity") == sparsity), candidates=len(labels))
         size, seen = looks[0].users, float(np.mean([each.sparsity for each in looks]))
-        taken = tuple(likenesses(studied, each, sparsity=each.sparsity)[0].logger for each in looks)
+        taken = tuple(match_loggers(studied, each, sparsity=each.sparsity)[0].logger for each in looks)
         advice = {each: advice_for(studied, None, users=size, sparsity=seen, logger=each) for each in {logger, *taken}}
         own = advice[logger]
         decided = _decided(studied, own.undecided)
@@ -253,7 +250,7 @@ def follow(
         )  # fmt: skip
 
 
-def _decided(studied: Studied, undecided: Sequence[tuple[str, str]]) -> Ints:
+def _decided(studied: FinishedStudy, undecided: Sequence[tuple[str, str]]) -> Ints:
     """The places of the pairs whose order the study knows."""
     pairs = list(studied.pairs.select("model", "other").unique(maintain_order=True).iter_rows())
     return np.array([at for at, each in enumerate(pairs) if each not in undecided], dtype=np.int64)
@@ -314,7 +311,7 @@ def measure(run: Run) -> Measured:
     )
 
 
-def _judged(world: AdvisedWorld, studied: Studied, run: Run) -> list[FollowedAdvice]:
+def _judged(world: AdvisedWorld, studied: FinishedStudy, run: Run) -> list[FollowedAdvice]:
     draws = DRAWS if world.full else QUICK_DRAWS
     (truth,) = run.pieces(true_order, [(world,)], about="ranking")
     cases = [(world, str(logger), n, times) for logger in world.grid.loggers for n, times in draws.items()]

@@ -12,11 +12,10 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.naive import LearntDiscountRaw
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators.discounted import LearntDiscountRaw
+from truerank.estimators.doubly_robust import RankedDoublyRobust
+from truerank.estimators.impressions import Limited
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.impressions import off_policy
 from truerank.exposure.policies.targets import RankColumn
 from truerank.inference.clipping import AutoClip
@@ -49,7 +48,7 @@ def estimates_of(feed: Feed, seed: int) -> pl.DataFrame:
         {"better": target_table(feed, log, "better"), "log": RankColumn("position")},
         rewards=list(REWARDS),
         clips=(CLIP, math.inf),
-        estimators=[RankedIPS(of=PAPER), RankedSNIPS(of=PAPER), RankedDoublyRobust(of=PAPER), LearntDiscountRaw()],
+        estimators=[IPS(of=PAPER), SNIPS(of=PAPER), RankedDoublyRobust(of=PAPER), LearntDiscountRaw()],
         baseline="log",
         threads=1,
     )
@@ -74,7 +73,7 @@ def chosen_of(feed: Feed, seed: int) -> pl.DataFrame:
         {name: target_table(feed, log, name) for name in ("better", "worse")},
         rewards=list(REWARDS),
         clips=AutoClip(),
-        estimators=[RankedIPS(of=PAPER), RankedSNIPS(of=PAPER), RankedDoublyRobust(of=PAPER)],
+        estimators=[IPS(of=PAPER), SNIPS(of=PAPER), RankedDoublyRobust(of=PAPER)],
         threads=1,
     )
     chosen = {

@@ -9,7 +9,7 @@ import click
 
 from truerank.cli.groups import InputFile, Reading, Scoring
 from truerank.cli.next_steps import next_commands
-from truerank.cli.options import PATH, Sections, file, grouped, only, option, shared
+from truerank.cli.options import PATH, Sections, common, file, grouped, only, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     help="The folder of a finished `truerank study reliability`; by default one that comes with truerank.",
 )  # fmt: skip
 @shared("--study-logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
-@option("metric: One that was studied; by default nDCG@100, or else the study's last.")
+@common("metric: One that was studied; by default nDCG@100, or else the study's last.")
 @shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
-@option("n-users: How many users with a positive the evaluation has, instead of those of LOG.")
+@common("n-users: How many users with a positive the evaluation has, instead of those of LOG.")
 @shared("--top", type=click.IntRange(min=1), default=10, help="How many choices to show.")
 @grouped(Output, "format", "out", "quiet")
 def advise(
@@ -62,7 +62,7 @@ def advise(
     """
     from truerank.evaluation.diagnosis import diagnose
     from truerank.io.atomic_write import MARKER
-    from truerank.reliability.folder import FILES
+    from truerank.reliability.studied import FILES
     from truerank.report.advice import (
         advice_plain,
         advice_rows,
@@ -116,11 +116,11 @@ def _advice(
 ) -> Advice:
     """What a study says about candidates on such a log."""
     from truerank.metrics import parse
-    from truerank.reliability.advising import advise as ask
-    from truerank.reliability.studied import Studied
+    from truerank.reliability.advice import advise as ask
+    from truerank.reliability.studied import FinishedStudy
 
     metric = only(metrics, "--metric")
-    studied = None if study is None else Studied.read(study)
+    studied = None if study is None else FinishedStudy.read(study)
     shown = reading.log(log, items=reading.catalogue())
     advice = ask(
         shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items, logger=logger,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from truerank.exposure.kinds import Exposure
     from truerank.exposure.propensities import PropensityModel
     from truerank.io.features import Features
-    from truerank.io.survey import LogSchema
+    from truerank.io.read import LogSchema
 
 COLLECTION = (
     choice(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from truerank.cli import terminal
-from truerank.cli.options import Sections, grouped, option
+from truerank.cli.options import Sections, common, grouped
 from truerank.cli.output import Output
 
 
 @click.command(cls=Sections)
-@option("seed")
-@grouped(Output, option("out: The folder for the demo's files.", default="truerank-demo"), "force", "quiet")
+@common("seed")
+@grouped(Output, common("out: The folder for the demo's files.", default="truerank-demo"), "force", "quiet")
 def demo(*, seed: int, output: Output) -> None:
     """Evaluate recommenders on a simulated dataset whose truth is known: one question, one picture, one lesson.
 

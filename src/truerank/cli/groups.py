@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from truerank.core.values import Option
     from truerank.inference.intervals import Interval
     from truerank.io.file_version import FileVersion
-    from truerank.io.survey import LogSchema
+    from truerank.io.read import LogSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Reading:
 
     def mapping(self, *, ranked: bool = False) -> dict[str, str]:
         """This library's names of columns and the files': `user=user_id,scores.item=video_id`."""
-        from truerank.io.read import KEYS, RANKED_KEYS
+        from truerank.io.columns import KEYS, RANKED_KEYS
 
         names = (*KEYS, *RANKED_KEYS) if ranked else KEYS
         mapping: dict[str, str] = {}
@@ -123,14 +123,12 @@ class Reading:
             return None
         from truerank.core.ids import as_ids
         from truerank.io.batches import LazyTable
-        from truerank.io.read import column
-        from truerank.io.recognise import with_usual
+        from truerank.io.columns import table_columns
 
-        rows = LazyTable.of(path)
-        alone = len(rows.columns) == 1
-        mapping = {kind: rows.columns[0]} if alone else with_usual(rows.columns, self.mapping(), (kind,))
-        ids, where = column(rows.as_written(mapping).read(), kind, mapping, where=rows.where), rows.where
-        return as_ids(ids, where=f"{where}, column {ids.name!r}")
+        names = LazyTable.of(path).columns
+        rows = table_columns(path, {kind: names[0]} if len(names) == 1 else self.mapping(), (kind,))
+        ids = rows.get(kind)
+        return as_ids(ids, where=f"{rows.where}, column {ids.name!r}")
 
     def catalogue(self) -> pl.Series | None:
         """The items that are declared, in their order."""
@@ -146,12 +144,12 @@ class Reading:
     def groups(self, path: Path, kind: str) -> pl.DataFrame:
         """A table of users or items, and the group of each."""
         from truerank.core.ids import as_ids
-        from truerank.io.read import column, known_table
+        from truerank.io.columns import table_columns
 
-        table, mapping, where, _ = known_table(path, self.mapping(ranked=True), (kind,))
-        ids = column(table, kind, mapping, where=where)
-        groups = column(table, "group", mapping, where=where)
-        return as_ids(ids, where=f"{where}, column {ids.name!r}").alias("id").to_frame().with_columns(group=groups)
+        rows = table_columns(path, self.mapping(ranked=True), (kind,))
+        ids = rows.get(kind)
+        column = as_ids(ids, where=f"{rows.where}, column {ids.name!r}").alias("id")
+        return column.to_frame().with_columns(group=rows.get("group"))
 
     def log(self, path: Path, **more: Any) -> Log:
         """All rows of a file."""
@@ -165,7 +163,7 @@ class Reading:
 
     def scan(self, path: Path, *, progress: Progress | None, **more: Any) -> LogSchema:
         """What a file holds, to be read in chunks."""
-        from truerank.io.survey import scan
+        from truerank.io.read import scan
 
         return scan(path, columns=self.mapping(), progress=progress, **{"positive": self.positive, **more})
 
@@ -282,7 +280,7 @@ class Request:
     def _rewards(self, option: Option, scoring: Scoring, reading: Reading, *, items: Any) -> Any:
         """The reward model of a name, or the predictions in a file."""
         from truerank.core.language import kind_held
-        from truerank.estimators.rewards import GivenRewards
+        from truerank.estimators.predictions import GivenRewards
 
         text, models = self.reward_model or "", kind_held(option)
         if models is not None and text.partition("(")[0].strip().lower() in models.catalogue():

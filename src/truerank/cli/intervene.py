@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truerank.cli.groups import Inference, Reading
-from truerank.cli.options import PATH, Sections, choice, grouped, option, shared
+from truerank.cli.options import PATH, Sections, choice, common, grouped, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
@@ -76,8 +76,8 @@ class Intervening:
     "--inclusion", is_flag=True,
     help="Draw nothing: write all rows with their probability to be drawn, in a column of that name.",
 )  # fmt: skip
-@option("train: The biased log whose users and items are counted, for weights.")
-@option("random: Rows shown at random, for wtd.")
+@common("train: The biased log whose users and items are counted, for weights.")
+@common("random: Rows shown at random, for wtd.")
 @grouped(Reading, "columns")
 @grouped(Inference, "seed", "threads", "engine")
 @grouped(Output, "out!: The file to write.", "quiet")
@@ -110,8 +110,8 @@ def intervene(
     from truerank.exposure import interventions
     from truerank.exposure.counts import Margins
     from truerank.io.files import SEPARATORS, write_table
+    from truerank.io.read import as_fields
     from truerank.io.spill import scratch
-    from truerank.io.tables import as_fields
 
     reading.mapping()  # names that are wrong are refused first
     inference.check()

@@ -160,10 +160,10 @@ def _estimator(text: str, request: Request, *, seed: int) -> Any:
     """The estimator of a text form; what it does not say itself, other options say."""
     from truerank.core.language import kind_held
     from truerank.core.values import options_of
-    from truerank.estimators import ranked
-    from truerank.estimators.ranked.normalisers import Normaliser
+    from truerank.estimators import RANKED
+    from truerank.estimators.impressions import Normaliser
 
-    made: Any = ranked.parse(text)
+    made: Any = RANKED.parse(text)
     options = options_of(type(made))
     others: dict[str, Any] = {"normaliser": Normaliser(request.normaliser), "seed": seed}
     models = kind_held(options["model"]) if "model" in options else None

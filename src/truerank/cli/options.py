@@ -162,7 +162,7 @@ SHARED = {
 }  # fmt: skip
 
 
-def option(text: str, **settings: Any) -> SharedOption:
+def common(text: str, **settings: Any) -> SharedOption:
     """A shared option as one command has it: `"name"`, `"name!"` if required, with other words after a colon."""
     if not settings.keys() <= {"default"}:
         raise TypeError(f"{text!r} is the same option everywhere; only its words and default may differ")
@@ -236,7 +236,7 @@ def grouped(kind: type[Any], *options: str | SharedOption) -> Callable[[Command]
             return command(**values, **{group.lower(): value})
 
         for listed_option in reversed(options):
-            (option(listed_option) if isinstance(listed_option, str) else listed_option)(call)
+            (common(listed_option) if isinstance(listed_option, str) else listed_option)(call)
             parameter = call.__click_params__[-1]  # type: ignore[attr-defined]
             parameter.section = group
             names.append(parameter.name)

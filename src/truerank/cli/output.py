@@ -14,7 +14,7 @@ import click
 
 from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import PATH, SharedOption, option, shared
+from truerank.cli.options import PATH, SharedOption, common, shared
 from truerank.core.errors import InputError
 from truerank.core.progress import Progress, watching
 
@@ -55,7 +55,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
         shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
         shared("--report", type=PATH, metavar="FILE", help="Write a report: one HTML page that opens offline."),
         shared("--verbose", is_flag=True, help="All estimates, assumptions and messages below the answer."),
-        option("force: Replace the folder of --save, if truerank made all that it holds."),
+        common("force: Replace the folder of --save, if truerank made all that it holds."),
         shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
     )  # fmt: skip
 

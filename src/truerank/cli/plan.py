@@ -10,7 +10,7 @@ import click
 
 from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
 from truerank.cli.offpolicy import Policies
-from truerank.cli.options import Sections, choice, count, file, grouped, option, shared
+from truerank.cli.options import Sections, choice, common, count, file, grouped, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
@@ -177,7 +177,7 @@ def exposure(
 @grouped(Reading, "columns: Column names of the files, as session=visit,item=video_id.")
 @shared("--mean-reward", type=float, help="Without a pilot: the mean reward of a session, between 0 and 1.")
 @shared("--effective", type=float, help="Without a pilot: effective sample size / sessions, as offpolicy prints it.")
-@option("per-user: Without a pilot: sessions per user.", default=1.0)
+@common("per-user: Without a pilot: sessions per user.", default=1.0)
 @shared("--alike", type=float, default=0.0, help="Without a pilot: correlation of a user's sessions.")
 @grouped(Request, "reward", "estimator: As ips, snips. Default: both.")
 @grouped(
@@ -208,7 +208,7 @@ def sessions(
     truerank plan sessions --difference 0.01 --pilot log.parquet --target new=@new --target log=@position --position log
     truerank plan sessions --difference 0.01 --mean-reward 0.2 --effective 0.4 --per-user 5 --alike 0.1
     """
-    from truerank.estimators import ranked
+    from truerank.estimators import RANKED
     from truerank.evaluation.planning import plan_sessions
 
     files = [*([] if pilot is None else [InputFile("pilot", pilot)]), *policies.files()]
@@ -216,7 +216,7 @@ def sessions(
     inference.check()
     if pilot is None and policies.targets:
         raise InputError("--target goes with --pilot, the log that targets are compared on; add it.")
-    estimators = [ranked.parse(text) for text in request.estimators]
+    estimators = [RANKED.parse(text) for text in request.estimators]
     with output.progress() as report:
         result = plan_sessions(
             pilot,

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from truerank.cli.options import PATH, Sections, grouped, only, option
+from truerank.cli.options import PATH, Sections, common, grouped, only
 from truerank.cli.output import Output
 
 
 @click.command(cls=Sections)
 @click.argument("path", type=PATH)
-@option("metric: Of a study, the metric that is drawn.  [default: nDCG@100, or else the last]")
+@common("metric: Of a study, the metric that is drawn.  [default: nDCG@100, or else the last]")
 @grouped(Output, "out!: The page to write, as report.html.")
 def report(*, path: Path, metrics: tuple[str, ...], output: Output) -> None:
     """Make one HTML page of results, or of a finished reliability study.

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from truerank.cli import terminal
-from truerank.cli.options import Sections, count, grouped, option, shared
+from truerank.cli.options import Sections, common, count, grouped, shared
 from truerank.cli.output import Output
 
 FOLDER = "out!: The folder to write to."
@@ -20,14 +20,14 @@ def simulate() -> None:
 
 
 @simulate.command(cls=Sections)
-@option("n-users", default=2000)
-@option("n-items: How many items there are.", default=1000)
+@common("n-users", default=2000)
+@common("n-items: How many items there are.", default=1000)
 @count("--clusters", default=8, help="Clusters of taste.")
 @shared("--density", type=float, default=0.05, help="Share of positive pairs.")
 @shared("--disliking", type=float, default=0.05, help="Users who like nothing.")
 @count("--shown", default=80, help="Items in a user's training log.")
 @count("--judged", default=20, help="Randomly exposed items per user.")
-@option("seed")
+@common("seed")
 @grouped(Output, FOLDER, "force", "quiet")
 def world(
     *,
@@ -71,7 +71,7 @@ def world(
 @simulate.command(cls=Sections)
 @count("--n-sessions", default=2000, help="Sessions in the log, rounded up to whole users.")
 @count("--kinds", default=60, help="Kinds of users.")
-@option("n-items: How many items there are.", default=300)
+@common("n-items: How many items there are.", default=300)
 @count("--pool", default=20, help="Items that a user can be shown.")
 @count("--n-candidates", default=12, help="Items retrieved per session.")
 @count("--length", default=10, help="Items a user can scroll to.")
@@ -85,7 +85,7 @@ def world(
     help="An assumption that does not hold: user state across sessions (1), cascade stop after a reward (2), rewards "
     "that depend on the item before (3), trust in high ranks (4), items the logger never shows (5). Can be repeated.",
 )
-@option("seed")
+@common("seed")
 @grouped(Output, FOLDER, "force", "quiet")
 def feed(
     *,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from truerank.cli.groups import Reading
-from truerank.cli.options import PATH, Sections, choice, grouped, option, shared
+from truerank.cli.options import PATH, Sections, choice, common, grouped, shared
 from truerank.cli.output import Output
 
 
@@ -19,9 +19,9 @@ from truerank.cli.output import Output
 )  # fmt: skip
 @shared("--test", type=float, default=0.2, help="The share of rows to hold out; not for last.")
 @shared("--folds", type=int, metavar="K", help="K pairs of parts in which each row is tested once; random or user.")
-@option("drop-missing-times")
+@common("drop-missing-times")
 @grouped(Reading, "columns")
-@option("seed")
+@common("seed")
 @grouped(Output, "out!: The folder to write.", "force", "quiet")
 def split(
     *,
@@ -57,7 +57,7 @@ def split(
     from truerank.io.atomic_write import check_place, whole_folder
     from truerank.io.files import SEPARATORS, kind_of, write_table
     from truerank.io.part_files import files_of
-    from truerank.io.tables import as_fields
+    from truerank.io.read import as_fields
     from truerank.io.times import about_missing_times, row_number, with_times
 
     place = output.place

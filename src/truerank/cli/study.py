@@ -15,13 +15,13 @@ from truerank.cli.options import (
     PATH,
     Sections,
     choice,
+    common,
     count,
     formatted,
     grouped,
     listed,
     numbers,
     only,
-    option,
     shared,
 )
 from truerank.cli.output import Output
@@ -76,8 +76,8 @@ class Varying:
         help="Loggers and samplers as the sampler paper's text has them, or as its code does.",
     ),
     "loggers: Default: uniform,popularity,positivity; without --train those that need none.",
-    option("sparsities: 0 is always part.", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95"),
-    option(
+    common("sparsities: 0 is always part.", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95"),
+    common(
         "samplers: Full is always part.",
         default="Full,Exposed,Random@e,Random,Popularity,Positivity,WTD,WTDH,Skew",
     ),
@@ -95,11 +95,11 @@ class Varying:
     Reading, "columns", "positive", "population: All users, also those without a row in LABELS.",
     "items: Names the columns of scores without ids, in order.",
 )  # fmt: skip
-@option("unlisted: What a pair that is not listed means; a study needs to know (nearly) every pair.")
-@option("train: Training data, for loggers and samplers that count it.")
+@common("unlisted: What a pair that is not listed means; a study needs to know (nearly) every pair.")
+@common("train: Training data, for loggers and samplers that count it.")
 @shared("--train-positive", metavar="RULE", help="--positive for --train, where it is not 0/1 and another rule.")
 @grouped(
-    Inference, option("bootstrap: Bootstrap samples of users.", default=1000), "level", "seed", "threads", "engine"
+    Inference, common("bootstrap: Bootstrap samples of users.", default=1000), "level", "seed", "threads", "engine"
 )
 @grouped(Output, "out!: The folder of the study.", "quiet")
 def reliability(
@@ -128,8 +128,8 @@ def reliability(
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
         --scores als=als.npz --scores pop=pop.npz --out study
     """
-    from truerank.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
     from truerank.reliability.run import study as run
+    from truerank.reliability.studied import LOGS, MEANS, PAIRS, RESULTS
 
     scoring.paths()  # names that are wrong are refused before anything is read
     inference.check()
@@ -180,15 +180,15 @@ def _train(path: Path, reading: Reading, *, rule: str | None, loggers: Sequence[
 
 @study.command(cls=Sections)
 @click.argument("folder", metavar="DIR", type=PATH)
-@option("metric: A metric of the study.  [default: nDCG@100, or else the last]")
+@common("metric: A metric of the study.  [default: nDCG@100, or else the last]")
 @choice(
     "--undefined", ["left-out", "zero"],
     help="Users whose tau is undefined, because all models tie.  [default: left-out]",
 )  # fmt: skip
 @shared("--of-means", is_flag=True, help="Tau of the models' means over users, not the mean of users' own tau.")
-@option("loggers")
-@option("sparsities")
-@option("samplers")
+@common("loggers")
+@common("sparsities")
+@common("samplers")
 @grouped(
     Output,
     formatted(["svg", "png", "pdf"], default="svg"),

@@ -12,7 +12,7 @@ import click
 
 from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import PATH, Sections, grouped, many, named, option, shared
+from truerank.cli.options import PATH, Sections, common, grouped, many, named, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError, extra
 
@@ -67,12 +67,12 @@ def _all(of_logs: list[Ids], declared: pl.Series | None, *, kind: str) -> Ids:
 def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | None:
     if path is None:
         return None
-    from truerank.io.read import as_table, column
+    from truerank.io.columns import table_columns
 
     mapping = reading.for_file(f"{kind}_features").mapping()
-    table, where = as_table(path, mapping)
-    ids = column(table, kind, mapping, where=where)
-    return table.drop(ids.name).insert_column(0, ids.alias(kind))
+    rows = table_columns(path, mapping)
+    ids = rows.get(kind)
+    return rows.table.drop(ids.name).insert_column(0, ids.alias(kind))
 
 
 @click.command(cls=Sections)
@@ -86,7 +86,7 @@ def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | 
     "random: A randomly exposed slice with labels.", "user-features", "item-features",
 )  # fmt: skip
 @grouped(Reading, "columns", "positive", "population", "items: All items, also those without a row.")
-@option("seed: The same seed gives the same scores.")
+@common("seed: The same seed gives the same scores.")
 @grouped(Output, "out: The .npz file to write.", "quiet")
 def train(
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -74,10 +74,7 @@ class Ids:
         first, *others = ((name, part) for name, part in parts.items() if len(part))
         for name, part in others:
             _same_kind(first[1].values, part.values, where=f"{name} against {first[0]}")
-        columns = [part.values for _, part in (first, *others)]
-        if len({str(column.dtype) for column in columns}) > 1:
-            columns = [column.cast(pl.Int128) for column in columns]
-        return cls.of(pl.concat(columns))
+        return cls.of(joined_ids([part.values for _, part in (first, *others)]))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -123,12 +120,21 @@ class Ids:
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
-def as_ids(column: IdColumn, *, where: str) -> pl.Series:
-    """A column of ids as 64-bit integers (128-bit where they do not fit) or text."""
+def joined_ids(columns: Sequence[pl.Series]) -> pl.Series:
+    """Columns of ids below each other, in the wider type of integers where they differ."""
+    if len({str(column.dtype) for column in columns}) > 1:
+        columns = [column.cast(pl.Int128) for column in columns]
+    return pl.concat(columns) if columns else pl.Series([], dtype=pl.Int64)
+
+
+def as_ids(column: IdColumn, *, where: str, before: int = 0) -> pl.Series:
+    """A column of ids as 64-bit integers (128-bit where they do not fit) or text; `before` counts the rows before."""
     series = _series(column, where=where)
     if series.null_count():
         row = int(series.is_null().arg_true()[0])
-        raise InputError(f"{where}: row {row + 1} has no id; every row needs one. Remove or fill the empty ids.")
+        raise InputError(
+            f"{where}: row {before + row + 1} has no id; every row needs one. Remove or fill the empty ids."
+        )
     kind = series.dtype
     if kind == pl.String or len(series) == 0:
         return series

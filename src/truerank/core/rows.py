@@ -5,10 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
+
+
+class Column(StrEnum):
+    """What is summed over the rows of a unit, or known of it; ω weight, d discount, y gain.
+
+    GAIN      Σ ω d y: the gain of the list
+    DISCOUNT  Σ ω d: the discount that was observed
+    RELEVANT  Σ ω y: relevant items, in the list or not
+    MISSED    Σ ω (1 - d) y: relevant items beside the list
+    BESIDE    Σ ω (1 - d): candidates beside the list that were observed
+    TOTAL     Σ d over all rank positions, which is known
+    OTHERS    N - Σ d, known where the number of candidates is
+    UNITS     1
+    VIEWS     the number of viewed rows of a session
+    """
+
+    GAIN = "gain"
+    DISCOUNT = "discount"
+    RELEVANT = "relevant"
+    MISSED = "missed"
+    BESIDE = "beside"
+    TOTAL = "total"
+    OTHERS = "others"
+    UNITS = "units"
+    VIEWS = "views"
 
 
 @dataclass(frozen=True, slots=True)

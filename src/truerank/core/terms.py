@@ -8,49 +8,21 @@ units nor the chunks in which they were measured change a bit of a value.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, compiled_for, exact_sum, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.once import Once
 from truerank.core.rows import SampledRows, Weighting
 
+STEP = 1e-30
+
 # --------------------------------------------------------------------------------------------------------------- forms
-
-
-class Form(Protocol):
-    """A function of the totals of a few sums per unit; `columns` names the sums."""
-
-    columns: ClassVar[tuple[str, ...]]
-
-    def values(self, totals: Floats) -> Floats:
-        """The value of each row of totals, [sets x columns] -> [sets]; NaN where it is undefined."""
-        ...
-
-    def influence(self, sums: Floats, totals: Floats) -> Floats:
-        """What each row of sums adds to the error of the value at these totals, to first order; they sum to zero."""
-        ...
-
-    def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        """The part of what is divided by that each row of sums has."""
-        ...
-
-
-@runtime_checkable
-class SharesOut(Protocol):
-    """A form that needs many units: a unit alone has another value, told by the first two of its sums.
-
-    Whether units tell two models apart is told by these too: shares of strata differ for everybody, and what is found
-    of what is relevant for few.
-    """
-
-    def alone(self, sums: Floats) -> Floats:
-        """The value of each row of sums alone; NaN where it has none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +33,64 @@ class HitMove:
     assisted: bool
 
 
-@runtime_checkable
-class KnowsHits(Protocol):
-    """A form whose residuals do not show how rare hits are: predictions fit the hits that there are too well."""
+class Form:
+    """A smooth function of the totals of a few sums per unit; `columns` names the sums.
 
-    def one_hit_more(self, totals: Floats) -> HitMove: ...
+    A new form writes `columns` and `function`; its gradient is found by complex numbers.
+    """
+
+    __slots__ = ()
+
+    columns: ClassVar[tuple[str, ...]]
+    quotient: ClassVar[bool] = False  # it is the first sum over the second, perhaps times a known mean
+    # it needs many units: a unit alone has the first sum over the second, and these tell whether units tell two models
+    # apart, as shares of strata differ for everybody, and what is found of what is relevant for few
+    shares_out: ClassVar[bool] = False
+    denominators: ClassVar[tuple[str, ...]] = ()  # the sums that it divides by; the second where none is named
+
+    def function(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The value of each row of totals, [sets x columns] -> [sets]; NaN where it is undefined. Complex ones too."""
+        raise NotImplementedError
+
+    def values(self, totals: Floats) -> Floats:
+        """The value of each row of totals, as `function`."""
+        return np.asarray(self.function(totals).real, dtype=np.float64)
+
+    def alone(self, sums: Floats) -> Floats:
+        """The value of each row of sums alone; NaN where it has none."""
+        return quotients(sums) if self.shares_out else self.values(sums)
+
+    def influence(self, sums: Floats, totals: Floats) -> Floats:
+        """What each row of sums adds to the error of the value at these totals, to first order; they sum to zero."""
+        effect = np.zeros(len(sums))  # column by column: the same bits for a row whatever the others
+        for column, slope in zip(sums.T, slopes(self.function, totals).tolist(), strict=True):
+            effect += slope * column
+        return effect
+
+    def leverage(self, sums: Floats, totals: Floats) -> Floats:
+        """The part of what is divided by that each row of sums has; the largest of several."""
+        places = [self.columns.index(name) for name in self.denominators or self.columns[1:2]]
+        shares = [sums[:, place] / totals[place] for place in places if totals[place] > 0]
+        return np.max(shares, axis=0) if shares else np.zeros(len(sums))
+
+    def one_hit_more(self, totals: Floats) -> HitMove | None:
+        """Where residuals do not show how rare hits are, as predictions fit the hits that there are too well."""
+        return None
+
+
+def slopes(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], totals: Floats) -> Floats:
+    """The gradient of a function of totals [sets x columns] by a complex step (Squire and Trapp 1998): no differences.
+
+    >>> slopes(lambda sums: sums[:, 0] / sums[:, 1], np.array([1.0, 2.0])).tolist()
+    [0.5, -0.25]
+    """
+    stepped = np.tile(totals.astype(np.complex128), (len(totals), 1))
+    stepped[np.diag_indices(len(totals))] += 1j * STEP
+    return np.asarray(function(stepped).imag / STEP)
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(Form):
     """Σ numerator / Σ denominator; undefined where Σ denominator is not above 0.
 
     The influence of a unit is (num - R den) / Σ den.
@@ -79,6 +100,7 @@ class Ratio:
     """
 
     columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator")
+    quotient: ClassVar[bool] = True
 
     def values(self, totals: Floats) -> Floats:
         return quotients(totals)
@@ -87,11 +109,13 @@ class Ratio:
         return _line(sums[:, 0], sums[:, 1], -(totals[0] / totals[1]), 1.0 / totals[1])
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        return _shares(sums[:, 1], totals[1])
+        compiled = compiled_for(len(sums))
+        shares: Floats = sums[:, 1] / totals[1] if compiled is None else compiled.shares_of(sums[:, 1], totals[1])
+        return shares
 
 
 @dataclass(frozen=True, slots=True)
-class KnownTotal:
+class KnownTotal(Form):
     """Σ numerator / Σ denominator times the mean of a known total: Hájek's estimate, self-normalised weights.
 
     The total T of each unit is known and varies between units: its part of the influence is R (T - mean T) / units.
@@ -101,6 +125,8 @@ class KnownTotal:
     """
 
     columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator", "total", "units")
+    quotient: ClassVar[bool] = True
+    leverage = Ratio.leverage
 
     def values(self, totals: Floats) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -112,27 +138,17 @@ class KnownTotal:
         effect += (sums[:, 2] - mean * sums[:, 3]) * (ratio / totals[3])
         return effect
 
-    def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        return _shares(sums[:, 1], totals[1])
-
 
 def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
     """(x + slope y) scale."""
     compiled = compiled_for(len(x))
     if compiled is not None:
-        found: Floats = compiled.line(x, y, slope, scale)
-        return found
-    line: Floats = y * slope
+        line: Floats = compiled.line(x, y, slope, scale)
+        return line
+    line = y * slope
     line += x
     line *= scale
     return line
-
-
-def _shares(values: Floats, total: float) -> Floats:
-    """Each as a share of the total."""
-    compiled = compiled_for(len(values))
-    shares: Floats = values / total if compiled is None else compiled.shares_of(values, total)
-    return shares
 
 
 def quotients(totals: Floats) -> Floats:
@@ -220,8 +236,7 @@ class Smooth:
         return self
 
     def unit_values(self) -> Floats:
-        values = self.form.alone(self.sums) if isinstance(self.form, SharesOut) else self.form.values(self.sums)
-        return np.where(self.defined, values, math.nan)
+        return np.where(self.defined, self.form.alone(self.sums), math.nan)
 
     def totals(self) -> Floats:
         if "totals" not in self.known:
@@ -251,11 +266,11 @@ class Smooth:
     @property
     def telling(self) -> Floats:
         """The sums in which units differ that tell two values apart, [rows x columns]."""
-        return self.sums[:, :2] if isinstance(self.form, SharesOut) else self.sums
+        return self.sums[:, :2] if self.form.shares_out else self.sums
 
     def sizes(self) -> Floats:
         """How much of what is divided by each cluster has; where a form shares out, of what is relevant."""
-        return self.clusters.sums(self.telling[:, 1]) if isinstance(self.form, SharesOut) else self.leverage()
+        return self.clusters.sums(self.telling[:, 1]) if self.form.shares_out else self.leverage()
 
     def n_independent(self) -> int:
         return int(np.count_nonzero(self.clusters.has(self.defined)))
@@ -285,7 +300,7 @@ class Smooth:
         Of a form that is no such quotient the numerator is value + rows x influence, over 1: what a row adds, to first
         order.
         """
-        if isinstance(self.form, Ratio | KnownTotal):
+        if self.form.quotient:
             return self.sums[:, 0], self.sums[:, 1], self.column("total")
         value = self.value()
         if math.isnan(value):
@@ -334,18 +349,9 @@ def joined_clusters(parts: Sequence[Terms], once: Once) -> Clusters:
     return once.of(clusters, lambda: Clusters.join(clusters))
 
 
-def ratio(
-    num: Floats,
-    den: Floats,
-    *,
-    defined: Bools | None = None,
-    clusters: Clusters | None = None,
-    exact: bool = False,
-    rows: SampledRows | None = None,
-    weighting: Weighting | None = None,
-) -> Smooth:
-    """Terms of Σ num / Σ den; without clusters each row is its own."""
-    return smooth(Ratio(), (num, den), defined, clusters, exact=exact, rows=rows, weighting=weighting)
+def ratio(num: Floats, den: Floats, **options: Any) -> Smooth:
+    """Terms of Σ num / Σ den; `options` as of `smooth`."""
+    return smooth(Ratio(), (num, den), **options)
 
 
 def ratios(sums: Floats, *, defined: Bools | None = None, clusters: Clusters | None = None) -> list[Smooth]:
@@ -361,33 +367,22 @@ def ratios(sums: Floats, *, defined: Bools | None = None, clusters: Clusters | N
     return [Smooth(Ratio(), sums[at :: last - at].T, kept, of) for at in range(last)]
 
 
-def known_total(
-    num: Floats,
-    den: Floats,
-    total: Floats,
-    *,
-    defined: Bools | None = None,
-    clusters: Clusters | None = None,
-    exact: bool = False,
-    rows: SampledRows | None = None,
-    weighting: Weighting | None = None,
-) -> Smooth:
-    """Terms of Σ num / Σ den times the mean of `total` over the defined rows."""
-    columns = (num, den, total, np.ones(len(num)))
-    return smooth(KnownTotal(), columns, defined, clusters, exact=exact, rows=rows, weighting=weighting)
+def known_total(num: Floats, den: Floats, total: Floats, **options: Any) -> Smooth:
+    """Terms of Σ num / Σ den times the mean of `total` over the defined rows; `options` as of `smooth`."""
+    return smooth(KnownTotal(), (num, den, total, np.ones(len(num))), **options)
 
 
 def smooth(
     form: Form,
     columns: Sequence[Floats],
-    defined: Bools | None,
-    clusters: Clusters | None,
+    defined: Bools | None = None,
+    clusters: Clusters | None = None,
     *,
-    exact: bool,
-    rows: SampledRows | None,
-    weighting: Weighting | None,
+    exact: bool = False,
+    rows: SampledRows | None = None,
+    weighting: Weighting | None = None,
 ) -> Smooth:
-    """Terms of a function of the totals of these columns of rows."""
+    """Terms of a function of the totals of these columns of rows; without clusters each row is its own."""
     sums = np.stack(columns).T  # each column in one piece: totals run over columns
     kept = np.ones(len(sums), dtype=bool) if defined is None else defined
     sums = sums if kept.all() else np.where(kept[:, None], sums, 0.0)

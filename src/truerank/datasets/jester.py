@@ -14,7 +14,6 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.core.wording import option
 from truerank.io.dataset import Part, PublishedSize, as_log, cells, find, gather, nothing_found, read_columns, reading
 
 RULE = ">0"
@@ -97,7 +96,7 @@ def _check_file(path: Path, matrix: Floats, users: int, ratings: int) -> None:
         raise InputError(
             f"{path}: {found[0]:,} users and {found[1]:,} ratings; expected {users:,} and {ratings:,} as published. "
             "The file is damaged or another one: get it again. For a subset on purpose, say "
-            f"{option('no_check', 'check=False')}."
+            "check=False."
         )
 
 

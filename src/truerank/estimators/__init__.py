@@ -6,7 +6,6 @@ A new estimator is one new module here; `catalogue`, the command line and the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from truerank.core.estimator import Asked, Estimator, Exposed, Learned
 from truerank.core.language import Kind
@@ -15,18 +14,25 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
 from truerank.core.rooms import room
 from truerank.core.terms import Smooth
+from truerank.estimators.refitting import RankedEstimator
 
 
-def _judged(cls: type[Estimator]) -> bool:
-    return Exposed.RANKED not in cls.about.exposures
+def _of_labels(cls: type[Estimator]) -> bool:
+    return cls.about.exposures != {Exposed.RANKED}
 
 
+def _of_impressions(cls: type[Estimator]) -> bool:
+    return Exposed.RANKED in cls.about.exposures
+
+
+RANKED: Kind[RankedEstimator] = Kind(
+    "estimator", __name__, RankedEstimator, among=_of_impressions, group="truerank.estimators"
+)
 ESTIMATORS: Kind[Estimator] = Kind(
     "estimator",
     __name__,
     Estimator,
-    deep=True,
-    among=_judged,
+    among=_of_labels,
     group="truerank.estimators",
     experimental=("corrected", "inferred", "shrunk", "weighted", "wild"),
 )
@@ -35,13 +41,7 @@ named = ESTIMATORS.named
 parse = ESTIMATORS.parse
 
 
-def _kinds() -> tuple[Kind[Any], ...]:
-    from truerank.estimators.ranked import RANKED
-
-    return ESTIMATORS, RANKED
-
-
-__getattr__, __dir__ = room(__name__, _kinds)
+__getattr__, __dir__ = room(__name__, lambda: (ESTIMATORS, RANKED))
 
 
 def terms_of(
@@ -67,7 +67,5 @@ def terms_of(
     """
     chunk = JudgedChunk(log, {})
     asked = [Asked(metric) for metric in metrics]
-    found = estimator.terms(
-        chunk, RankView(ranks), asked=asked, learned=Learned() if learned is None else learned, keep_rows=keep_rows
-    )
-    return [part for part in found if isinstance(part, Smooth)]
+    terms = estimator.terms(chunk, RankView(ranks), asked=asked, learned=learned or Learned(), keep_rows=keep_rows)
+    return [part.whole for part in terms]

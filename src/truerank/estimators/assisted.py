@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,18 +11,19 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
-from truerank.core.ranking import JudgedChunk, Ranks, RankView
-from truerank.core.terms import Form, Smooth
+from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.terms import Form, KnownTotal, Smooth, smooth
 from truerank.core.values import CountFrom0, NotNegative, check
-from truerank.estimators.assistance import (
-    AssistedMean,
-    AssistedShare,
-    ForeseenLists,
-    foreseen_lists,
-    sampled,
+from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
+from truerank.estimators.listed_predictions import (
+    PredictedLists,
+    PredictionBalance,
+    StratumBalance,
+    counted_equal,
+    predicted_lists,
 )
-from truerank.estimators.prediction_balance import PredictionBalance, StratumBalance, counted_equal
-from truerank.estimators.predictions import Assistance, Prediction, chosen
+from truerank.estimators.post_stratified import TwoStrata
+from truerank.estimators.predictions import Assistance, chosen
 from truerank.estimators.refusals import DISTINCT_RANKS, additive, estimand, only_sums_or_recall
 from truerank.estimators.rows import WEIGHTED, Rows, per_unit
 from truerank.metrics.worth import Graded, gains_of
@@ -90,50 +91,43 @@ class Assisted(Estimator):
     def terms(
         self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
-        metrics = [additive(question.metric) for question in asked]
-        prediction = chosen(learned.facts["predictions"], self.by)
-        listed = foreseen_by(prediction, chunk, view, metrics, learned)
-        return [
-            self._terms(chunk, view, metric, lists, kind=prediction.kind, learned=learned, keep_rows=keep_rows)
-            for metric, lists in zip(metrics, listed, strict=True)
-        ]
-
-    def _terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        metric: Additive,
-        lists: ForeseenLists,
-        *,
-        kind: Assistance,
-        learned: Learned,
-        keep_rows: bool,
-    ) -> Smooth:
-        rows = Rows.of(chunk, view.ranks, metric, learned)
-        values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
-        known: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
-        form: Form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
-        if rows.is_recall:
-            beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
-            values = [values[0], rows.gain, *values[1:], *beside]
-            known = [*lists.inside.sums, *lists.outside]
-            form = AssistedShare(self.fewest, self.doubt)
-        rows = with_predicted_units(rows, lists, view.ranks, kind, learned)
-        check_predictions(view, (kind, metric), rows, lists)
-        sums = [per_unit(rows.log, rows.weight * each) for each in values]
-        return rows.smooth(form, [*sums, *known], values, keep_rows=keep_rows)
+        found = []
+        for metric, rows, lists, kind in assisted_rows(self.by, chunk, view, asked, learned):
+            check_predictions(view, (kind, metric), rows, lists)
+            values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
+            known: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
+            form: Form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
+            if rows.is_recall:
+                beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
+                values = [values[0], rows.gain, *values[1:], *beside]
+                known = [*lists.inside.sums, *lists.outside]
+                form = AssistedShare(self.fewest, self.doubt)
+            sums = [per_unit(rows.log, rows.weight * value) for value in values]
+            found.append(rows.smooth(form, [*sums, *known], values, keep_rows=keep_rows))
+        return found
 
 
-def with_predicted_units(rows: Rows, lists: ForeseenLists, ranks: Ranks, kind: Assistance, learned: Learned) -> Rows:
-    """Units without a labelled row count too where a judge labelled some of their list, unless the interval is for
-    exactly these users: which of them have labelled rows then is not random."""
-    if kind is not Assistance.JUDGE or learned.facts.get("exactly_these", False):
-        return rows
-    judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0) & rows.usable
-    return replace(rows, sample=replace(rows.sample, defined=rows.sample.defined | judged))
+def assisted_rows(
+    by: Assistance | None, chunk: JudgedChunk, view: RankView, asked: Sequence[Asked], learned: Learned
+) -> Iterator[tuple[Additive, Rows, PredictedLists, Assistance]]:
+    """The rows of each metric, what is predicted of them and of lists, and by what.
+
+    Units without a labelled row count too where a judge labelled some of their list, unless the interval is for exactly
+    these users: which of them have labelled rows then is not random.
+    """
+    metrics, ranks = [additive(question.metric) for question in asked], view.ranks
+    prediction = chosen(learned.facts["predictions"], by)
+    questions = [(metric, prediction.learner(metric)) for metric in metrics]
+    listed = predicted_lists("assisted", prediction, questions, chunk=chunk, view=view, learned=learned)
+    for metric, lists in zip(metrics, listed, strict=True):
+        rows = Rows.of(chunk, ranks, metric, learned)
+        if prediction.kind is Assistance.JUDGE and not learned.facts.get("exactly_these", False):
+            judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0) & rows.usable
+            rows = replace(rows, sample=replace(rows.sample, defined=rows.sample.defined | judged))
+        yield metric, rows, lists, prediction.kind
 
 
-def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Rows, lists: ForeseenLists) -> None:
+def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Rows, lists: PredictedLists) -> None:
     """Keep whether labelled rows have the predictions of what they represent, in the first fit."""
     if ("balance", *key) not in view.listed:
         log = rows.log
@@ -145,18 +139,55 @@ def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Ro
         view.listed["balance", *key] = PredictionBalance(*key, inside, every, equal)
 
 
-def foreseen_by(
-    prediction: Prediction, chunk: JudgedChunk, view: RankView, metrics: Sequence[Additive], learned: Learned
-) -> list[ForeseenLists]:
-    """What is predicted of the lists of each metric, made once for all estimators that ask."""
-    keys = [(prediction, metric) for metric in metrics]
-    new = [key for key in dict.fromkeys(keys) if key not in view.listed]
-    if new:
-        learners = {metric: prediction.learner(metric) for _, metric in new}
-        predicted = {
-            learner: prediction.predicted(chunk, None if learner is None else learned[learner])
-            for learner in dict.fromkeys(learners.values())
-        }
-        found = foreseen_lists(chunk, view, [(metric, predicted[learners[metric]]) for _, metric in new])
-        view.listed.update(zip(new, found, strict=True))
-    return [view.listed[key] for key in keys]
+@dataclass(frozen=True, slots=True)
+class JudgeAlone(Estimator):
+    """The metric with a judge's labels or probabilities in place of labels: Σ w ŷ over all places, mean over users.
+
+    Places of which the judge says nothing have the mean of the others. Biased as the judge is, by an amount that only
+    labels can tell: to be shown beside `assisted`, not to be relied on.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> judge = pl.DataFrame({"user": [7] * 2, "item": [1, 2], "label": [1, 0]})
+    >>> how = {"exposure": "random", "metrics": ["Precision@2"], "judge": judge, "estimators": [JudgeAlone()]}
+    >>> tr.evaluate(scores, labels, **how).estimates[0].value
+    0.5
+    """
+
+    about: ClassVar[About] = About(
+        name="judge-alone",
+        exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
+        assumptions=("the judge is right on average, which nothing here checks",),
+        ties=DISTINCT_RANKS,
+        needs_size=True,
+        predicts=True,
+        left_out="have no labelled item, and the judge says nothing of their list",
+        caution="the judge alone, whose errors nothing corrects: for comparison with assisted",
+    )
+
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return f"{estimand(asked.metric)}, if the judge were right"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        chosen(context.predictions, Assistance.JUDGE)
+        return ()
+
+    def terms(
+        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+    ) -> list[Smooth]:
+        found = []
+        for _, rows, lists, _ in assisted_rows(Assistance.JUDGE, chunk, view, asked, learned):
+            total, covered, predicted = lists.inside.sums
+            form: Form = KnownTotal()
+            columns = [predicted, covered, total, np.ones(len(total))]
+            if rows.is_recall:
+                others, covered_others, predicted_others = lists.outside
+                relevant = predicted + predicted_others
+                form = TwoStrata()
+                columns = [predicted, relevant, covered, predicted_others, covered_others, total, others]
+            found.append(smooth(form, columns, rows.sample.defined, chunk.clusters))
+        return found

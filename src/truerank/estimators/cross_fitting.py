@@ -7,57 +7,57 @@ taken as fixed, so nothing is refitted: their error does not correlate with the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints, two_sum
-from truerank.core.estimator import Groups
+from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
-from truerank.estimators.ranked.refitting import adder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldSums:
     """Sums of values by fold and cell (an item, a group of users): a tally of a learner.
 
-    Each is [2 x folds x cells], the sum and what rounding lost of it, so that chunks change no bit. `items` are those
-    of the cells, where chunks have different ones.
+    Each is [2 x folds x cells], the sum and what rounding lost of it, so that chunks change no bit. `folds` are those
+    of users, where a fit needs them; `items` are those of the cells, where chunks have different ones; `group` is the
+    group of each item.
 
-    >>> values = {"gain": (np.array([0, 1, 1]), np.array([1.0, 2.0, 3.0]))}
-    >>> FoldSums.of(values, np.array([0, 0, 1]), 2, {"gain": 2}).of_others("gain").tolist()
+    >>> values = {"gain": (np.array([0, 1, 1]), np.array([1.0, 2.0, 3.0]), 2)}
+    >>> FoldSums.of(values, np.array([0, 0, 1]), 2).of_others("gain").tolist()
     [[0.0, 3.0], [1.0, 2.0]]
     """
 
     sums: Mapping[str, Floats]
+    folds: Groups | None = None
     items: Ids | None = None
+    group: Ints | None = None
 
     @classmethod
-    def of(
-        cls,
-        values: Mapping[str, tuple[Ints, Floats]],
-        fold: Ints,
-        n_folds: int,
-        n_cells: Mapping[str, int],
-        *,
-        items: Ids | None = None,
-    ) -> FoldSums:
-        """Of the cell and the value of each row, by name."""
+    def of(cls, values: Mapping[str, tuple[Ints, Floats, int]], fold: Ints, n_folds: int, **others: Any) -> FoldSums:
+        """Of the cell and the value of each row, and the number of cells, by name."""
+        from truerank.estimators.fast import add_cells
+
         sums = {}
-        for name, (cell, value) in values.items():
-            width = n_cells[name]
+        for name, (cell, value, width) in values.items():
             parts = np.zeros((3, n_folds * width))
-            adder()(fold * width + cell, value, parts[0], parts[1], parts[2])
+            add_cells(fold * width + cell, value, *parts)
             sums[name] = parts[:2].reshape(2, n_folds, width)
-        return cls(sums, items)
+        return cls(sums, **others)
 
     def __add__(self, other: FoldSums) -> FoldSums:
         first, second = self, other
         if self.items is not None and other.items is not None and self.items != other.items:
             items = Ids.union({"items": self.items, "more items": other.items})
             first, second = self._over(items), other._over(items)
-        return FoldSums({name: _added(sums, second.sums[name]) for name, sums in first.sums.items()}, first.items)
+        sums = {}
+        for name, part in first.sums.items():
+            total, lost = two_sum(part[0], second.sums[name][0])
+            sums[name] = np.stack([total, part[1] + second.sums[name][1] + lost])
+        return FoldSums(sums, first.folds, first.items, first.group)
 
     def _over(self, items: Ids) -> FoldSums:
         """The same over more items."""
@@ -65,7 +65,7 @@ class FoldSums:
         wide = {name: np.zeros((*sums.shape[:2], len(items))) for name, sums in self.sums.items()}
         for name, sums in self.sums.items():
             wide[name][:, :, place] = sums
-        return FoldSums(wide, items)
+        return FoldSums(wide, self.folds, items, self.group)
 
     def without(self, group: int | None) -> FoldSums:
         """Nothing is refitted: there is one group."""
@@ -77,9 +77,28 @@ class FoldSums:
         return np.stack([np.delete(by_fold, fold, axis=0).sum(axis=0) for fold in range(len(by_fold))])
 
 
-def _added(first: Floats, second: Floats) -> Floats:
-    total, lost = two_sum(first[0], second[0])
-    return np.stack([total, first[1] + second[1] + lost])
+class FoldModel(Protocol):
+    """Predictions that are made of sums over the users of other folds."""
+
+    def tally(self, learner: CrossFitted, chunk: Any, seed: int, learned: Learned) -> FoldSums: ...
+    def fit(self, tally: FoldSums) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFitted:
+    """Learns what a model of means predicts for the users of each fold; known by the model and what it `predicts`."""
+
+    model: FoldModel
+    predicts: Any  # can be hashed
+    needs: tuple[Learner, ...] = field(default=(), compare=False)
+    positions: Any = field(default=None, compare=False)
+    refitted: bool = field(default=False, compare=False)
+
+    def tally(self, chunk: Any, *, groups: Groups, learned: Learned) -> FoldSums:
+        return self.model.tally(self, chunk, groups.seed, learned)
+
+    def fit(self, tally: FoldSums) -> Any:
+        return self.model.fit(tally)
 
 
 def shrunk_means(gain: Floats, rows: Floats, towards: Floats | float, strength: Floats | float) -> Floats:
@@ -91,6 +110,12 @@ def shrunk_means(gain: Floats, rows: Floats, towards: Floats | float, strength: 
     weight = rows + strength
     start = np.broadcast_to(np.asarray(towards, dtype=np.float64), weight.shape).copy()
     return np.divide(gain + strength * towards, weight, out=start, where=weight > 0)
+
+
+def mean_over_cells(gain: Floats, rows: Floats) -> Floats:
+    """Σ gain / Σ rows over all cells of each fold, [folds x 1]; 0 without rows."""
+    total = rows.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(gain.sum(axis=1, keepdims=True), total, out=np.zeros_like(total), where=total > 0))
 
 
 # ---------------------------------------------------------------------------------------------------------------- folds

@@ -1,32 +1,32 @@
-"""The doubly robust estimator: a reward model for every candidate, corrected by the weighted errors of shown rows."""
+"""Doubly robust estimates: a model of gains for all that could be shown, corrected by the weighted errors of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Floats
-from truerank.core.errors import RefusedError
-from truerank.core.estimator import About, Asked, Clipping, Estimator, Exposed, Learned, Learner
-from truerank.core.metric import Additive, Metric
-from truerank.core.ranking import JudgedChunk, Pool, RankView
+from truerank.core.arrays import Floats, Ints, sums_by
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.estimator import About, Asked, Beyond, Clipping, Estimator, Exposed, Learned, Learner
+from truerank.core.ids import Keys
+from truerank.core.metric import Metric
+from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Ratio, Smooth
 from truerank.core.wording import option
-from truerank.estimators.refusals import LABEL_FREE, additive, estimand, only_sums_or_recall
-from truerank.estimators.rewards import GainModel, ItemRates, ListSums, at_rows, list_sums
+from truerank.estimators.cross_fitting import CrossFitted, FoldSums, mean_over_cells, shrunk_means
+from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, RankedContext
+from truerank.estimators.listed_predictions import predicted_lists
+from truerank.estimators.predictions import GainModel, ItemRates
+from truerank.estimators.refitting import RankedEstimator
+from truerank.estimators.refusals import IMPRESSIONS, LABEL_FREE, additive, estimand, only_sums_or_recall
 from truerank.estimators.rows import LOGGED, Rows, check_clip, per_unit
+from truerank.exposure.policies.policies import logging_policy
+from truerank.io.impressions import Logged, RankedChunk
 from truerank.metrics.worth import gains_of
-
-
-@dataclass(frozen=True, slots=True)
-class Foreseen:
-    """What the reward model says for one metric: of each shown row, and summed over each unit's whole list."""
-
-    at_rows: Floats
-    sums: ListSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class DoublyRobust(Estimator):
     0 to 1, which is said.
 
     >>> import polars as pl, truerank as tr
-    >>> from truerank.estimators.rewards import GivenRewards
+    >>> from truerank.estimators.predictions import GivenRewards
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> guess = GivenRewards(tr.scores.dense([[0.5, 0.5, 0.0, 0.0]], users=[7], items=[1, 2, 3, 4]))
     >>> log = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "propensity": [0.5, 0.25]})
@@ -86,49 +86,192 @@ class DoublyRobust(Estimator):
     def terms(
         self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
     ) -> list[Smooth]:
-        questions = [(additive(question.metric), self._clip(question)) for question in asked]
-        listed = self._listed(chunk, view, questions, learned)
-        return [
-            self._corrected(
-                Rows.of(chunk, view.ranks, metric, learned, exposed=Exposed.BIASED, clip=clip), metric, foreseen
-            )
-            for (metric, clip), foreseen in zip(questions, listed, strict=True)
+        propensity = learned.facts.get("propensity")
+        clips = [self._clip(question) for question in asked]
+        questions = [
+            (additive(question.metric), self.reward.learner(question.metric, clip=clip, propensity=propensity))
+            for question, clip in zip(asked, clips, strict=True)
         ]
+        listed = predicted_lists(self.about.name, self.reward, questions, chunk=chunk, view=view, learned=learned)
+        found = []
+        for (metric, _), clip, lists in zip(questions, clips, listed, strict=True):
+            rows = Rows.of(chunk, view.ranks, metric, learned, exposed=Exposed.BIASED, clip=clip)
+            error = rows.weight * (gains_of(metric, rows.log) - lists.at_rows)
+            inside = lists.inside.sums[2] + per_unit(rows.log, error * rows.discount)
+            every = lists.candidates.sums[2] + per_unit(rows.log, error)
+            found.append(rows.smooth(Ratio(), [inside, every if rows.is_recall else np.ones(rows.log.n_units)]))
+        return found
 
     def _clip(self, question: Asked) -> float:
         return question.clip if self.clip is None else self.clip
 
-    @staticmethod
-    def _corrected(rows: Rows, metric: Additive, foreseen: Foreseen) -> Smooth:
-        """What the model foresees of all candidates, and the weighted errors of the rows that were shown."""
-        error = rows.weight * (gains_of(metric, rows.log) - foreseen.at_rows)
-        listed = foreseen.sums.worth + per_unit(rows.log, error * rows.discount)
-        whole = foreseen.sums.gain + per_unit(rows.log, error) if rows.is_recall else np.ones(rows.log.n_units)
-        return rows.smooth(Ratio(), [listed, whole])
 
-    def _listed(
-        self, chunk: JudgedChunk, view: RankView, questions: Sequence[tuple[Additive, float]], learned: Learned
-    ) -> list[Foreseen]:
-        """What the reward model says for each metric and clip; every list is ranked once for all of them."""
-        log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
-        if view.scores is None:
-            raise RefusedError("doubly-robust needs the scores of whole lists, not only the ranks of judged items.")
-        if candidates.only is None and candidates.n_items != len(log.items):
-            raise RefusedError(
-                "doubly-robust predicts the label of every candidate, but not all items are known by name. "
-                f"Give the catalogue with {option('items FILE')}."
+# ---------------------------------------------------------------------------------------------------------- impressions
+
+
+class RewardModel(Protocol):
+    """Predictions for the rows of a log and for all items that a target would rank."""
+
+    name: ClassVar[str]
+
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        """What must be learned from all sessions."""
+        ...
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the log that it reads."""
+        ...
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        """q of each row, and of each item that the target would rank."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMeans:
+    """Shrunk means of items, cross-fitted: q = (Σ c + s·mean) / (Σ v + s) over the other folds' rows of an item.
+
+    v is 1 for a viewed row, and P(V | position) for a displayed one of which nobody knows whether it was viewed. Items
+    of few views lean towards the mean of all, with the strength of `strength` views. Folds hold whole users, or
+    sessions where there are no users.
+    """
+
+    folds: int = 5
+    strength: float = 20.0
+
+    name: ClassVar[str] = "item-means"
+
+    def __post_init__(self) -> None:
+        if self.folds < 2 or self.strength < 0:
+            raise InputError(
+                f"{self.folds} folds, strength {self.strength:g}; expected at least 2 folds and a strength from 0."
             )
-        propensity = learned.facts.get("propensity")
-        sources = [self.reward.learner(metric, clip=clip, propensity=propensity) for metric, clip in questions]
-        keys = [(self.reward, metric, source) for (metric, _), source in zip(questions, sources, strict=True)]
-        new = [key for key in dict.fromkeys(keys) if key not in view.listed]
-        predicted = {
-            source: self.reward.predicted(log, None if source is None else learned[source])
-            for source in dict.fromkeys(source for _, _, source in new)
-        }
-        at = {source: at_rows(model, log) for source, model in predicted.items()}
-        asked = [(metric, predicted[source]) for _, metric, source in new]
-        sums = list_sums(view.scores, view, log=log, candidates=candidates, questions=asked) if new else []
-        for key, total in zip(new, sums, strict=True):
-            view.listed[key] = Foreseen(at[key[2]], total)
-        return [view.listed[key] for key in keys]
+
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        needs = () if context.views_known or context.learner is None else (context.learner,)
+        return (CrossFitted(self, (reward, seed), needs, context.positions),)
+
+    def tally(self, learner: CrossFitted, chunk: RankedChunk, seed: int, learned: Learned) -> FoldSums:
+        (reward, seed), log, clusters = learner.predicts, chunk.log, chunk.clusters()
+        if log.logged is Logged.VIEWED:
+            views = np.ones(len(log)) if log.viewed is None else log.viewed.astype(np.float64)
+        else:
+            positions = learned[learner.needs[0]].positions if learner.needs else learner.positions
+            views = logging_policy(log, positions).exposure()
+        n = len(log.items)
+        values = {"reward": (log.item, log.reward(reward).astype(np.float64), n), "views": (log.item, views, n)}
+        fold = folds_of(clusters.key, n=self.folds, seed=seed)[clusters.of_row][log.unit]
+        return FoldSums.of(values, fold, self.folds, items=log.items)
+
+    def fit(self, tally: FoldSums) -> tuple[Any, Floats]:
+        """Items, and q of each in each fold, [folds x items]; the last column serves items that the log never shows."""
+        reward, views = tally.of_others("reward"), tally.of_others("views")
+        mean = mean_over_cells(reward, views)
+        return tally.items, np.hstack([shrunk_means(reward, views, mean, self.strength), mean])
+
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        whole = view.target.whole
+        if whole is None:
+            raise InputError(f"{view.target.name}: the whole list of items is needed.")
+        items, quality = learned[CrossFitted(self, (reward, seed))]
+        fold = folds_of(view.clusters.key, n=self.folds, seed=seed)[view.clusters.of_row]
+        item = items.locate(view.log.items)
+        item = np.where(item < 0, len(items), item)
+        listed = np.where(whole.item < 0, len(items), item[whole.item] if len(item) else whole.item)
+        return quality[fold[view.log.unit], item[view.log.item]], quality[fold[whole.unit], listed]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionColumn:
+    """Predictions of a model of your own, in a column `prediction` of the log and of the target's table.
+
+    They must come from a model that was not fitted on these sessions.
+    """
+
+    column: str = "prediction"
+
+    name: ClassVar[str] = "column"
+
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        return ()
+
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        log, whole = view.log, view.target.whole
+        if self.column not in log.columns or np.isnan(log.columns[self.column]).any():
+            raise InputError(f"{log.source}: a column {self.column} with a number in every row is needed.")
+        if whole is None or whole.prediction is None:
+            raise InputError(f"{view.target.name}: a column {self.column} is needed in the target's table.")
+        return log.columns[self.column], whole.prediction
+
+
+def folds_of(key: Keys, *, n: int, seed: int) -> Ints:
+    """A fold for each cluster, by its id alone."""
+    chance = cell_uniforms(seed, "folds", key, np.zeros(len(key), dtype=np.uint64))
+    return np.minimum((chance * n).astype(np.int64), n - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedDoublyRobust(RankedEstimator):
+    """Σ_{a in the target's list} ε q + Σ_{viewed} w (c - q) of each session (Dudík et al. 2011; Oosterhuis 2023).
+
+    Exactly unbiased without a clip where ε0 is right, whatever q, if q was not fitted on the session; little variance
+    where q is good. Where every displayed item is logged and views are unknown the second sum is over displayed items,
+    of w (c - P(V | r) q). The first sum must run over all that the target would show: over the logged rows alone it
+    would miss what was not seen.
+    """
+
+    model: RewardModel = field(default_factory=ItemMeans)
+    seed: int = 0
+    clip: float | None = None
+    of: Limited = Limited.RATIO
+
+    about: ClassVar[About] = About(
+        name="doubly-robust",
+        exposures=IMPRESSIONS,
+        weighs=True,
+        clipping=Clipping.CHOSEN,
+        beyond=Beyond.PREDICTED,
+    )
+
+    @property
+    def metric(self) -> Counted:
+        assumed = "the reward model was not fitted on the sessions that it predicts"
+        return replace(Normaliser.SESSION.counted, assumptions=(assumed,))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.model.columns()
+
+    def refusal(self, context: RankedContext) -> str | None:
+        if not context.whole:
+            return (
+                f"it needs all items that {context.target} would rank; give a table session,item,rank "
+                "(or exposure), or use ips."
+            )
+        if not context.views_known and not context.logging_models:
+            return (
+                f"views are unknown and no position model says how likely they were; give "
+                f"{option('position MODEL')}, or use ips."
+            )
+        return None
+
+    def estimand(self, asked: Asked, unit: str = "session") -> str:
+        return Normaliser.SESSION.estimand(asked.reward, unit)
+
+    def prepare(self, context: RankedContext) -> tuple[Learner, ...]:
+        return () if context.reward is None else self.model.learners(context, context.reward, seed=self.seed)
+
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        log, target = view.log, view.target
+        at_rows, of_list = self.model.predict(view, reward, learned, seed=self.seed)
+        expected = np.zeros(log.n_units)
+        if target.whole is not None:
+            expected = sums_by(target.whole.unit, target.listed() * of_list, n=log.n_units)
+        residuals = view.clipped_sums(log.reward(reward) - view.views() * at_rows, None, clips, self.of)
+        return residuals.of_clips([view.ratio(expected + residual) for residual in residuals.rows])

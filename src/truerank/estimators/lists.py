@@ -10,12 +10,13 @@ import numpy as np
 
 from truerank.core.counted import CountedItems
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import About, Asked, Estimator, Learned
 from truerank.core.log import Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import JudgedChunk, Pool, RankView, TopLists
 from truerank.core.terms import Terms, ratio
 from truerank.core.wording import option
+from truerank.estimators.refusals import LABELS
 from truerank.metrics.listed import ListedItems, ListFacts
 from truerank.metrics.worth import relevant
 from truerank.ranking.kernel.rank import Aligned
@@ -40,7 +41,7 @@ class RecommendedLists(Estimator):
 
     about: ClassVar[About] = About(
         name="lists",
-        exposures=frozenset(set(Exposed) - {Exposed.RANKED}),
+        exposures=LABELS,
         assumptions=("lists are what would be shown: the top K after exclusions, equal scores in one drawn order",),
         design=True,
         of_lists=True,

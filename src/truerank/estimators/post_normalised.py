@@ -14,7 +14,7 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.options import Discount, Ideal
 from truerank.core.ranking import JudgedChunk, RankView
-from truerank.core.terms import Smooth
+from truerank.core.terms import Form, Smooth
 from truerank.estimators.refusals import LABEL_FREE, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.dcg import DCG
@@ -25,7 +25,7 @@ CLOSE = 1e-9  # to a whole number
 
 
 @dataclass(frozen=True, slots=True)
-class IdealRatio:
+class IdealRatio(Form):
     """(Σ DCG / U) / I(Σ relevant / U), I(n) the DCG of a list of n relevant items, a line between whole numbers.
 
     >>> IdealRatio(2).values(np.array([[2.0, 4.0, 4.0]])).tolist()  # a mean DCG of .5, and one relevant item

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Exposed
 from truerank.core.metric import Metric
-from truerank.core.terms import quotients
+from truerank.core.rows import Column
+from truerank.core.terms import Form
 from truerank.estimators.refusals import DISTINCT_RANKS, only_recall
-from truerank.estimators.rows import WEIGHTED, Column, FormOfSums, WeightedRows
+from truerank.estimators.rows import WEIGHTED, FormOfSums, WeightedRows
 
 
 @dataclass(frozen=True, slots=True)
-class TwoStrata:
+class TwoStrata(Form):
     """Â / (Â + Ĉ), Â = Σ K q̂_t and Ĉ = Σ (N - K) q̂_r: the places of each stratum times its share of relevant items.
 
     Of units: Σ α τ y and Σ α y, Σ α τ, and the same with 1 - τ, over judged rows; then the known numbers of places K
@@ -32,50 +33,23 @@ class TwoStrata:
     columns: ClassVar[tuple[str, ...]] = (
         "numerator", "denominator", "listed", "missed", "beside", "places", "others",
     )  # fmt: skip
+    shares_out: ClassVar[bool] = True
+    # without the first, one user who likes all that anybody likes would have a narrow interval
+    denominators: ClassVar[tuple[str, ...]] = ("denominator", "listed", "beside")
 
-    def values(self, totals: Floats) -> Floats:
-        found, _, listed, missed, beside, places, others = totals.T
-        top, rest = _expanded(found, listed, places), _expanded(missed, beside, others)
+    def function(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        hits, _, listed, missed, beside, places, others = totals.T
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(np.where(top + rest > 0, top / (top + rest), math.nan), dtype=np.float64)
-
-    def influence(self, sums: Floats, totals: Floats) -> Floats:
-        value = float(self.values(totals[None])[0])
-        (top,), (rest,) = (_expanded(*totals[None, of].T) for of in (INSIDE, OUTSIDE))
-        inside, outside = (_errors(sums[:, of], totals[of]) for of in (INSIDE, OUTSIDE))
-        return np.asarray(((1 - value) * inside - value * outside) / (top + rest))
-
-    def alone(self, sums: Floats) -> Floats:
-        """Of a user alone the share of its judged relevant items that are in its list: no strata with so few rows."""
-        return quotients(sums)
-
-    def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        """The largest of a row's shares of what was judged of both strata, and of what was relevant there.
-
-        Without the last, one user who likes all that anybody likes would have a narrow interval.
-        """
-        shares = [sums[:, at] / totals[at] for at in (RELEVANT, INSIDE[1], OUTSIDE[1]) if totals[at] > 0]
-        return np.max(shares, axis=0) if shares else np.zeros(len(sums))
+            top, rest = (
+                size * np.where(labelled.real > 0, relevant / labelled, np.where(size.real > 0, math.nan, 0.0))
+                for relevant, labelled, size in ((hits, listed, places), (missed, beside, others))
+            )
+            return np.where((top + rest).real > 0, top / (top + rest), math.nan)
 
 
-INSIDE, OUTSIDE = [0, 2, 5], [3, 4, 6]  # relevant, judged, places
-RELEVANT = 1  # of both
-
-
-def _expanded(found: Floats, judged: Floats, places: Floats) -> Floats:
-    """Relevant items of a stratum: its places times the share that was found among judged ones."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(judged > 0, found / judged, np.where(places > 0, math.nan, 0.0))
-        return np.asarray(places * share, dtype=np.float64)
-
-
-def _errors(sums: Floats, totals: Floats) -> Floats:
-    """What each unit adds to the error of the number of relevant items of a stratum: g Σ α (y - q̂) + K q̂."""
-    found, judged, places = totals.tolist()
-    if not judged > 0:
-        return np.zeros(len(sums))
-    share = found / judged
-    return np.asarray((sums[:, 0] - share * sums[:, 1]) * (places / judged) + share * sums[:, 2])
+BOTH_STRATA = (
+    Column.GAIN, Column.RELEVANT, Column.DISCOUNT, Column.MISSED, Column.BESIDE, Column.TOTAL, Column.OTHERS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +87,4 @@ class PostStratified(WeightedRows):
         return only_recall(context, "strata share out the relevant items")
 
     def form(self, metric: Metric) -> FormOfSums:
-        return TwoStrata(), (
-            Column.GAIN,
-            Column.RELEVANT,
-            Column.DISCOUNT,
-            Column.MISSED,
-            Column.BESIDE,
-            Column.TOTAL,
-            Column.OTHERS,
-        )
+        return TwoStrata(), BOTH_STRATA

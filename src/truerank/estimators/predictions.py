@@ -1,13 +1,14 @@
-"""What is predicted of labels that nobody has: by a judge, by a recommender's scores, by rates in the log itself.
+"""What is predicted of labels that nobody has: by a judge, a recommender's scores, another model, or rates in the log.
 
-A prediction need not be right: an estimator that is assisted by it fits it to judged rows. A few extreme predictions
-would make that fit unsteady: scores count by their rank within the user. A prediction must not be made from the judged
-row that it predicts. NaN stands where nothing is predicted.
+A prediction need not be right: an estimator corrects it by labelled rows, or fits it to them. A few extreme predictions
+would make that fit unsteady: scores count by their rank within the user. A prediction must not be made from the
+labelled row that it predicts. NaN stands where nothing is predicted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -17,15 +18,18 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Groups, Learned, Learner
+from truerank.core.estimator import Counts, Groups, Learned, Learner
+from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.core.wording import option
-from truerank.estimators.cross_fitting import FoldSums, equal_folds, shrunk_means
-from truerank.estimators.rewards import Predicted
+from truerank.estimators.cross_fitting import CrossFitted, FoldSums, equal_folds, mean_over_cells, shrunk_means
+from truerank.estimators.rows import propensity_of
 from truerank.metrics.worth import Graded, gains_of
 from truerank.ranking.kernel.rank import Aligned
+
+Predicted = Callable[[Ints], Floats]  # units of a chunk -> the predicted gain of every item, [units x items]
 
 
 class Assistance(StrEnum):
@@ -52,9 +56,7 @@ class Helped(Protocol):
 class Prediction(Protocol):
     """Predicts gains, without a look at the row it predicts."""
 
-    kind: ClassVar[Assistance]
-
-    def learner(self, metric: Metric) -> Learner | None:
+    def learner(self, metric: Metric, *, clip: float = ..., propensity: Learner | None = ...) -> Learner | None:
         """What it must learn from all users to predict the gains of a metric, None where it knows them."""
         ...
 
@@ -63,17 +65,41 @@ class Prediction(Protocol):
         ...
 
 
+class Assisting(Prediction, Protocol):
+    """A prediction that is fitted to labelled rows."""
+
+    kind: ClassVar[Assistance]
+
+
+class GivenPrediction:
+    """A prediction that was made elsewhere: there is nothing to learn."""
+
+    __slots__ = ()
+
+    def learner(self, metric: Metric, *, clip: float = math.inf, propensity: Learner | None = None) -> None:
+        return None
+
+
+def _graded(metric: Metric) -> Metric | None:
+    """The metric where it has gains of its own; others share what is learned of labels."""
+    return metric if isinstance(metric, Graded) and metric.graded else None
+
+
+def _gains(metric: Metric | None, log: Log) -> Floats:
+    return log.label if metric is None else gains_of(metric, log)
+
+
 # --------------------------------------------------------------------------------------------------- a judge, or scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # arrays have no single truth of equality
-class JudgeTable:
+class JudgeTable(GivenPrediction):
     """What a judge says of pairs: labels or probabilities, of all pairs or of some.
 
     >>> from truerank.core.ids import Ids
     >>> rows = Log(Ids.of([7]), Ids.of([1]), np.array([0]), np.array([0]), {"label": np.array([1.0])})
     >>> laid = Log(Ids.of([7]), Ids.of([1, 2]), np.array([0]), np.array([1]), {"label": np.array([0.0])})
-    >>> JudgeTable(rows).predicted(JudgedChunk(laid, {}), None).block(np.array([0])).tolist()
+    >>> JudgeTable(rows).predicted(JudgedChunk(laid, {}), None)(np.array([0])).tolist()
     [[1.0, nan]]
     """
 
@@ -97,40 +123,29 @@ class JudgeTable:
                 f"item {said.items.values[item]}; expected one word of the judge per pair. Keep one, or their mean."
             )
 
-    @property
-    def value(self) -> Floats:
-        return self.rows.rewards.get("label", next(iter(self.rows.rewards.values())))
-
-    def learner(self, metric: Metric) -> None:
-        return None
-
     def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
         log, said = chunk.labels, self.rows
         unit = log.users.locate(said.users, where=f"{said.source}, column 'user'")[said.user]
         item = log.items.locate(said.items, where=f"{said.source}, column 'item'")[said.item]
         known = np.flatnonzero((unit >= 0) & (item >= 0))
         order = known[np.argsort(unit[known], kind="stable")]
-        return _Table(unit[order], item[order], self.value[order], len(log.items))
+        unit, item, value = (
+            unit[order],
+            item[order],
+            said.rewards.get("label", next(iter(said.rewards.values())))[order],
+        )
 
+        def block(units: Ints) -> Floats:
+            pairs = np.full((len(units), len(log.items)), np.nan)
+            rows = slice(*np.searchsorted(unit, [units[0], units[-1] + 1]).tolist())
+            pairs[unit[rows] - units[0], item[rows]] = value[rows]
+            return pairs
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Values of pairs in the order of units."""
-
-    unit: Ints
-    item: Ints
-    value: Floats
-    n_items: int
-
-    def block(self, units: Ints) -> Floats:
-        found = np.full((len(units), self.n_items), np.nan)
-        rows = slice(*np.searchsorted(self.unit, [units[0], units[-1] + 1]).tolist())
-        found[self.unit[rows] - units[0], self.item[rows]] = self.value[rows]
-        return found
+        return block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoredPairs:
+class ScoredPairs(GivenPrediction):
     """The ranks of a recommender's scores within each user, as normal scores; of pairs that it never recommends it
     predicts nothing."""
 
@@ -138,24 +153,17 @@ class ScoredPairs:
 
     kind: ClassVar[Assistance] = Assistance.SCORES
 
-    def learner(self, metric: Metric) -> None:
-        return None
-
     def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
         log = chunk.labels
-        return _Scored(Aligned.of(self.scores, users=log.users, items=log.items, name="assist"), len(log.items))
+        aligned = Aligned.of(self.scores, users=log.users, items=log.items, name="assist")
 
+        def block(units: Ints) -> Floats:
+            scored = aligned.row[units] >= 0
+            scores = np.full((len(units), len(log.items)), np.nan)
+            scores[scored] = aligned.block(units[scored])
+            return ranked_within_rows(np.where(np.isfinite(scores), scores, np.nan))
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    aligned: Aligned
-    n_items: int
-
-    def block(self, units: Ints) -> Floats:
-        known = self.aligned.row[units] >= 0
-        found = np.full((len(units), self.n_items), np.nan)
-        found[known] = self.aligned.block(units[known])
-        return ranked_within_rows(np.where(np.isfinite(found), found, np.nan))
+        return block
 
 
 def ranked_within_rows(scores: Floats) -> Floats:
@@ -180,7 +188,95 @@ def ranked_within_rows(scores: Floats) -> Floats:
     return np.where(np.isnan(scores), np.nan, special.ndtri(np.minimum(ranks, 1.0)))
 
 
+# -------------------------------------------------------------------------------------------------------- reward models
+
+
+class GainModel(Prediction, Protocol):
+    """A prediction by name, for doubly robust estimates of labels."""
+
+    name: ClassVar[str]
+
+
+GAIN_MODELS: Kind[GainModel] = Kind("reward model", __name__, GainModel)
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # arrays have no single truth of equality
+class GivenRewards(GivenPrediction):
+    """Predictions made elsewhere, from other data than the evaluated rows: a matrix of expected labels or gains."""
+
+    scores: Scores
+    name: ClassVar[str] = "given"
+
+    def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
+        log = chunk.labels
+        aligned = Aligned.of(self.scores, users=log.users, items=log.items, name="reward model")
+        if (aligned.row < 0).any() or (aligned.column is not None and (aligned.column < 0).any()):
+            raise InputError(
+                "the reward model lacks some users or items of the evaluation; expected a prediction for every pair of "
+                "the labels' users and the catalogue's items."
+            )
+
+        def block(units: Ints) -> Floats:
+            gains = aligned.block(units).astype(np.float64)
+            if not np.isfinite(gains).all():
+                raise InputError(
+                    "the reward model predicts a value that is no finite number; expected expected labels."
+                )
+            return gains
+
+        return block
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRates:
+    """The weighted mean gain of an item among users of other folds, shrunk to the mean over all items.
+
+    ŷ_i = (Σ ω y + s ȳ) / (Σ ω + s) over rows of item i of users outside the unit's fold; s is `strength` times the mean
+    weight of a row. No user's prediction depends on that user's own rows, so doubly robust sums stay exactly unbiased.
+    """
+
+    folds: int = 2
+    strength: float = 5.0
+    name: ClassVar[str] = "item-rates"
+
+    def __post_init__(self) -> None:
+        if self.folds < 2 or not self.strength > 0:
+            raise InputError(
+                f"item rates with {self.folds} folds and strength {self.strength:g}; "
+                "expected at least 2 folds and a positive strength."
+            )
+
+    def learner(self, metric: Metric, *, clip: float = math.inf, propensity: Learner | None = None) -> CrossFitted:
+        return CrossFitted(self, (_graded(metric), clip, propensity), () if propensity is None else (propensity,))
+
+    def tally(self, learner: CrossFitted, chunk: JudgedChunk, seed: int, learned: Learned) -> FoldSums:
+        metric, clip, _ = learner.predicts
+        log, n = chunk.labels, len(chunk.labels.items)
+        folds = equal_folds(learned.facts["users"], self.folds, seed)
+        weight = np.minimum(1.0 / propensity_of(log, learned), clip)
+        values = {
+            "gain": (log.item, weight * _gains(metric, log), n),
+            "weight": (log.item, weight, n),
+            "rows": (np.zeros(len(log), dtype=np.int64), np.ones(len(log)), 1),
+        }
+        return FoldSums.of(values, folds.at(log.users.keys())[log.unit], len(folds), folds=folds)
+
+    def fit(self, tally: FoldSums) -> tuple[Floats, Groups | None]:
+        """The rate of every item for users of each fold, [folds x items], and the folds."""
+        gain, weight, rows = (tally.of_others(name) for name in ("gain", "weight", "rows"))
+        total = weight.sum(axis=1, keepdims=True)
+        prior = self.strength * np.divide(total, rows, out=np.zeros_like(total), where=rows > 0)
+        return shrunk_means(gain, weight, mean_over_cells(gain, weight), prior), tally.folds
+
+    def predicted(self, chunk: JudgedChunk, fitted: tuple[Floats, Groups]) -> Predicted:
+        rate, folds = fitted
+        fold = folds.at(chunk.labels.users.keys())
+        return lambda units: np.asarray(rate[fold[units]])
+
+
 # ------------------------------------------------------------------------------------------------------------ log rates
+
+POWERS = 32  # of two: groups by number of excluded pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +293,52 @@ class LogRates:
 
     kind: ClassVar[Assistance] = Assistance.LOG
 
-    def learner(self, metric: Metric) -> Learner:
-        return LogRateLearner(self, metric if isinstance(metric, Graded) and metric.graded else None)
+    def learner(self, metric: Metric, *, clip: float = math.inf, propensity: Learner | None = None) -> CrossFitted:
+        return CrossFitted(self, _graded(metric), (ExcludedItems(),))
 
-    def predicted(self, chunk: JudgedChunk, fitted: LogRateTable) -> PredictedRates:
-        fold = fitted.folds.at(chunk.labels.users.keys())
-        return PredictedRates(fitted.item, fitted.user[fold, _powers(_active(chunk))], fold)
+    def tally(self, learner: CrossFitted, chunk: JudgedChunk, seed: int, learned: Learned) -> FoldSums:
+        log, one = chunk.labels, np.ones(len(chunk.labels))
+        folds = equal_folds(learned.facts["users"], self.folds, seed)
+        gain = _gains(learner.predicts, log)
+        item, user = (log.item, len(log.items)), (_activity(chunk)[log.unit], POWERS)
+        values = {
+            f"{name} {what}": (cell, value, width)
+            for name, (cell, width) in (("item", item), ("user", user))
+            for what, value in (("gain", gain), ("rows", one))
+        }
+        fold = folds.at(log.users.keys())[log.unit]
+        return FoldSums.of(values, fold, len(folds), folds=folds, group=learned[ExcludedItems()])
+
+    def fit(self, tally: FoldSums) -> LogRateTable:
+        names = ("item gain", "item rows", "user gain", "user rows")
+        group: Any = tally.group
+        items, users = [], []
+        for gain, rows, user, user_rows in zip(*(tally.of_others(name) for name in names), strict=True):
+            mean = gain.sum() / rows.sum() if rows.sum() else 0.0
+            gain_of_group, rows_of_group = (sums_by(group, sums, n=POWERS) for sums in (gain, rows))
+            popular = shrunk_means(gain_of_group, rows_of_group, mean, self.strength)
+            items.append(shrunk_means(gain, rows, popular[group], self.strength))
+            active = shrunk_means(user, user_rows, mean, self.strength)
+            users.append(active / mean if mean else np.zeros(POWERS))
+        return LogRateTable(np.array(items), np.array(users), tally.folds)
+
+    def predicted(self, chunk: JudgedChunk, fitted: LogRateTable) -> Predicted:
+        fold, activity = fitted.of_units(chunk)
+        return lambda units: np.asarray(fitted.item[fold[units]] * activity[units, None])
 
 
-POWERS = 32  # of two: groups by number of excluded pairs
+@dataclass(frozen=True, slots=True, eq=False)
+class LogRateTable:
+    """Rates of items, and of users by activity over the mean, for users of each fold."""
+
+    item: Floats
+    user: Floats
+    folds: Any
+
+    def of_units(self, chunk: JudgedChunk) -> tuple[Ints, Floats]:
+        """The fold of each unit, and the rate of users as active as it over the mean."""
+        fold: Ints = self.folds.at(chunk.labels.users.keys())
+        return fold, self.user[fold, _activity(chunk)]
 
 
 def _powers(counts: Floats) -> Ints:
@@ -216,135 +349,34 @@ def _powers(counts: Floats) -> Ints:
     return np.minimum(np.floor(np.log2(1.0 + counts)), POWERS - 1).astype(np.int64)
 
 
-def _active(chunk: JudgedChunk) -> Floats:
-    """How many excluded pairs each user has."""
+def _activity(chunk: JudgedChunk) -> Ints:
+    """How many excluded pairs each user has, by powers of two."""
     exclude = chunk.pools[Pool.CATALOGUE].exclude
-    return np.zeros(chunk.labels.n_units) if exclude is None else exclude.count.astype(np.float64)
+    return _powers(np.zeros(chunk.labels.n_units) if exclude is None else exclude.count.astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
 class ExcludedItems:
-    """How often each item is excluded: its popularity in the log that recommenders were trained on."""
+    """Learns how often each item is excluded: its popularity in the log that recommenders were trained on."""
 
-    @property
-    def needs(self) -> tuple[Learner, ...]:
-        return ()
+    needs: tuple[Learner, ...] = ()
+    refitted: bool = False
 
-    @property
-    def refitted(self) -> bool:
-        return False
-
-    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> Sums:
+    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> Counts:
         exclude, n_items = chunk.pools[Pool.CATALOGUE].exclude, len(chunk.labels.items)
         item = np.zeros(0, dtype=np.int64) if exclude is None else exclude.item
-        return Sums({"count": np.bincount(item, minlength=n_items).astype(np.float64)})
+        return Counts({"count": np.bincount(item, minlength=n_items).astype(np.float64)[None]})
 
-    def fit(self, tally: Sums) -> Ints:
-        return _powers(tally.arrays["count"])
-
-
-@dataclass(frozen=True, slots=True)
-class LogRateLearner:
-    """What rates are made of: one for all metrics that read labels, one for each with gains of its own."""
-
-    model: LogRates
-    metric: Metric | None
-
-    @property
-    def needs(self) -> tuple[Learner, ...]:
-        return (ExcludedItems(),)
-
-    @property
-    def refitted(self) -> bool:
-        return False
-
-    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> RateTally:
-        log = chunk.labels
-        folds = equal_folds(learned.facts["users"], self.model.folds, groups.seed)
-        fold, active = folds.at(log.users.keys())[log.unit], _powers(_active(chunk))[log.unit]
-        gain = log.label if self.metric is None else gains_of(self.metric, log)
-        cells = {"item": (log.item, len(log.items)), "user": (active, POWERS)}
-        values = {f"{name} gain": (cell, gain) for name, (cell, _) in cells.items()}
-        values |= {f"{name} rows": (cell, np.ones(len(log))) for name, (cell, _) in cells.items()}
-        widths = {name: cells[name.split()[0]][1] for name in values}
-        return RateTally(FoldSums.of(values, fold, len(folds), widths), folds, learned[ExcludedItems()])
-
-    def fit(self, tally: RateTally) -> LogRateTable:
-        strength, of_item, of_user = self.model.strength, [], []
-        item, item_rows, user, user_rows = (
-            tally.sums.of_others(name) for name in ("item gain", "item rows", "user gain", "user rows")
-        )
-        for fold in range(len(tally.folds)):
-            gain, rows = item[fold], item_rows[fold]
-            mean = gain.sum() / rows.sum() if rows.sum() else 0.0
-            popular_gain, popular_rows = (sums_by(tally.popular, sums, n=POWERS) for sums in (gain, rows))
-            popular = shrunk_means(popular_gain, popular_rows, mean, strength)
-            of_item.append(shrunk_means(gain, rows, popular[tally.popular], strength))
-            active = shrunk_means(user[fold], user_rows[fold], mean, strength)
-            of_user.append(active / mean if mean else np.zeros(POWERS))
-        return LogRateTable(np.array(of_item), np.array(of_user), tally.folds)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """Whole numbers by name, which add without error; learned once, in one group."""
-
-    arrays: dict[str, Floats]
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums({name: values + other.arrays[name] for name, values in self.arrays.items()})
-
-    def without(self, group: int | None) -> Sums:
-        return self
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RateTally:
-    """Gains and numbers of rows by fold and item, and by fold and activity of users."""
-
-    sums: FoldSums
-    folds: Groups
-    popular: Ints
-
-    def __add__(self, other: RateTally) -> RateTally:
-        return RateTally(self.sums + other.sums, self.folds, self.popular)
-
-    def without(self, group: int | None) -> RateTally:
-        return self
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LogRateTable:
-    """Rates of items, and of users by activity over the mean, for users of each fold."""
-
-    item: Floats
-    user: Floats
-    folds: Groups
-
-
-@dataclass(frozen=True, slots=True)
-class PredictedRates:
-    """The rate of an item times that of the user, of each fold of users."""
-
-    item: Floats
-    of_unit: Floats
-    fold: Ints
-
-    def block(self, units: Ints) -> Floats:
-        return np.asarray(self.item[self.fold[units]] * self.of_unit[units, None])
-
-    def at(self, units: Ints, items: Ints) -> Floats:
-        """Of some items of each unit, [units x some]."""
-        place = items + self.item.shape[1] * self.fold[units][:, None]
-        return np.asarray(np.take(self.item, place) * self.of_unit[units, None])
+    def fit(self, tally: Counts) -> Ints:
+        return _powers(tally.arrays["count"][0])
 
 
 def used_by(by: Assistance | None, given: Collection[Assistance]) -> Assistance:
     """What assists an estimator: what it asks for, else a judge, else scores, else rates in the log."""
-    return by or next((each for each in Assistance if each in given), Assistance.LOG)
+    return by or next((kind for kind in Assistance if kind in given), Assistance.LOG)
 
 
-def chosen(given: Mapping[Assistance, Prediction], by: Assistance | None) -> Prediction:
+def chosen(given: Mapping[Assistance, Assisting], by: Assistance | None) -> Assisting:
     """The predictions that assist an estimator (`used_by`)."""
     by = used_by(by, given)
     if by is Assistance.LOG:

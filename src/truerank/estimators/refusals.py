@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from truerank.core.errors import RefusedError
+from truerank.core.estimator import Exposed
 from truerank.core.metric import Additive, Metric, OfLists
 from truerank.core.options import Denominator
 from truerank.core.ranking import Ties
 
+IMPRESSIONS = frozenset({Exposed.RANKED})
+LOGS = frozenset({Exposed.BIASED, Exposed.RANKED})
+LABELS = frozenset(set(Exposed) - {Exposed.RANKED})
 # where a relevant item ranks must not depend on labels that nobody knows
 LABEL_FREE = frozenset({Ties.EXPECTED, Ties.RANDOM, Ties.STRICT})
 # the total discount of a list is known only if each rank is taken once

@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,11 +21,13 @@ from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Exposed, Learned
 from truerank.core.log import Log
-from truerank.core.metric import Additive, Metric
+from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
-from truerank.core.rows import SampledRows, Weighting
+from truerank.core.rows import Column, SampledRows, Weighting
 from truerank.core.terms import Form, Smooth, smooth
 from truerank.core.wording import option
+from truerank.estimators.impressions import Counted, Exposures, Normaliser, limited_by
+from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.refusals import additive, estimand, is_recall
 from truerank.exposure.propensities import column_of
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
@@ -44,31 +45,6 @@ LOGGED = (
     "every candidate had a chance to be shown (propensity above 0), and the propensities are right",
     "every user counts, also those to whom nothing was shown (all of them declared)",
 )
-
-
-class Column(StrEnum):
-    """What is summed over the rows of a unit, or known of it; ω weight, d discount, y gain.
-
-    GAIN      Σ ω d y: the gain of the list
-    DISCOUNT  Σ ω d: the discount that was observed
-    RELEVANT  Σ ω y: relevant items, in the list or not
-    MISSED    Σ ω (1 - d) y: relevant items beside the list
-    BESIDE    Σ ω (1 - d): candidates beside the list that were observed
-    TOTAL     Σ d over all rank positions, which is known
-    OTHERS    N - Σ d, known where the number of candidates is
-    UNITS     1
-    VIEWS     the number of viewed rows of a session
-    """
-
-    GAIN = "gain"
-    DISCOUNT = "discount"
-    RELEVANT = "relevant"
-    MISSED = "missed"
-    BESIDE = "beside"
-    TOTAL = "total"
-    OTHERS = "others"
-    UNITS = "units"
-    VIEWS = "views"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,19 +253,26 @@ class Rows:
 FormOfSums = tuple[Form, tuple[Column, ...]]
 
 
-class WeightedRows(Estimator):
-    """An estimator that is a form of weighted sums over rows."""
+class WeightedRows(RankedEstimator):
+    """An estimator that is a form of weighted sums over rows, of labels or of ranked impressions."""
 
     __slots__ = ()
 
     exposed: ClassVar[Exposed | None] = None  # how its rows were drawn or logged; None: as the evaluation says
 
-    def form(self, metric: Metric) -> FormOfSums:
-        """The form of the estimate, and the columns that it takes."""
+    def form(self, metric: Any) -> FormOfSums:
+        """The form of the estimate, and the columns that it takes; the first is the gain."""
         raise NotImplementedError
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
+        if asked.metric is None or isinstance(asked.metric, Counted):
+            normaliser: Normaliser = getattr(self, "normaliser", Normaliser.SESSION)
+            return normaliser.estimand(asked.reward, unit)
         return estimand(asked.metric)
+
+    def terms(self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False) -> Any:
+        base: Any = RankedEstimator if isinstance(view, Exposures) else Estimator
+        return base.terms(self, chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
 
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         metric = additive(question.metric)
@@ -297,6 +280,12 @@ class WeightedRows(Estimator):
         clip = question.clip if limit is None else limit
         rows = Rows.of(chunk, view.ranks, metric, learned, exposed=self.exposed, clip=clip)
         return rows.terms(*self.form(metric), keep_rows=keep_rows and self.about.design)
+
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        return view.form_terms(*self.form(self.metric), reward, clips, limited_by(self))
+
+    def counted_columns(self) -> Sequence[Column]:
+        return self.form(self.metric)[1]
 
 
 def per_unit(log: Log, values: Floats) -> Floats:

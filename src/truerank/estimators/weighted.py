@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.estimator import About, Asked, Clipping, Estimator, Exposed, Learned
+from truerank.core.arrays import Floats
+from truerank.core.estimator import About, Asked, Beyond, Clipping, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.rows import Column
 from truerank.core.terms import KnownTotal, Ratio, Smooth, ratio
+from truerank.core.wording import option
+from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, RankedContext
 from truerank.estimators.refusals import (
     DISTINCT_RANKS,
     LABEL_FREE,
+    LOGS,
     additive,
     is_recall,
     only_recall,
     only_sums,
     only_sums_or_recall,
 )
-from truerank.estimators.rows import LOGGED, UNIFORM, Column, FormOfSums, WeightedRows, check_clip, per_unit
+from truerank.estimators.rows import LOGGED, UNIFORM, FormOfSums, WeightedRows, check_clip, per_unit
 from truerank.metrics.worth import expected_worth
 
 DRAWN = frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED})
@@ -64,11 +70,16 @@ class HorvitzThompson(WeightedRows):
 
 @dataclass(frozen=True, slots=True)
 class IPS(HorvitzThompson):
-    """Horvitz-Thompson with propensities of a log, ω = min(1 / propensity, clip): inverse propensity scores.
+    """Horvitz-Thompson with probabilities of a log: inverse propensity scores, of labels or of ranked impressions.
 
-    Exactly unbiased for additive metrics with the design's own inclusion probabilities, all positive, and no clip.
-    Recall is a ratio of two such sums, Σ ω y 1{rank <= K} / Σ ω y over all users: consistent for pooled recall, and the
-    same as self-normalised. A finite `clip` cuts weights, for less variance at the price of a value that is too low.
+    Labels: ω = min(1 / propensity, clip). Exactly unbiased for additive metrics with the design's own inclusion
+    probabilities, all positive, and no clip. Recall is a ratio of two such sums, Σ ω y 1{rank <= K} / Σ ω y over all
+    users: consistent for pooled recall, and the same as self-normalised. A finite `clip` cuts weights, for less
+    variance at the price of a value that is too low.
+
+    Impressions: Σ_i c_i w_i of each session, w = ε/ε0 (paper 3, eqs. 8 and 9). Exactly unbiased without a clip under
+    the five assumptions; with clip m its mean is Σ_a q min(ε, m ε0), or of the inverse Σ_a ε q min(1, m ε0): too small
+    where rewards are positive.
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
@@ -76,13 +87,22 @@ class IPS(HorvitzThompson):
     >>> how = {"exposure": "biased", "metrics": ["DCG@1", "Recall@1"], "estimators": [IPS()]}
     >>> [round(estimate.value, 3) for estimate in tr.evaluate(scores, log, **how).estimates]  # 1 / 0.5 and 2 / (2 + 4)
     [2.0, 0.333]
+
+    Item 1 was seen at position 2 and liked; the target ranks it first:
+
+    >>> frame = pl.DataFrame({"session": [1, 1], "item": [1, 2], "position": [2, 1], "reward": [1, 0], "new": [1, 2]})
+    >>> how = {"position": tr.positions.parse_position("exp:0.5"), "estimators": [IPS()]}
+    >>> tr.off_policy(frame, {"new": tr.exposure.RankColumn("new")}, **how).estimates[0].value
+    2.0
     """
 
+    normaliser: Normaliser = Normaliser.SESSION
     clip: float | None = None
+    of: Limited = Limited.RATIO
 
     about: ClassVar[About] = About(
         name="ips",
-        exposures=frozenset({Exposed.BIASED}),
+        exposures=LOGS,
         assumptions=LOGGED,
         ties=LABEL_FREE,
         weighs=True,
@@ -96,8 +116,39 @@ class IPS(HorvitzThompson):
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
-    def refusal(self, context: Metric) -> str | None:
-        return only_sums_or_recall(context)
+    def refusal(self, context: Metric | RankedContext) -> str | None:
+        if not isinstance(context, RankedContext):
+            return _label_options(self) or only_sums_or_recall(context)
+        if self.normaliser is not Normaliser.SESSION and not context.views_known:
+            return "the log does not say what was viewed, so nothing can be counted per viewed item; use per session."
+        return None
+
+    @property
+    def metric(self) -> Counted:
+        return self.normaliser.counted
+
+    def form(self, metric: Metric) -> FormOfSums:
+        if is_recall(metric) or self.normaliser is Normaliser.SESSION:
+            return HorvitzThompson.form(self, metric)
+        return Ratio(), (Column.GAIN, Column.VIEWS)
+
+    def counted_columns(self) -> Sequence[Column]:
+        return () if self.normaliser is Normaliser.MEAN_OF_MEANS else HorvitzThompson.counted_columns(self)
+
+    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        if self.normaliser is not Normaliser.MEAN_OF_MEANS:
+            return HorvitzThompson.make(self, view, reward, clips, learned)
+        viewed, sums = view.n_viewed(), view.rewards(reward, clips, self.of)
+        seen = viewed > 0
+        means = np.divide(sums.rows, viewed, out=np.zeros_like(sums.rows), where=seen)
+        return sums.of_clips([view.ratio(mean, seen.astype(np.float64), kept=seen) for mean in means])
+
+
+def _label_options(estimator: IPS | SNIPS) -> str | None:
+    """Why an estimator with options for impressions cannot be used on labels."""
+    if estimator.normaliser is Normaliser.SESSION and estimator.of is Limited.RATIO:
+        return None
+    return f"normaliser and of are options for ranked impressions; use {estimator.about.name}, or its clip."
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +189,14 @@ class Hajek(WeightedRows):
 
 @dataclass(frozen=True, slots=True)
 class SNIPS(Hajek):
-    """Hájek with propensities of a log, ω = min(1 / propensity, clip): self-normalised inverse propensity scores.
+    """Hájek with probabilities of a log: self-normalised inverse propensity scores (Swaminathan and Joachims 2015).
 
-    Steadier than IPS where propensities vary much or few items of the top K were shown. For Recall:
-    Σ ω y 1{rank <= K} / Σ ω y, pooled over users.
+    Labels: ω = min(1 / propensity, clip). Steadier than IPS where propensities vary much or few items of the top K were
+    shown. For Recall: Σ ω y 1{rank <= K} / Σ ω y, pooled over users.
+
+    Impressions: Σ c w / Σ w over viewed rows, times the known mean of Σ_a ε(x, a) for a value per session. A ratio:
+    consistent, not unbiased, and its interval lets the denominator vary, so that a reward that is the same everywhere
+    has an interval of no width. Σ w runs over every viewed row; the value per session needs the target's whole list.
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
@@ -151,16 +206,19 @@ class SNIPS(Hajek):
     0.333
     """
 
+    normaliser: Normaliser = Normaliser.SESSION
     clip: float | None = None
+    of: Limited = Limited.RATIO
 
     about: ClassVar[About] = About(
         name="snips",
-        exposures=frozenset({Exposed.BIASED}),
+        exposures=LOGS,
         assumptions=LOGGED,
         ties=DISTINCT_RANKS,
         weighs=True,
         stands=True,
         clipping=Clipping.GIVEN,
+        beyond=Beyond.AVERAGE,
         left_out="have no candidate",
     )
     exposed: ClassVar[Exposed | None] = Exposed.BIASED
@@ -168,8 +226,29 @@ class SNIPS(Hajek):
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
-    def refusal(self, context: Metric) -> str | None:
-        return only_sums_or_recall(context)
+    def refusal(self, context: Metric | RankedContext) -> str | None:
+        if not isinstance(context, RankedContext):
+            return _label_options(self) or only_sums_or_recall(context)
+        if self.normaliser is Normaliser.MEAN_OF_MEANS:
+            return "a mean of session means has no self-normalised form; use ips, or per session or viewed item."
+        if not context.views_known:
+            return "the log does not say what was viewed, and weights are summed over viewed items; use ips."
+        if self.normaliser is Normaliser.SESSION and not context.total:
+            return (
+                f"a value per session needs all items that {context.target} would rank; give a table "
+                f"session,item,rank, or a column candidates with their number, or use "
+                f"{option('normaliser impression')}."
+            )
+        return None
+
+    @property
+    def metric(self) -> Counted:
+        return replace(self.normaliser.counted, assumptions=())
+
+    def form(self, metric: Metric) -> FormOfSums:
+        if is_recall(metric) or self.normaliser is Normaliser.SESSION:
+            return Hajek.form(self, metric)
+        return Ratio(), (Column.GAIN, Column.DISCOUNT)
 
 
 @dataclass(frozen=True, slots=True)

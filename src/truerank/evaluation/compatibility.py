@@ -14,8 +14,7 @@ from truerank.core.messages import Message, message
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
 from truerank.core.wording import either, option
-from truerank.estimators.assisted import Assisted
-from truerank.estimators.judge_alone import JudgeAlone
+from truerank.estimators.assisted import Assisted, JudgeAlone
 from truerank.estimators.lists import RecommendedLists
 from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.rows import check_clip

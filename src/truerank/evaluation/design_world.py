@@ -18,12 +18,11 @@ from truerank.core.log import Log, Pairs
 from truerank.core.progress import Progress
 from truerank.core.ranking import Candidates, Pool, Scores, TopLists
 from truerank.core.wording import option
-from truerank.io.read import read
-from truerank.io.survey import LogSchema
+from truerank.io.read import LogSchema, read
 from truerank.ranking.candidates import Catalogue, catalogue_of, lay_out, whole_tables
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.kernel.top import top_lists
-from truerank.ranking.scores.given import as_scores
+from truerank.ranking.scores.tables import as_scores
 
 LEAST_RELEVANT, MOST_RELEVANT = 0.005, 0.5  # between which the guess is held
 BLOCK_USERS = 4096

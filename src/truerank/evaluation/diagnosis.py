@@ -21,13 +21,12 @@ from truerank.evaluation.compatibility import DEFAULT_METRICS, names_for
 from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
 from truerank.evaluation.diagnosis_ranked import ranked_diagnosis
 from truerank.exposure.propensities import PROPENSITIES
-from truerank.exposure.randomness.items import LARGE
+from truerank.exposure.randomness.labelled import LARGE
 from truerank.exposure.randomness.tests import Randomness, randomness
 from truerank.inference.verdicts import FEWEST
 from truerank.io.batches import LazyTable
-from truerank.io.read import VALUE_NAMES, read
-from truerank.io.recognise import with_usual
-from truerank.io.rules import RULE, PositiveRule
+from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule, with_usual
+from truerank.io.read import read
 
 KINDS = ("user", "item", "label", "rating", "time", "session", "position", "propensity")
 NEARLY = 0.99  # of all pairs labelled

@@ -11,14 +11,13 @@ import numpy as np
 from truerank.core.errors import InputError
 from truerank.core.estimator import Exposed
 from truerank.core.messages import Message, message
-from truerank.estimators import ESTIMATORS
-from truerank.estimators.ranked import RANKED
-from truerank.estimators.ranked.base import RankedEstimator
-from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
+from truerank.estimators import ESTIMATORS, RANKED
+from truerank.estimators.impressions import CHOSEN, FIVE, RankedContext
+from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.diagnosed import Diagnosis, Usable, check_positives
 from truerank.io.batches import LazyTable
+from truerank.io.columns import VALUE_NAMES
 from truerank.io.impressions import Impressions
-from truerank.io.read import VALUE_NAMES
 from truerank.io.read_impressions import read_impressions
 
 MUCH = 0.1  # that the mean of 1 / propensity may lie off the number of items
@@ -91,7 +90,7 @@ def _usable_ranked(estimator: RankedEstimator, asked: RankedContext, *, chosen: 
     about, reason = estimator.about, estimator.refusal(asked)
     if reason is not None:
         return Usable(about.name, why_not=reason.rstrip("."))
-    assumed = (*(CHOSEN if chosen else FIVE), *about.assumptions, *estimator.metric.assumptions)
+    assumed = (*(CHOSEN if chosen else FIVE), *estimator.metric.assumptions)
     return Usable(about.name, (f"{asked.reward}, {estimator.metric}",), assumed, caution=about.caution)
 
 

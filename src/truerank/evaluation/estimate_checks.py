@@ -17,15 +17,15 @@ from truerank.core.metric import Metric
 from truerank.core.modelled import ModelledTerms
 from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth, Terms
+from truerank.estimators.listed_predictions import FAR, PredictionBalance
 from truerank.estimators.pairs import PairRatio
-from truerank.estimators.prediction_balance import FAR, PredictionBalance
 from truerank.estimators.predictions import Helped
 from truerank.estimators.refusals import is_recall
 from truerank.evaluation.label_checks import check_selected_users, effective_users, missing_share, unequal_labelling
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.prediction_checks import PREDICTOR, predictions_behind
 from truerank.evaluation.question import Cell
-from truerank.exposure.randomness.items import LARGE, JudgedItems
+from truerank.exposure.randomness.labelled import LARGE, JudgedItems
 from truerank.inference.balance import FEWEST_ROWS, Balance, quiet_weights
 from truerank.inference.linearization import shows_no_spread
 from truerank.inference.tails import check_unequal
@@ -201,7 +201,7 @@ def check_lists(estimate: LabelEstimate) -> Iterator[Message]:
 def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
     """Labelled rows that may not represent the lists, or all pairs, or weigh more than the interval shows."""
     plan, about, balance = estimate.plan, estimate.estimator.about, estimate.balance
-    if balance is not None and np.isnan(balance.known):
+    if balance is not None and np.isnan(balance.total):
         yield message("balance-unchecked", numbers={"rows": balance.rows})
     if isinstance(estimate.terms, ModelledTerms):
         yield from estimate.terms.cautions()
@@ -283,7 +283,7 @@ def check_hit_pairs(estimate: LabelEstimate) -> Iterator[Message]:
 def check_uniform(estimate: LabelEstimate) -> Iterator[Message]:
     """Labelled rows that plainly are no uniform sample."""
     items: JudgedItems | None = estimate.measured.tallies.get(("items",))
-    test = None if items is None else items.finding()
+    test = None if items is None else items.finding
     if test is not None and test.not_random:
         yield message("not-random", effect=test.effect, large=LARGE, numbers={"p": test.p})
 

@@ -23,8 +23,8 @@ from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.intervals import Interval
-from truerank.inference.support import check_unseen
 from truerank.inference.tails import check_rewards, check_tails
+from truerank.inference.weights import check_unseen
 from truerank.io.impressions import Logged
 
 if TYPE_CHECKING:

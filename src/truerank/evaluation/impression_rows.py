@@ -18,10 +18,8 @@ from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.estimators.ranked.base import RankedEstimator
-from truerank.estimators.ranked.clips import Limited, limited_by
-from truerank.estimators.ranked.exposures import Exposures
-from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
+from truerank.estimators.impressions import CHOSEN, FIVE, Exposures, Limited, limited_by
+from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
 from truerank.evaluation.impression_views import Looking, RankedSight
 from truerank.evaluation.log_facts import RankedFacts
@@ -32,10 +30,9 @@ from truerank.evaluation.ranked_record import details_of, limit, recorded, sourc
 from truerank.inference.clipping import chosen_clip
 from truerank.inference.intervals import common
 from truerank.inference.linearization import Bounds, Spread, equally_weighted
-from truerank.inference.support import SupportTally, TargetSums, unseen_of
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.verdicts import UnseenExposure
-from truerank.inference.weights import WeightDiagnostics, WeightTally
+from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, unseen_of
 from truerank.io.impressions import RankedChunk
 
 
@@ -156,7 +153,7 @@ class RankedPlan:
 
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
-        return (*base, *estimator.about.assumptions, *cast(RankedEstimator, estimator).metric.assumptions)
+        return (*base, *cast(RankedEstimator, estimator).metric.assumptions)
 
     def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
         return None
@@ -185,7 +182,10 @@ class RankedPlan:
         support: SupportTally = measured.tallies[model, "support"]
         n_units = int(measured.tallies[model, "known"])
         return unseen_of(
-            TargetSums(n_units, weights.n, weights.total, support.total, self.weight_diagnostics(cell, measured)),
+            self.weight_diagnostics(cell, measured),
+            n_units=n_units,
+            weight=weights.total,
+            total=support.total,
             value=terms.value(),
             beyond=estimator.about.beyond,
             per=cast(RankedEstimator, estimator).metric.per,

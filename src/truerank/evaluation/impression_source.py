@@ -18,7 +18,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
-from truerank.estimators.ranked.base import RankedEstimator
+from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.log_facts import RankedFacts, RewardFacts, ends_known
 from truerank.evaluation.ranked_parts import (
     LOG,
@@ -31,16 +31,13 @@ from truerank.evaluation.ranked_parts import (
 )
 from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.io.batches import LazyTable
-from truerank.io.impression_columns import notes_of
-from truerank.io.impressions import Impressions, Logged, RankedChunk
+from truerank.io.columns import header, table_columns, with_users
+from truerank.io.impressions import Impressions, Logged, RankedChunk, notes_of
 from truerank.io.owners import Owners, follow
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
 from truerank.io.parts import RowsOfPart
-from truerank.io.read import as_table, column
-from truerank.io.read_impressions import read_impressions
-from truerank.io.recognise import with_users
+from truerank.io.read_impressions import ImpressionSchema, read_impressions, scan_impressions
 from truerank.io.spill import Scratch
-from truerank.io.survey import ImpressionSchema, survey_impressions
 
 
 def check_common(where: str, known: int, facts: RankedFacts) -> None:
@@ -114,7 +111,7 @@ class HeldLog:
         """The chunk without the names of all items, which travel once, and with the sessions and users of its own."""
         chunk = self.chunks[at]
         log = replace(chunk.log.with_own_ids(), items=Ids.places(0))
-        return RankedChunk(log, {name: as_table(table)[0] for name, table in chunk.tables.items()}, chunk.place)
+        return RankedChunk(log, {name: table_columns(table).table for name, table in chunk.tables.items()}, chunk.place)
 
     def cluster_keys(self) -> Keys:
         return np.concatenate([chunk.clusters().key for chunk in self.chunks])
@@ -140,14 +137,12 @@ def _cut(
     source: Any, log: Impressions, edges: Ints, *, name: str, columns: Mapping[str, str] | None
 ) -> list[pl.DataFrame]:
     """The rows of a table for the units of each chunk; those of sessions that the log does not have come first."""
-    table, where = as_table(source, columns)
-    where = name if where in ("frame", "matrix") else where
-    session = column(table, "session", dict(columns or {}), where=where)
-    unit = log.unit_of_session(session, where=f"{where}, column 'session'")
+    rows = table_columns(source, columns, unnamed=name)
+    unit = log.unit_of_session(rows.get("session"), where=f"{rows.where}, column 'session'")
     order = np.argsort(unit, kind="stable")
     starts = np.searchsorted(unit[order], edges)
     starts[0] = 0
-    ordered = table[order]
+    ordered = rows.table[order]
     return [ordered[int(first) : int(last)] for first, last in pairwise(starts)]
 
 
@@ -249,8 +244,7 @@ def _brought(
 
 def _keyed(target: Target, name: str, columns: Mapping[str, str] | None) -> Keyed:
     table = LazyTable.of(target, name=None if isinstance(target, str | Path) else name, columns=columns)
-    empty = pl.DataFrame(schema=dict(table.schema))
-    return Keyed(table, column(empty, "session", dict(columns or {}), where=table.where).name)
+    return Keyed(table, header(table, columns or {}).get("session").name)
 
 
 def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) -> RankedFacts:
@@ -264,9 +258,7 @@ def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) ->
         n_rows=schema.table.n_rows,
         n_units=n_units,
         n_items=len(schema.items),
-        rewards={
-            name: RewardFacts(facts.minimum, facts.maximum, facts.binary) for name, facts in schema.rewards.items()
-        },
+        rewards={name: RewardFacts(facts.minimum, facts.maximum, facts.binary) for name, facts in schema.facts.items()},
         propensity=sample.propensity is not None,
         sessions=sample.sessions is not None,
         ends_known=ends_known(sample),
@@ -275,7 +267,7 @@ def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) ->
         groups=tuple(sorted(map(str, counted.group))),
         notes=notes_of(
             sample,
-            schema.rewards,
+            schema.facts,
             n_rows=schema.table.n_rows,
             n_units=n_units,
             n_users=None if schema.users is None else len(schema.users),
@@ -313,7 +305,7 @@ def source_of(
         if table.n_rows > MEMORY_ROWS or table.n_rows * table.row_bytes() > MEMORY_BYTES:
 
             def streamed(mapping: Mapping[str, str]) -> StreamedLog:
-                schema = survey_impressions(
+                schema = scan_impressions(
                     table, columns=mapping, rewards=rewards, extra=extra, logged=logged, progress=progress
                 )
                 return StreamedLog.of(

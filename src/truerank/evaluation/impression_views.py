@@ -13,16 +13,14 @@ from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Learned
 from truerank.core.ids import Keys
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.exposures import Exposures, Refits
+from truerank.estimators.impressions import Exposures, Limited, Refits
 from truerank.evaluation.question import Tallies
 from truerank.exposure.policies.mixtures import LoggerShares, check_own_exposures, logger_of_units, mixed_policy
 from truerank.exposure.policies.policies import Policy, logging_policy, tables_of
 from truerank.exposure.policies.targets import Target, is_table, target_policy
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.position_models import Positions
-from truerank.inference.support import SupportTally
-from truerank.inference.weights import WeightTally
+from truerank.inference.weights import SupportTally, WeightTally
 from truerank.io.impressions import RankedChunk
 
 

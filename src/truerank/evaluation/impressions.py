@@ -20,11 +20,10 @@ from truerank.core.wording import either, option
 from truerank.engines.engine import Workers, map_chunks
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
-from truerank.estimators.ranked import RANKED
-from truerank.estimators.ranked.base import RankedEstimator
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.normalisers import Normaliser, RankedContext
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators import RANKED
+from truerank.estimators.impressions import Normaliser, RankedContext
+from truerank.estimators.refitting import RankedEstimator
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
@@ -107,12 +106,12 @@ def off_policy(
     >>> from truerank.exposure.positions.position_models import Exponential
     >>> log = pl.DataFrame({"session": [1, 1, 2, 2], "item": [1, 2, 1, 2], "position": [1, 2, 1, 2],
     ...                     "reward": [1, 0, 0, 1], "new": [2, 1, 2, 1]})
-    >>> found = off_policy(log, {"new": RankColumn("new")}, position=Exponential(0.5), estimators=[RankedIPS()])
+    >>> found = off_policy(log, {"new": RankColumn("new")}, position=Exponential(0.5), estimators=[IPS()])
     >>> found.estimates[0].value  # (1 · 0.5 + 1 · 2) / 2
     1.25
     """
     per = as_value(normaliser, Normaliser)
-    default = (RankedIPS(per), RankedSNIPS(per))
+    default = (IPS(per), SNIPS(per))
     chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
     _check(targets, baseline=baseline, level=level)
     targets = with_exposures(targets, position, temperature=temperature, n_candidates=n_candidates, columns=columns)
@@ -182,7 +181,7 @@ def prepare(
     position: Any = None,
     loggers: Mapping[str, Any] | None = None,
     columns: Mapping[str, str] | None = None,
-    estimators: Sequence[RankedEstimator] = (RankedIPS(),),
+    estimators: Sequence[RankedEstimator] = (IPS(),),
     grid: Sequence[float] = (math.inf,),
     auto: bool = False,
     reward_range: tuple[float, float] | None = None,

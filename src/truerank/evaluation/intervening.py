@@ -35,9 +35,9 @@ from truerank.io.batches import LazyTable, Piece
 from truerank.io.files import SEPARATORS, write_table
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
 from truerank.io.parts import RowsOfPart
+from truerank.io.read import PairColumns, pair_table
+from truerank.io.scan import Distinct
 from truerank.io.spill import Scratch, scratch
-from truerank.io.survey import Distinct
-from truerank.io.tables import PairColumns, pair_table
 from truerank.sampling.pools import Share
 from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
 

@@ -24,9 +24,10 @@ from truerank.evaluation.question import Question
 from truerank.exposure.kinds import BiasedExposure, DesignedExposure, Exposure, RandomExposure
 from truerank.exposure.propensities import Fitted, GivenValues
 from truerank.io.batches import LazyTable
-from truerank.io.read import VALUE_NAMES, read
+from truerank.io.columns import VALUE_NAMES
+from truerank.io.read import read
 from truerank.metrics.listed import ListFacts
-from truerank.ranking.scores.given import as_scores
+from truerank.ranking.scores.tables import as_scores
 
 PARTS = 40  # groups of users without which fitted models are fitted again
 PROBABILITY = "probability"

@@ -16,8 +16,7 @@ from truerank.core.ranking import Returned
 from truerank.core.results import Estimate
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Tallies
-from truerank.exposure.randomness.items import LARGE, JudgedItems
-from truerank.exposure.randomness.users import UserCounts
+from truerank.exposure.randomness.labelled import LARGE, JudgedItems, UserCounts
 from truerank.inference.balance import FAR, MUCH
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def check_randomness(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
     items: JudgedItems | None = measured.tallies.get(("items",))
     if items is None:
         return
-    test = items.finding()
+    test = items.finding
     if test is None:
         yield message("randomness.untestable")
         return

@@ -36,8 +36,7 @@ from truerank.evaluation.label_views import BalanceOf, JudgedSight
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies, run_checks
-from truerank.exposure.randomness.items import JudgedItems
-from truerank.exposure.randomness.users import UserCounts
+from truerank.exposure.randomness.labelled import JudgedItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
 from truerank.inference.linearization import Bounds, Spread, equally_weighted, spread_from_labels
 from truerank.inference.verdicts import UnseenExposure

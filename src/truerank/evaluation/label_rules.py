@@ -8,8 +8,8 @@ import polars as pl
 
 from truerank.core.arrays import frozen
 from truerank.evaluation.label_source import Rows
-from truerank.io.rules import PositiveRule
-from truerank.io.survey import LogSchema
+from truerank.io.columns import PositiveRule
+from truerank.io.read import LogSchema
 
 
 def label_by(rows: Rows, rule: PositiveRule) -> Rows:

@@ -25,10 +25,9 @@ from truerank.exposure.kinds import DesignedExposure, Exposure, FullExposure, Ra
 from truerank.io.batches import UNNAMED
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
 from truerank.io.parts import RowsOfPart
-from truerank.io.read import read
+from truerank.io.read import LogSchema, read, scan
 from truerank.io.spill import Scratch
 from truerank.io.streams import is_stream
-from truerank.io.survey import LogSchema, scan
 from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 from truerank.ranking.scores.scores import Lists
 

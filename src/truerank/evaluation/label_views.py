@@ -12,7 +12,7 @@ from truerank.core.arrays import Bools, Floats
 from truerank.core.estimator import Estimator, Learned
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, TopLists
-from truerank.estimators.prediction_balance import PredictionBalance
+from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.evaluation.measure import ByPlace
 from truerank.evaluation.question import Tallies
 from truerank.inference.balance import Balance

@@ -74,7 +74,7 @@ from truerank.metrics import METRICS
 from truerank.metrics.worth import reward_of
 from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranking.kernel.rank import Aligned
-from truerank.ranking.scores.given import as_scores
+from truerank.ranking.scores.tables import as_scores
 
 
 @checked_arguments(exclude=ANYTHING)

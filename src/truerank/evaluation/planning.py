@@ -23,11 +23,9 @@ from truerank.core.options import Denominator
 from truerank.core.wording import either
 from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
-from truerank.estimators import ESTIMATORS
-from truerank.estimators.ranked import RANKED
-from truerank.estimators.ranked.base import RankedEstimator
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators import ESTIMATORS, RANKED
+from truerank.estimators.refitting import RankedEstimator
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
@@ -207,7 +205,7 @@ def plan_sessions(
     ('ips', 1.0, 15701)
     """
     sure = _sure(difference, power, level)
-    default = (RankedIPS(), RankedSNIPS())
+    default = (IPS(), SNIPS())
     chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
     if pilot is None:
         return SamplePlan(float(difference), sure, _assumed_sessions(chosen, reward, effective, per_user, alike))

@@ -10,8 +10,8 @@ from truerank.core.estimator import Learned
 from truerank.core.messages import Message, message
 from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, Help, NotAssisted
-from truerank.estimators.judge_alone import JudgeAlone
-from truerank.estimators.prediction_balance import PredictionBalance
+from truerank.estimators.assisted import JudgeAlone
+from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.predictions import Assistance, Helped, used_by
 from truerank.estimators.refusals import is_recall
 from truerank.evaluation.measure import Measured

@@ -17,7 +17,7 @@ from truerank.core.ranking import Scores
 from truerank.estimators.holdout import Holdout
 from truerank.evaluation.label_rules import label_by
 from truerank.evaluation.label_source import Rows, source_of
-from truerank.io.rules import PositiveRule
+from truerank.io.columns import PositiveRule
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.catalogue_coverage import CatalogueCoverage

@@ -15,7 +15,7 @@ from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.impressions import Impressions, RankedChunk
 from truerank.io.partition import Chunks
 from truerank.io.parts import RowsOfPart
-from truerank.io.survey import ImpressionSchema
+from truerank.io.read_impressions import ImpressionSchema
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are said with their options
 

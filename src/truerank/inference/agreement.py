@@ -16,8 +16,7 @@ from truerank.core.calls import FLAG, NUMBER, TEXTS, checked_arguments, shown
 from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
-from truerank.core.wording import option
-from truerank.io.read import as_table, finite_numbers
+from truerank.io.columns import finite_numbers, table_columns
 
 MOST_EXACT = 50  # values up to which the p of rank correlation counts all orders
 VALUE = "_value"  # the column of values as numbers
@@ -237,7 +236,7 @@ def agree(
     shared = [name for name in left.columns if name in right.columns and name not in ABOUT_VALUES]
     keys = shared if on is None else list(on)
     if not keys:
-        raise InputError(f"{first} and {second} have no column in common to match rows by; name some: {option('on')}.")
+        raise InputError(f"{first} and {second} have no column in common to match rows by; name some: on=.")
     groups = list(of) if of is not None else [
         name for name, kind in left.schema.items()
         if kind == pl.String and name not in right.columns and name not in ABOUT_VALUES
@@ -282,24 +281,22 @@ def agree(
 
 def _table(source: Any, *, differences: bool) -> tuple[pl.DataFrame, str]:
     """A table with its values as numbers in one column more, the last, and its name."""
-    table, where = as_table(source)
+    rows = table_columns(source)
+    table, where = rows.table, rows.where
     if not len(table):
         raise InputError(f"{where}: no rows; expected values to compare.")
     wanted = ["difference", "value"] if differences else ["value"]
     column = next((name for name in wanted if name in table.columns), None)
     if column is None:
         raise InputError(f"{where}: no column {' or '.join(wanted)}; it has {', '.join(table.columns)}.")
-    numbers = finite_numbers(table[column], where=f"{where}, column {column!r}")
-    return table.with_columns(numbers.alias(VALUE)), where
+    return table.with_columns(rows.finite(table[column]).alias(VALUE)), where
 
 
 def _check_once(table: pl.DataFrame, keys: list[str], where: str) -> None:
     twice = table.filter(pl.struct(keys).is_duplicated())
     if len(twice):
         row = ", ".join(f"{name} {twice[name][0]}" for name in keys)
-        raise InputError(
-            f"{where}: {row} has more than one row; expected one. Name what else tells rows apart: {option('of')}."
-        )
+        raise InputError(f"{where}: {row} has more than one row; expected one. Name what else tells rows apart: of=.")
 
 
 def _pairs(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
-from truerank.core.terms import Smooth
+from truerank.core.terms import Smooth, Terms
 from truerank.inference.intervals import common
 
 GRID = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 2048.0, 4096.0, math.inf)  # paper 3, figure 1
@@ -48,26 +48,14 @@ def smallest_harmless(value: Floats, error: Floats, *, width: float = 1.0) -> in
     >>> smallest_harmless(np.array([0.7, 0.95, 1.0]), error), smallest_harmless(np.array([0.7, 0.8, 1.0]), error)
     (1, 2)
     """
-    last = len(value) - 1
-    chosen = last
-    for at in range(last - 1, -1, -1):
-        difference = np.abs(value[at] - value[at + 1 :])
-        if not (difference <= width * error[at, at + 1 :]).all():  # NaN ends the walk as well
+    chosen = len(value) - 1
+    for clip in range(len(value) - 2, -1, -1):
+        difference = np.abs(value[clip] - value)
+        if not (difference[clip + 1 :] <= width * error[clip, clip + 1 :]).all():  # NaN ends the walk as well
             break
-        if difference[chosen - at - 1] > 0 or error[at, chosen] > 0:
-            chosen = at
+        if difference[chosen] > 0 or error[clip, chosen] > 0:
+            chosen = clip
     return chosen
-
-
-def smallest_equal(value: Floats, error: Floats, at: int) -> int:
-    """The smallest of several clips that gives exactly what clip `at` gives: no weight lies between the two.
-
-    >>> smallest_equal(np.array([0.7, 1.0, 1.0]), np.array([[0.0, 0.1, 0.1], [0.1, 0.0, 0.0], [0.1, 0.0, 0.0]]), 2)
-    1
-    """
-    while at > 0 and value[at - 1] == value[at] and error[at - 1, at] == 0:
-        at -= 1
-    return at
 
 
 def paired_errors(influence: Floats, n: int) -> Floats:
@@ -78,7 +66,7 @@ def paired_errors(influence: Floats, n: int) -> Floats:
     """
     if n < 2:
         return np.full((len(influence), len(influence)), math.nan)
-    squares = [((each - influence) ** 2).sum(axis=1) for each in influence]
+    squares = [((effect - influence) ** 2).sum(axis=1) for effect in influence]
     return np.asarray(np.sqrt(np.array(squares) * n / (n - 1)), dtype=np.float64)
 
 
@@ -90,17 +78,11 @@ def chosen_clip(terms: Sequence[Smooth], others: Sequence[Smooth] | None = None)
     it does; there the rule rests on measurement. A ratio of clipped sums can move away and come back, so that standing
     still between two clips says nothing about its bias: no clip is chosen for it (`Clipping.GIVEN`).
     """
-    value, influence, n = [], [], 0
-    for at, first in enumerate(terms):
-        if others is None:
-            value.append(first.value())
-            influence.append(first.influence())
-            n = first.n_independent()
-        else:
-            both = common(first, others[at])
-            value.append(both[0].value() - both[1].value())
-            influence.append(both[0].influence() - both[1].influence())
-            n = both[0].n_independent()
-    values, error = np.array(value), paired_errors(np.array(influence), n)
-    at = smallest_harmless(values, error)
-    return at, smallest_equal(values, error, at)
+    clips: list[tuple[Terms, ...]] = [*zip(terms)] if others is None else [*map(common, terms, others)]
+    value = np.array([part[0].value() - (part[1].value() if len(part) > 1 else 0.0) for part in clips])
+    influence = [part[0].influence() - (part[1].influence() if len(part) > 1 else 0.0) for part in clips]
+    error = paired_errors(np.array(influence), clips[-1][0].n_independent())
+    chosen = equal = smallest_harmless(value, error)
+    while equal > 0 and value[equal - 1] == value[equal] and error[equal - 1, equal] == 0:
+        equal -= 1  # no weight lies between the two
+    return chosen, equal

@@ -18,7 +18,7 @@ from truerank.core import special
 from truerank.core.arrays import Floats, Ints, equal_parts, exact_sum
 from truerank.core.counted import CountedItems
 from truerank.core.modelled import ModelledTerms
-from truerank.core.terms import HitMove, KnowsHits, Ratio, Smooth, Terms
+from truerank.core.terms import HitMove, Ratio, Smooth, Terms
 from truerank.inference.moments import Moments, ends, skewed
 
 Name = TypeVar("Name")
@@ -179,9 +179,8 @@ class RareHits:
 def rare_hits(terms: Terms) -> RareHits | None:
     """The hits that an assisted value rests on; None of other values, and where every label is known."""
     whole = terms.whole
-    if not isinstance(whole.form, KnowsHits) or whole.exact:
-        return None
-    return RareHits(int(np.count_nonzero(whole.sums[:, 0])), whole.form.one_hit_more(whole.totals()))
+    move = None if whole.exact else whole.form.one_hit_more(whole.totals())
+    return None if move is None else RareHits(int(np.count_nonzero(whole.sums[:, 0])), move)
 
 
 def unseen_variance(first: RareHits | None, second: RareHits | None) -> float:

@@ -53,10 +53,10 @@ def whole_file(path: Path, *, advice: str | None = None) -> Iterator[Path]:
             return
         path, mode = real(path), None
         temporary = path.with_name(f".truerank-{secrets.token_hex(8)}.part")
-        if path.exists():
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(path.stat().st_mode)
             if not os.access(path, os.W_OK):  # a rename alone would not ask
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-            mode = stat.S_IMODE(path.stat().st_mode)
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600))
         try:
             final = _make_private(temporary, 0o600) if mode is None else mode

@@ -14,7 +14,6 @@ from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.core.wording import option
 from truerank.io.file_version import check_unchanged, versions_of
 from truerank.io.files import check_readable, kind_of
 from truerank.io.read import read
@@ -88,7 +87,7 @@ def _check(name: str, part: str, log: Log, counts: PublishedSize) -> None:
             raise InputError(
                 f"{log.source}: {found or 0:,} {what}; expected {expected:,} in {name}, part {part}, as published. "
                 "The file is damaged or another one: get it again. For a subset on purpose, say "
-                f"{option('no_check', 'check=False')}."
+                "check=False."
             )
 
 

@@ -13,7 +13,7 @@ from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids, as_ids
-from truerank.io.read import column, known_table
+from truerank.io.columns import table_columns
 
 MOST_VALUES = 100  # a text column with more distinct values is an id or free text, not a feature
 
@@ -50,8 +50,8 @@ def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None =
     >>> found.names, found.value.tolist()
     (('price', 'colour=red'), [[3.0, 0.0], [5.0, 1.0]])
     """
-    table, mapping, where, _ = known_table(source, columns, (kind,))
-    given = column(table, kind, mapping, where=where)
+    rows = table_columns(source, columns, (kind,))
+    table, where, given = rows.table, rows.where, rows.get(kind)
     ids, at = Ids.factorise(as_ids(given, where=f"{where}, column {given.name!r}"))
     if len(ids) < len(table):
         twice = ids.texts(np.flatnonzero(np.bincount(at) > 1)[:1])[0]

@@ -22,8 +22,11 @@ from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
 from truerank.core.wording import columns_option
+from truerank.io.scan import Facts
 
 Array = npt.NDArray[Any]
+OF_ROWS = ("item", "position", "propensity", "viewed", "surface", "group", "logger", "time")
+OF_UNITS = ("cluster", "length", "session_of_unit", "unit_key")
 
 
 class Logged(StrEnum):
@@ -108,22 +111,20 @@ class Impressions:
 
     def clusters(self) -> Clusters:
         """The users of the units, or the units, with a number of each that depends on its id alone."""
-        first = np.flatnonzero(np.diff(self.cluster, prepend=-1))
-        of_unit = np.zeros(self.n_units, dtype=np.int64)
-        of_unit[first] = 1
-        return Clusters(np.cumsum(of_unit) - 1, self._keys(first))
+        is_first = np.diff(self.cluster, prepend=-1) != 0
+        return Clusters(np.cumsum(is_first) - 1, self._keys(np.flatnonzero(is_first)))
 
     def _keys(self, unit: Ints) -> Keys:
         """A number of the cluster of each of these units."""
         if self.users is None:
             return self._unit_keys(unit)
         who = self.cluster[unit]
-        known = who < len(self.users)
+        has_user = who < len(self.users)
         key = np.empty(len(unit), dtype=np.uint64)
-        key[known] = Ids(self.users.values.gather(who[known])).keys()
-        if not known.all():  # a session without a row has no known user
-            own = self._unit_keys(unit[~known])
-            key[~known] = cell_keys(0, "sessions without a user", own, np.zeros(len(own), dtype=np.uint64))
+        key[has_user] = Ids(self.users.values.gather(who[has_user])).keys()
+        if not has_user.all():  # a session without a row has no known user
+            alone = self._unit_keys(unit[~has_user])
+            key[~has_user] = cell_keys(0, "sessions without a user", alone, np.zeros(len(alone), dtype=np.uint64))
         return key
 
     def _unit_keys(self, unit: Ints) -> Keys:
@@ -153,67 +154,34 @@ class Impressions:
         """The log of units first ... last - 1, without copies of columns."""
         if (first, last) == (0, self.n_units):
             return self
-        start, stop = np.searchsorted(self.unit, [first, last]).tolist()
-        candidates = self.candidates
-        if candidates is not None:
-            low, high = candidates.start[first], candidates.start[last]
-            candidates = Pairs(candidates.start[first : last + 1] - low, candidates.item[low:high])
-        return self._part(slice(start, stop), slice(first, last), self.unit[start:stop] - first, candidates)
+        rows, units = slice(*np.searchsorted(self.unit, [first, last]).tolist()), slice(first, last)
+        columns: dict[str, Any] = {
+            name: None if (values := getattr(self, name)) is None else values[chosen]
+            for names, chosen in ((OF_ROWS, rows), (OF_UNITS, units))
+            for name in names
+        }
+        return replace(
+            self,
+            unit=self.unit[rows] - first,
+            candidates=None if self.candidates is None else self.candidates.of_units(first, last),
+            rewards={name: values[rows] for name, values in self.rewards.items()},
+            columns={name: values[rows] for name, values in self.columns.items()},
+            **columns,
+        )
 
     def with_own_ids(self) -> Impressions:
         """The same units with the names of their own users and sessions alone, in the same order: small, to be sent."""
-        found: dict[str, Any] = {}
+        ids: dict[str, Any] = {}
         if self.users is not None:
             first = np.diff(self.cluster, prepend=-1) > 0  # units are ordered by cluster
-            number = np.cumsum(first) - 1
-            n_own = int(np.count_nonzero(self.cluster[first] < len(self.users)))
-            found["users"] = Ids(self.users.values.gather(self.cluster[first][:n_own]))
-            found["cluster"] = number  # a session without a row has no known user, and stays beyond them all
+            clusters = self.cluster[first]
+            ids["users"] = Ids(self.users.values.gather(clusters[clusters < len(self.users)]))
+            ids["cluster"] = np.cumsum(first) - 1  # a session without a row has no known user, and stays beyond them
         if self.sessions is not None and self.session_of_unit is not None:
             order = np.argsort(self.session_of_unit)  # a session is one unit
-            found["sessions"] = Ids(self.sessions.values.gather(self.session_of_unit[order]))
-            found["session_of_unit"] = np.empty(len(order), dtype=np.int64)
-            found["session_of_unit"][order] = np.arange(len(order))
-        return replace(self, **found)
-
-    def restrict(self, kept: Bools) -> Impressions:
-        """The log of the kept units alone; users, sessions and items keep their ids."""
-        rows = kept[self.unit]
-        renumbered = np.cumsum(kept) - 1
-        candidates = self.candidates
-        if candidates is not None:
-            of = np.repeat(np.arange(self.n_units), candidates.count)
-            candidates = Pairs.of(
-                renumbered[of[kept[of]]], candidates.item[kept[of]], n_units=int(np.count_nonzero(kept))
-            )
-        return self._part(rows, kept, renumbered[self.unit[rows]], candidates)
-
-    def _part(self, rows: Bools | slice, units: Bools | slice, unit: Ints, candidates: Pairs | None) -> Impressions:
-        def of_rows(values: Array | None) -> Any:
-            return None if values is None else values[rows]
-
-        def of_units(values: Array | None) -> Any:
-            return None if values is None else values[units]
-
-        return replace(
-            self,
-            unit=unit,
-            item=self.item[rows],
-            cluster=self.cluster[units],
-            rewards={name: values[rows] for name, values in self.rewards.items()},
-            position=of_rows(self.position),
-            propensity=of_rows(self.propensity),
-            viewed=of_rows(self.viewed),
-            surface=of_rows(self.surface),
-            group=of_rows(self.group),
-            logger=of_rows(self.logger),
-            time=of_rows(self.time),
-            length=of_units(self.length),
-            candidates=candidates,
-            columns={name: values[rows] for name, values in self.columns.items()},
-            session_of_unit=of_units(self.session_of_unit),
-            unit_key=of_units(self.unit_key),
-        )
+            ids["sessions"] = Ids(self.sessions.values.gather(self.session_of_unit[order]))
+            ids["session_of_unit"] = np.argsort(order)
+        return replace(self, **ids)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,3 +205,59 @@ class RankedChunk:
             self.made["clusters"] = self.log.clusters()
         clusters: Clusters = self.made["clusters"]
         return clusters
+
+
+def check_sessions(log: Impressions) -> None:
+    """What a session cannot have: an item twice, two items in one place, a reward without a view."""
+
+    def refuse(bad: Array, what: str) -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            place = f"a row of item {log.items.texts(log.item[[row]])[0]}"
+            if log.sessions is not None and log.session_of_unit is not None:
+                place = f"session {log.sessions.texts(log.session_of_unit[log.unit[[row]]])[0]}"
+            raise InputError(f"{log.source}: {place} has {what}")
+
+    if log.sessions is not None:
+        again = (log.unit[1:] == log.unit[:-1]) & (log.item[1:] == log.item[:-1])
+        item = log.items.texts(log.item[[int(np.argmax(again))]])[0] if again.any() else ""
+        refuse(
+            again,
+            f"item {item} twice; expected each item once in a session. Keep its first row, or add up its rewards.",
+        )
+        if log.position is not None and len(log):
+            place = log.position.astype(np.int64)
+            if log.surface is not None:
+                place = place + np.unique(log.surface, return_inverse=True)[1] * (int(place.max()) + 1)
+            width = int(place.max()) + 1
+            cell = log.unit * width + place
+            cell = cell if (cell[1:] >= cell[:-1]).all() else np.sort(cell)
+            twice = cell[1:][cell[1:] == cell[:-1]]
+            refuse(
+                log.unit == twice[0] // width if len(twice) else np.zeros(0, dtype=bool),
+                "two items at one position; expected each position once in a session and surface. Give each list a "
+                "session of its own, or name the surface: "
+                f"{columns_option('surface', by='truerank.read_impressions')}.",
+            )
+    for name, values in log.rewards.items():
+        refuse(
+            (values != 0) & (False if log.viewed is None else ~log.viewed),
+            f"a {name} on an item that was not viewed; expected rewards of viewed items only. Correct the column "
+            "viewed or the reward.",
+        )
+
+
+def notes_of(
+    log: Impressions, facts: Mapping[str, Facts], *, n_rows: int, n_units: int, n_users: int | None, n_empty: int
+) -> tuple[str, ...]:
+    """What there is in all; `log` is all of it or any part, and `facts` are of the rewards of all rows."""
+    rows = "impressions" if log.logged is Logged.DISPLAYED or log.viewed is not None else "viewed items"
+    people = f" of {n_users:,} users" if n_users is not None else ""
+    notes = [f"{n_rows:,} {rows} in {n_units:,} {log.unit_name}s{people}, {len(log.items):,} items."]
+    for name, values in facts.items():
+        notes.append(f"{name}: {values.nonzero:,} rows with a reward, {values.total:g} in all.")
+        if values.minimum < 0:
+            notes.append(f"{name}: some rewards are negative, so that clipping can move the estimate either way.")
+    if n_empty and log.sessions is not None:
+        notes.append(f"{n_empty:,} sessions have no row: nothing was viewed in them, and they count.")
+    return tuple(notes)

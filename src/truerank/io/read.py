@@ -1,31 +1,44 @@
-"""Read a Log from a file or a frame, checked once, here."""
+"""Read a Log from a file or a frame, all at once or in chunks of whole users, checked once, here."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE, Floats, Ints, frozen
+from truerank.core.arrays import Floats, frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
+from truerank.core.progress import Watching
 from truerank.core.wording import columns_option, option
 from truerank.io.batches import MATRIX, LazyTable, by_user
+from truerank.io.columns import (
+    ALL,
+    LABELLED,
+    PAIR,
+    RULE,
+    SHOWN,
+    VALUE_NAMES,
+    PositiveRule,
+    TableColumns,
+    check_columns,
+    header,
+    is_binary,
+    recognition,
+    with_usual,
+)
 from truerank.io.matrices import is_sparse, population, rows_of, stored
-from truerank.io.recognise import JUDGED, PAIR, taken, with_usual
-from truerank.io.rules import ALL, RULE, PositiveRule
+from truerank.io.partition import Keyed
+from truerank.io.scan import Facts, located, scan_rows
 from truerank.io.times import time_array
 
-VALUE_NAMES = ("label", "reward", "rating", "value")
-KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
-SHOWN = 12  # columns of a table that messages name
-RANKED_KEYS = ("viewed", "candidates", "surface", "group", "logger", "exposure", "prediction")
+CHECKED = ("propensity", "position", "inclusion")
 
 
 @checked_arguments(positive=RULE)
@@ -55,146 +68,200 @@ def read(
     >>> log.users.texts(), log.label.tolist()
     (['a', 'b'], [0.0, 1.0])
     """
-    said: tuple[str, ...] = ()
     if is_sparse(source):
-        where, mapping = name or MATRIX, dict[str, str]()
-        entries = stored(source, name=where)
-        table = rows_of(entries, users=users, items=items, name=where)
-        users = population(users, entries.shape[0], where=f"{where}, users")
-        items = population(items, entries.shape[1], where=f"{where}, items")
-    else:
-        rows = by_user(source, value="rating") if isinstance(source, Mapping) else source
-        table, mapping, where, said = known_table(rows, columns, JUDGED if values else PAIR, name=name)
-    rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
-    log = log_of(table, mapping, rule=rule, users=users, items=items, values=values, where=where)
-    return replace(log, notes=said)
+        name, columns = name or MATRIX, None
+        entries = stored(source, name=name)
+        source = rows_of(entries, users=users, items=items, name=name)
+        users = population(users, entries.shape[0], where=f"{name}, users")
+        items = population(items, entries.shape[1], where=f"{name}, items")
+    rows = by_user(source, value="rating") if isinstance(source, Mapping) else source
+    schema = LogSchema.of(rows, columns=columns, positive=positive, values=values, name=name)
+    log = schema.log(schema.table.read(schema.needed), declared(users, "user"), declared(items, "item"))
+    return replace(log, notes=schema.notes)
 
 
-def log_of(
-    table: pl.DataFrame,
-    mapping: Mapping[str, str],
-    *,
-    rule: PositiveRule | None,
-    users: Ids | IdColumn | None,
-    items: Ids | IdColumn | None,
-    values: bool,
-    where: str,
-    binary: bool | None = None,
-) -> Log:
-    """A Log of these rows; `binary` says whether the values of all rows are 0 or 1 where these are only some."""
-    (known_users, user_at), (known_items, item_at) = (
-        _positions(
-            column(table, key, mapping, where=where, strict=values), ids, kind=key, where=f"{where}, column {key!r}"
+def declared(ids: Ids | IdColumn | None, kind: str) -> Ids | None:
+    """The population that a caller gives."""
+    return ids if ids is None or isinstance(ids, Ids) else Ids.of(ids, where=f"{kind}s")
+
+
+@dataclass(frozen=True, slots=True)
+class LogSchema:
+    """What is known of the rows of a log, so that chunks of them can be read.
+
+    `users` and `items` are those of the rows, or the declared ones; `values` are facts of the value column. Both are
+    found by `scan`. `value` and `grades` name the value column and the values that labels were made of beside it.
+    """
+
+    table: LazyTable
+    mapping: Mapping[str, str]
+    user: str
+    item: str
+    needed: tuple[str, ...]
+    rule: PositiveRule | None = None
+    value: str = ""
+    grades: str = ""
+    with_values: bool = True
+    notes: tuple[str, ...] = ()  # what to report of how it is read
+    users: Ids = field(default_factory=lambda: Ids.of([]))
+    items: Ids = field(default_factory=lambda: Ids.of([]))
+    values: Facts | None = None
+    users_declared: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        columns: Mapping[str, str] | None,
+        positive: str | PositiveRule | None,
+        values: bool,
+        name: str | None,
+    ) -> LogSchema:
+        """The columns of a source, before its rows are read."""
+        table = LazyTable.of(source, name=name, columns=columns)
+        mapping = with_usual(table.columns, check_columns(columns), LABELLED if values else PAIR)
+        table = table.as_written(mapping)
+        rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
+        empty = header(table, mapping)
+        user, item = (empty.get(key, strict=values).name for key in PAIR)
+        value = _value_key(table.columns, mapping, rule, where=table.where) if values else ""
+        grades = _beside_label(table.columns, mapping) if value and rule is None else ""
+        names = [user, item, *(empty.get(key, strict=True).name for key in (value, grades) if key)]
+        others = (empty.find(key) for key in (*CHECKED, "session", "time"))
+        names += [column.name for column in others if column is not None]
+        return cls(
+            table, mapping, user, item, tuple(dict.fromkeys(names)), rule if values else None, value, grades, values,
+            recognition(table.where, columns, mapping),
+        )  # fmt: skip
+
+    def has(self, key: str) -> bool:
+        """Whether there is a column for it."""
+        return self.mapping.get(key, key) in self.needed
+
+    def without_rows(self) -> LogSchema:
+        """What is needed to read chunks of it, without the rows and the users of the whole: small, to be sent."""
+        return replace(self, table=self.table.without_rows(), users=Ids.of([]))
+
+    @property
+    def keyed(self) -> Keyed:
+        """The table as chunks need it: its rows by user."""
+        return Keyed(self.table, self.user, self.needed)
+
+    def read(self, chunk: pl.DataFrame, *, users: Ids | None = None) -> Log:
+        """The Log of a chunk, over all items; `users` are those of the chunk, where some may be without rows."""
+        return self.log(chunk, users, self.items)
+
+    def log(self, rows: pl.DataFrame, users: Ids | None, items: Ids | None) -> Log:
+        """The Log of rows, over the given populations or those of the rows."""
+        where = self.table.where
+        columns = TableColumns(rows, self.mapping, where)
+        (users, user), (items, item) = (
+            Ids.factorise(rows[name], where=f"{where}, column {kind!r}")
+            if ids is None
+            else (ids, located(ids, rows[name], kind=kind, where=f"{where}, column {kind!r}"))
+            for kind, name, ids in (("user", self.user, users), ("item", self.item, items))
         )
-        for key, ids in zip(_PAIR, (users, items), strict=True)
-    )
-    rewards = _rewards(table, mapping, rule, binary=binary, where=where) if values else {}
-    # one order for all files with the same rows: results cannot depend on how a file was sorted
-    order = _order(user_at, item_at, len(known_items))
-    return Log(
-        users=known_users,
-        items=known_items,
-        user=frozen(user_at[order]),
-        item=frozen(item_at[order]),
-        rewards={key: frozen(each[order]) for key, each in rewards.items()},
-        propensity=_sorted(checked(table, "propensity", mapping, where=where), order),
-        position=_sorted(checked(table, "position", mapping, where=where), order),
-        session=_plain(table, "session", mapping, order),
-        time=_time(table, mapping, order),
-        inclusion=_sorted(checked(table, "inclusion", mapping, where=where), order),
-        source=where,
-    )
+        # one order for all files with the same rows: results cannot depend on how a file was sorted
+        cell = user * max(len(items), 1) + item
+        order = np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
+
+        def ordered(values: pl.Series | None) -> Any:
+            return None if values is None else frozen(values.to_numpy()[order])
+
+        propensity, position, inclusion = (columns.numbers(key) for key in CHECKED)
+        time = columns.find("time")
+        return Log(
+            users=users,
+            items=items,
+            user=frozen(user[order]),
+            item=frozen(item[order]),
+            rewards={key: frozen(values[order]) for key, values in self._rewards(columns).items()},
+            propensity=ordered(propensity),
+            position=ordered(None if position is None else position.cast(pl.Int64)),
+            session=ordered(columns.find("session")),
+            time=None if time is None else frozen(time_array(time)[order]),
+            inclusion=ordered(inclusion),
+            source=where,
+        )
+
+    def _rewards(self, columns: TableColumns) -> dict[str, Floats]:
+        """The value column as numbers, and the label where the values are binary or a rule is given."""
+        key, rule, where = self.value, self.rule, self.table.where
+        if not key:
+            return {} if rule is None else {"label": np.ones(columns.table.height)}
+        numbers = columns.values(key)
+        binary = is_binary(numbers) if self.values is None else self.values.binary
+        raw = "value" if key == "label" else key  # the name label is kept for what is 0 or 1
+        if rule is not None and rule.comparison == ALL and binary and not bool((numbers == 1.0).all()):
+            raise InputError(
+                f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave "
+                f"{option('positive')} out, or remove those rows."
+            )
+        if rule is not None:
+            labels = rule.apply(numbers).cast(pl.Float64).to_numpy()
+            return {"label": labels} if binary and key == "label" else {"label": labels, raw: numbers.to_numpy()}
+        if not self.grades:
+            return {"label" if binary else raw: numbers.to_numpy()}
+        if not binary:
+            raise InputError(
+                f"{where}: values in label and in {self.grades}, and those of label are not 0 and 1; expected one of "
+                f"the two. Say which holds the label: {columns_option('label', self.grades)}."
+            )
+        return {"label": numbers.to_numpy(), self.grades: columns.values(self.grades).to_numpy()}
 
 
-_PAIR = ("user", "item")
-
-
-def _order(user: Ints, item: Ints, n_items: int) -> Ints:
-    """Rows by user, then item; rows of one pair in the order they came."""
-    cell = user * max(n_items, 1) + item
-    return np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
-
-
-def check_columns(columns: Mapping[str, str] | None, *, also: Iterable[str] = ()) -> dict[str, str]:
-    """The mapping, whose keys must be names that mean something here; `also` are names that the caller chose."""
-    known = (*KEYS, *RANKED_KEYS, *also)
-    for key in columns or {}:
-        if key not in known:
-            raise InputError(f"columns: nothing is called {key!r} here; expected keys among {', '.join(known)}.")
-    return dict(columns or {})
-
-
-def known_table(
-    source: Any, columns: Mapping[str, str] | None, kinds: Collection[str], *, name: str | None = None
-) -> tuple[pl.DataFrame, dict[str, str], str, tuple[str, ...]]:
-    """A frame of the source, which of its columns are what, its name in messages, and what was recognised."""
-    rows, given = LazyTable.of(source, columns=columns), check_columns(columns)
-    mapping, where = with_usual(rows.columns, given, kinds), name or rows.where
-    return rows.as_written(mapping).read(), mapping, where, taken(where, given, mapping)
-
-
-def as_table(source: Any, columns: Mapping[str, str] | None = None) -> tuple[pl.DataFrame, str]:
-    """A polars frame of the source with ids as they are written, and its name in messages.
-
-    `columns` maps this library's names to the source's.
-    """
-    table = LazyTable.of(source, columns=columns)
-    return table.read(), table.where
-
-
-def column(
-    table: pl.DataFrame,
-    key: str,
-    mapping: Mapping[str, str],
+@checked_arguments(positive=RULE)
+def scan(
+    source: Any,
     *,
-    where: str,
-    strict: bool = False,
-    by: str = "truerank.read",
-) -> pl.Series:
-    """The column that stands for `key`: the mapped one or, unless `strict`, the one of that name.
+    columns: Mapping[str, str] | None = None,
+    positive: str | PositiveRule | None = None,
+    users: Ids | IdColumn | None = None,
+    items: Ids | IdColumn | None = None,
+    values: bool = True,
+    name: str | None = None,
+    progress: Watching = None,
+) -> LogSchema:
+    """What a file holds, found in one pass over what `read` would read; its rows are read when it is evaluated.
 
-    `by` is what reads it in Python, where a name can be given.
+    `evaluate` takes it for labels, `exclude` and `candidates`: small files are held in memory, large ones read in
+    chunks of whole users, so that they need not fit. Arguments are those of `read`.
+
+    >>> rows = pl.DataFrame({"user": ["b", "a", "b"], "item": [7, 7, 8], "rating": [5, 0, 1]})
+    >>> schema = scan(rows, positive=">3")
+    >>> schema.users.texts(), schema.values.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
+    (['a', 'b'], 5.0, [0.0])
     """
-    found = find_column(table, key, mapping, strict=strict)
-    if found is not None:
-        return found
-    wanted = mapping.get(key, key)
-    close = difflib.get_close_matches(wanted, table.columns, n=1, cutoff=0.4) or table.columns[:1] or ["NAME"]
-    missing = f"{where}: no column {wanted!r}; found {some(table.columns, most=SHOWN) or 'no columns'}."
-    if key not in (*KEYS, *RANKED_KEYS):  # a name that the caller chose: there is nothing to map
-        raise InputError(f"{missing} Did you mean {close[0]!r}?")
-    raise InputError(f"{missing} Name the one that holds the {key}: {columns_option(key, close[0], by=by)}.")
+    schema = LogSchema.of(source, columns=columns, positive=positive, values=values, name=name)
+
+    def check(rows: TableColumns) -> None:
+        for key in CHECKED:
+            rows.numbers(key)
+
+    populations, facts = scan_rows(
+        schema.table,
+        schema.mapping,
+        schema.needed,
+        ids={"user": schema.user, "item": schema.item},
+        declared={"user": declared(users, "user"), "item": declared(items, "item")},
+        values=[key for key in (schema.value, schema.grades) if key],
+        check=check,
+        progress=progress,
+    )
+    return replace(
+        schema,
+        users=populations["user"],
+        items=populations["item"],
+        values=facts.get(schema.value),
+        users_declared=users is not None,
+    )
 
 
-def find_column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, strict: bool = False) -> pl.Series | None:
-    named = mapping.get(key, key)
-    for candidate in (named,) if strict else (named, key):
-        if candidate in table.columns:
-            return table[candidate]
-    return None
-
-
-def _positions(column: pl.Series, given: Ids | IdColumn | None, *, kind: str, where: str) -> tuple[Ids, Ints]:
-    """The ids of a column (or the given population) and the position of each row's."""
-    if given is None:
-        return Ids.factorise(column, where=where)
-    known = given if isinstance(given, Ids) else Ids.of(given, where=f"{kind}s")
-    return known, located(known, column, kind=kind, where=where)
-
-
-def located(known: Ids, column: pl.Series, *, kind: str, where: str, before: int = 0) -> Ints:
-    """The position of each row's id in a population that has all of them."""
-    at = known.locate(column, where=where)
-    if (at < 0).any():
-        row = int(np.argmax(at < 0))
-        raise InputError(f"{where}: row {before + row + 1}, id {column[row]!r} is not among the given {kind}s.")
-    return at
-
-
-def value_key(columns: Collection[str], mapping: Mapping[str, str], rule: PositiveRule | None, *, where: str) -> str:
+def _value_key(columns: Collection[str], mapping: Mapping[str, str], rule: PositiveRule | None, *, where: str) -> str:
     """Which of label, reward, rating and value the rows have; empty where they have none, and need none."""
     keys = [key for key in VALUE_NAMES if key in mapping] or [key for key in VALUE_NAMES if key in columns]
-    if len(keys) > 1 and not (rule is None and beside_label(columns, mapping)):
+    if len(keys) > 1 and not (rule is None and _beside_label(columns, mapping)):
         raise InputError(
             f"{where}: several value columns ({', '.join(keys)}); expected one. "
             f"Say which holds the label: {columns_option('label', keys[0])}."
@@ -207,124 +274,53 @@ def value_key(columns: Collection[str], mapping: Mapping[str, str], rule: Positi
     return keys[0] if keys else ""
 
 
-def beside_label(columns: Collection[str], mapping: Mapping[str, str]) -> str:
+def _beside_label(columns: Collection[str], mapping: Mapping[str, str]) -> str:
     """The values that labels were made of, as `write` keeps them in a column beside the label; empty where none are.
 
-    >>> beside_label(["user", "item", "label", "rating"], {}), beside_label(["label", "rating"], {"label": "rating"})
+    >>> _beside_label(["user", "item", "label", "rating"], {}), _beside_label(["label", "rating"], {"label": "rating"})
     ('rating', '')
     """
-    found = [key for key in VALUE_NAMES if key in columns]
-    named = any(key in mapping for key in VALUE_NAMES)
-    return found[1] if len(found) == 2 and found[0] == "label" and not named else ""
+    keys = [key for key in VALUE_NAMES if key in columns]
+    is_named = any(key in mapping for key in VALUE_NAMES)
+    return keys[1] if len(keys) == 2 and keys[0] == "label" and not is_named else ""
 
 
-def values_of(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, before: int = 0) -> pl.Series:
-    """The values as numbers; `before` counts the rows before these, for messages."""
-    # what was named must be there: another column in its place would be another question
-    values = column(table, key, {key: mapping.get(key, key)}, where=where, strict=True)
-    return finite_numbers(values, where=f"{where}, column {values.name!r}", before=before)
+# ------------------------------------------------------------------------------------------------- tables as they are
 
 
-def _rewards(
-    table: pl.DataFrame, mapping: Mapping[str, str], rule: PositiveRule | None, *, binary: bool | None, where: str
-) -> dict[str, Floats]:
-    """The value column as numbers, and the label where the values are binary or a rule is given."""
-    key = value_key(table.columns, mapping, rule, where=where)
-    if not key:
-        return {} if rule is None else {"label": np.ones(table.height)}
-    numbers = values_of(table, key, mapping, where=where)
-    binary = is_binary(numbers) if binary is None else binary
-    raw = "value" if key == "label" else key  # the name label is kept for what is 0 or 1
-    if rule is not None and rule.comparison == ALL and binary and not bool((numbers == 1.0).all()):
-        raise InputError(
-            f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave "
-            f"{option('positive')} out, or remove those rows."
-        )
-    if rule is not None:
-        labels = rule.apply(numbers).cast(pl.Float64).to_numpy()
-        return {"label": labels} if binary and key == "label" else {"label": labels, raw: numbers.to_numpy()}
-    grades = beside_label(table.columns, mapping)
-    if not grades:
-        return {"label" if binary else raw: numbers.to_numpy()}
-    if not binary:
-        raise InputError(
-            f"{where}: values in label and in {grades}, and those of label are not 0 and 1; expected one of the two. "
-            f"Say which holds the label: {columns_option('label', grades)}."
-        )
-    return {"label": numbers.to_numpy(), grades: values_of(table, grades, mapping, where=where).to_numpy()}
+@dataclass(frozen=True, slots=True)
+class PairColumns:
+    """The names of the columns of users and items in a table, and of that of times where there is one."""
+
+    user: str
+    item: str
+    time: str | None
+    where: str
 
 
-def is_binary(numbers: pl.Series) -> bool:
-    return bool(((numbers == 0.0) | (numbers == 1.0)).all())
+def pair_table(
+    source: Any, columns: Mapping[str, str] | None = None, *, name: str | None = None, strict: bool = True
+) -> tuple[LazyTable, PairColumns]:
+    """A table of pairs with ids as they are written, before any row is read; and where its users and items are.
+
+    Unless `strict`, names of columns that a table does not have are those of other tables.
+    """
+    rows = LazyTable.of(source, columns=columns, name=name)
+    mapping = with_usual(rows.columns, columns or {}, (*PAIR, "time"))
+    rows = rows.as_written(mapping)
+    empty = header(rows, mapping)
+    time = empty.find("time")
+    user, item = (empty.get(key, strict=strict).name for key in PAIR)
+    return rows, PairColumns(user, item, None if time is None else time.name, rows.where)
 
 
-def finite_numbers(values: pl.Series, *, where: str, before: int = 0) -> pl.Series:
-    """A column as numbers, one in every row; `before` counts the rows before these, for messages."""
-    if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
-        if len(values) == 0:
-            return pl.Series(values.name, [], dtype=pl.Float64)
-        raise InputError(
-            f"{where}: {values.dtype} values such as {odd_value(values)!r}; expected numbers or true/false."
-        )
-    numbers = values.cast(pl.Float64)
-    if len(numbers) and not numbers.null_count():
-        array = numbers.to_numpy()
-        if array.max() <= LARGEST_NUMBER and array.min() >= -LARGEST_NUMBER:  # neither holds of NaN
-            return numbers
-    bad = numbers.is_null() | numbers.is_nan() | numbers.is_infinite()
-    if bool(bad.any()):
-        row = int(bad.arg_true()[0])
-        raise InputError(f"{where}: row {before + row + 1} is {values[row]!r}; expected a finite number in every row.")
-    large = numbers.abs() > LARGEST_NUMBER
-    if bool(large.any()):
-        row = int(large.arg_true()[0])
-        raise InputError(
-            f"{where}: row {before + row + 1} is {numbers[row]:g}; expected numbers up to {LARGEST_NUMBER:g}, whose "
-            "sums and squares are numbers too. Use another unit."
-        )
-    return numbers
-
-
-def odd_value(values: pl.Series) -> Any:
-    """A value that is no number, to show in a message."""
-    if values.dtype != pl.String:
-        return values[0]
-    odd = values.filter(values.cast(pl.Float64, strict=False).is_null() & values.is_not_null())
-    return odd[0] if len(odd) else values[0]
-
-
-CHANCE = f"a probability in (0, 1], and no less than {LEAST_CHANCE:g}: no row stands for more than 1e40 rows"
-
-
-def checked(
-    table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, before: int = 0
-) -> Floats | Ints | None:
-    """A propensity in (0, 1] (not next to 0), an inclusion in [0, 1] or a position from 1, where there is a column."""
-    found = find_column(table, key, mapping, strict=key in mapping)
-    if found is None:
-        return None
-    numbers = finite_numbers(found, where=f"{where}, column {found.name!r}", before=before)
-    if key == "propensity":
-        bad, expected = (numbers < LEAST_CHANCE) | (numbers > 1), CHANCE
-    elif key == "inclusion":
-        bad, expected = (numbers < 0) | (numbers > 1), "a probability in [0, 1]"
-    else:
-        bad, expected = (numbers < 1) | (numbers != numbers.round(0)), "a whole number from 1"
-    if bool(bad.any()):
-        row = int(bad.arg_true()[0])
-        raise InputError(f"{where}: row {before + row + 1}, {key} is {numbers[row]:g}; expected {expected}.")
-    return numbers.to_numpy().astype(np.int64) if key == "position" else numbers.to_numpy()
-
-
-def _sorted(values: Any, order: Ints) -> Any:
-    return None if values is None else frozen(values[order])
-
-
-def _time(table: pl.DataFrame, mapping: Mapping[str, str], order: Ints) -> Any:
-    found = find_column(table, "time", mapping)
-    return None if found is None else _sorted(time_array(found), order)
-
-
-def _plain(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any) -> Any:
-    found = find_column(table, key, mapping)
-    return None if found is None else _sorted(found.to_numpy(), order)
+def as_fields(path: Path, columns: Mapping[str, str], *, text: bool) -> tuple[pl.DataFrame, Log]:
+    """The table as it is (fields as text if that is wanted), and users, items and times in the order of its rows."""
+    rows, names = pair_table(path, columns)
+    table = rows.read()
+    (users, user), (items, item) = (
+        Ids.factorise(table[name], where=f"{rows.where}, column {key!r}")
+        for key, name in (("user", names.user), ("item", names.item))
+    )
+    time = None if names.time is None else time_array(table[names.time])
+    return rows.fields().read() if text else table, Log(users, items, user, item, {}, time=time, source=rows.where)

@@ -15,9 +15,8 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
 from truerank.io.text import TextTypes
 from truerank.models.settings import load
-from truerank.ranking.scores.recommended import top
 from truerank.ranking.scores.scores import factors, per_user, product
-from truerank.ranking.scores.tables import lists
+from truerank.ranking.scores.tables import lists, top
 
 Named = Sequence[Any] | npt.NDArray[Any]  # ids in an order, each asked for by its place
 

@@ -15,7 +15,7 @@ from truerank.core.progress import Watching
 from truerank.models import NOTHING_BESIDE, Labels, Model, Side
 from truerank.models.matrix import positive_rows, raw_name, values
 from truerank.models.settings import setting
-from truerank.ranking.scores.scores import Dense, Factors, Matrix, PerUser, dense, factors
+from truerank.ranking.scores.scores import Dense, Factors, Function, Matrix, dense, factors, per_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,10 @@ class Random(Model):
     about: ClassVar[str] = "A uniform random score for each pair: the floor."
     labels: ClassVar[Labels] = Labels.NOTHING
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> PerUser:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Function:
         user_key, item_key = log.users.keys(), log.items.keys()
 
         def scores(row: int) -> Matrix:
             return cell_uniforms(seed, "random model", np.full(len(item_key), user_key[row]), item_key)
 
-        return PerUser(scores, log.users, log.items, self.name)
+        return per_user(scores, users=log.users, items=log.items, name=self.name)

@@ -18,7 +18,7 @@ from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import counts, listed, positives
 from truerank.models.neighbours import Say, cosine, saying, together
 from truerank.models.settings import setting
-from truerank.ranking.scores.scores import Matrix, PerUser, Product
+from truerank.ranking.scores.scores import Function, Matrix, Product, per_user
 
 
 class Similarity(StrEnum):
@@ -108,12 +108,12 @@ def _jaccard(block: Any, first: int, n: Floats) -> Any:
     return csr_array((value, block.indices, block.indptr), shape=block.shape)
 
 
-def _noisy(scores: Product, *, seed: int) -> PerUser:
+def _noisy(scores: Product, *, seed: int) -> Function:
     user_key, item_key = scores.users.keys(), scores.items.keys()
 
     def call(row: int) -> Matrix:
-        found = scores.block(np.array([row]))[0]
+        values = scores.block(np.array([row]))[0]
         noise = cell_uniforms(seed, "sar zeros", np.full(len(item_key), user_key[row]), item_key)
-        return np.where(found == 0, 0.01 * noise, found + 0.02)
+        return np.where(values == 0, 0.01 * noise, values + 0.02)
 
-    return PerUser(call, scores.users, scores.items, SAR.name)
+    return per_user(call, users=scores.users, items=scores.items, name=SAR.name)

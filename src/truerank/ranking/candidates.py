@@ -74,12 +74,12 @@ def _chunk(setting: Setting, start: Ints, first: int, last: int) -> JudgedChunk:
     labels = replace(part, users=Ids(part.users.values[first:last]), user=frozen(part.user - first))
     pools = {
         pool: replace(
-            each,
+            candidates,
             n_units=last - first,
-            only=None if each.only is None else each.only.of_units(first, last),
-            exclude=None if each.exclude is None else each.exclude.of_units(first, last),
+            only=None if candidates.only is None else candidates.only.of_units(first, last),
+            exclude=None if candidates.exclude is None else candidates.exclude.of_units(first, last),
         )
-        for pool, each in setting.pools.items()
+        for pool, candidates in setting.pools.items()
     }
     return JudgedChunk(labels, pools, np.arange(first, last))
 
@@ -96,40 +96,31 @@ def catalogue_of(
 
     A `union` is all that anything names: what a model does not know it never recommends.
     """
-    if union and items is None:
-        known = Ids.union({**{f"{name}, items": each.items for name, each in scores.items()}, **others})
-        _enough(n_items, known)
-        return Catalogue(known, float(len(known) if n_items is None else n_items))
     # a sparse matrix is its own catalogue, unless a larger one is declared
     whole = {
-        name: each
-        for name, each in scores.items()
-        if each.depth is None or (n_items is None and isinstance(each, Lists) and each.closed)
+        name: model.items
+        for name, model in scores.items()
+        if model.depth is None or (n_items is None and isinstance(model, Lists) and model.closed)
     }
-    if items is None and whole:
-        first, reference = next(iter(whole.items()))
-        for name, each in whole.items():
-            _same_items(first, reference.items, name, each.items)
-        items = reference.items
+    if items is None and whole and not union:
+        first, items = next(iter(whole.items()))
+        for name, others_items in whole.items():
+            _same_items(first, items, name, others_items)
     if items is not None:
         if n_items is not None and n_items != len(items):
             raise InputError(
                 f"{option('n_items')} {n_items:,} but the catalogue has {len(items):,} items. Leave it out."
             )
-        for name, each in scores.items():
-            if each.depth is not None:
-                _inside(items, each.items, where=f"{name}, items of the lists")
+        for name, model in scores.items():
+            if model.depth is not None:
+                _inside(items, model.items, where=f"{name}, items of the lists")
         return Catalogue(items, float(len(items)))
-    known = Ids.union({**{f"{name}, items": each.items for name, each in scores.items()}, **others})
-    _enough(n_items, known)
-    return Catalogue(known, math.nan if n_items is None else float(n_items))
-
-
-def _enough(n_items: int | None, known: Ids) -> None:
-    if n_items is not None and n_items < len(known):
+    named = Ids.union({**{f"{name}, items": model.items for name, model in scores.items()}, **others})
+    if n_items is not None and n_items < len(named):
         raise InputError(
-            f"{option('n_items')} {n_items:,} but the sources name {len(known):,} items. Give the true number."
+            f"{option('n_items')} {n_items:,} but the sources name {len(named):,} items. Give the true number."
         )
+    return Catalogue(named, float(n_items if n_items is not None else len(named) if union else math.nan))
 
 
 def whole_tables(
@@ -139,15 +130,15 @@ def whole_tables(
 
     Lists that are the same for everyone look alike; they are whole only if nothing else names another item.
     """
-    known = [*others.values(), *(each.items for each in scores.values()), *([] if items is None else [items])]
+    named = [*others.values(), *(model.items for model in scores.values()), *([] if items is None else [items])]
 
-    def settled(each: Scores) -> Scores:
-        if not isinstance(each, Lists) or not each.every_pair or n_items not in (None, len(each.items)):
-            return each
-        named = all(ids.is_text == each.items.is_text and (each.items.locate(ids) >= 0).all() for ids in known)
-        return replace(each, depth=None) if named else each
+    def settled(model: Scores) -> Scores:
+        if not isinstance(model, Lists) or not model.every_pair or n_items not in (None, len(model.items)):
+            return model
+        whole = all(ids.is_text == model.items.is_text and (model.items.locate(ids) >= 0).all() for ids in named)
+        return replace(model, depth=None) if whole else model
 
-    return {name: settled(each) for name, each in scores.items()}
+    return {name: settled(model) for name, model in scores.items()}
 
 
 def lay_out(
@@ -161,17 +152,21 @@ def lay_out(
     """Labels and exclusions in positions of units and catalogue; judged items outside it are refused."""
     n_units = len(labels.users)
     item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
-    excluded = _excluded(exclude, labels, catalogue)
-    judged_too = _named_by(exclude, labels)
-    if judged_too.any() and overlap is Overlap.ERROR:
+    excluded = _pairs_of(exclude, labels.users, catalogue.items)
+    # also those whose item is not in the catalogue
+    also_labelled = _isin(labels.user, labels.item, _pairs_of(exclude, labels.users, labels.items))
+    if also_labelled.any() and overlap is Overlap.ERROR:
         raise InputError(
-            f"{labels.source}: {int(judged_too.sum()):,} judged pairs are also excluded, such as "
-            f"{_pair(labels, int(np.argmax(judged_too)))}. Say what to do: "
+            f"{labels.source}: {int(also_labelled.sum()):,} judged pairs are also excluded, such as "
+            f"{_pair(labels, int(np.argmax(also_labelled)))}. Say what to do: "
             f"{option('overlap drop')} or {option('overlap keep')}."
         )
     if overlap is Overlap.KEEP and excluded is not None:
-        excluded = _without(excluded, labels.user[item >= 0], item[item >= 0])
-    dropped = judged_too & (overlap is Overlap.DROP)
+        labelled = Pairs.of(labels.user[item >= 0], item[item >= 0], n_units=n_units)
+        owner = np.repeat(np.arange(n_units), excluded.count)
+        gone = _isin(owner, excluded.item, labelled)
+        excluded = Pairs.of(owner[~gone], excluded.item[~gone], n_units=n_units)
+    dropped = also_labelled & (overlap is Overlap.DROP)
     outside = (item < 0) & ~dropped
     if outside.any():
         row = int(np.argmax(outside))
@@ -180,12 +175,17 @@ def lay_out(
             f"{_pair(labels, row)}. Score every judged item, give the catalogue with "
             f"{option('items FILE')}, or remove the rows."
         )
-    kept = np.flatnonzero((item >= 0) & ~dropped)
-    laid = replace(labels.select(kept), items=catalogue.items, item=frozen(item[kept]))
+    inside = np.flatnonzero((item >= 0) & ~dropped)
+    laid = replace(labels.select(inside), items=catalogue.items, item=frozen(item[inside]))
     cell = laid.user * len(catalogue.items) + laid.item
     if (cell[1:] < cell[:-1]).any():
         laid = laid.select(np.argsort(cell, kind="stable"))
-    _check_duplicates(laid)
+    same = np.flatnonzero((np.diff(laid.user) == 0) & (np.diff(laid.item) == 0))
+    if len(same):
+        raise InputError(
+            f"{laid.source}: {len(same):,} pairs occur more than once, such as {_pair(laid, int(same[0]))}; "
+            "expected one label per pair. Keep one row per pair."
+        )
     only = None if candidates is None else _explicit(candidates, laid, catalogue, excluded)
     judged = Pairs.of(laid.user, laid.item, n_units=n_units)
     pools = {
@@ -195,46 +195,31 @@ def lay_out(
     return Setting(laid, catalogue, pools, int(dropped.sum()))
 
 
-def _excluded(exclude: Log | None, labels: Log, catalogue: Catalogue) -> Pairs | None:
-    if exclude is None:
+def _pairs_of(log: Log | None, users: Ids, items: Ids) -> Pairs | None:
+    """The pairs of a log whose user and item are among these."""
+    if log is None:
         return None
-    unit = labels.users.locate(exclude.users, where=f"{exclude.source}, column 'user'")[exclude.user]
-    item = catalogue.items.locate(exclude.items, where=f"{exclude.source}, column 'item'")[exclude.item]
-    known = (unit >= 0) & (item >= 0)
-    return Pairs.of(unit[known], item[known], n_units=len(labels.users))
+    unit = users.locate(log.users, where=f"{log.source}, column 'user'")[log.user]
+    item = items.locate(log.items, where=f"{log.source}, column 'item'")[log.item]
+    inside = (unit >= 0) & (item >= 0)
+    return Pairs.of(unit[inside], item[inside], n_units=len(users))
 
 
 def _isin(unit: Ints, item: Ints, pairs: Pairs | None) -> Bools:
     if pairs is None:
         return np.zeros(len(unit), dtype=bool)
-    owner = np.repeat(np.arange(len(pairs.start) - 1), pairs.count)
     width = max(int(pairs.item.max(initial=0)), int(item.max(initial=0))) + 1
+    owner = np.repeat(np.arange(len(pairs.count)), pairs.count)
     return (item >= 0) & np.isin(unit * width + item, owner * width + pairs.item)
 
 
-def _without(pairs: Pairs, unit: Ints, item: Ints) -> Pairs:
-    owner = np.repeat(np.arange(len(pairs.start) - 1), pairs.count)
-    gone = _isin(owner, pairs.item, Pairs.of(unit, item, n_units=len(pairs.start) - 1))
-    return Pairs.of(owner[~gone], pairs.item[~gone], n_units=len(pairs.start) - 1)
-
-
-def _named_by(exclude: Log | None, labels: Log) -> Bools:
-    """Which judged pairs are listed in the exclusions, whether or not their item is in the catalogue."""
-    if exclude is None:
-        return np.zeros(len(labels), dtype=bool)
-    unit = labels.users.locate(exclude.users)[exclude.user]
-    item = labels.items.locate(exclude.items)[exclude.item]
-    known = (unit >= 0) & (item >= 0)
-    return _isin(labels.user, labels.item, Pairs.of(unit[known], item[known], n_units=len(labels.users)))
-
-
 def _explicit(candidates: Log, labels: Log, catalogue: Catalogue, excluded: Pairs | None) -> Pairs:
-    """The given candidate sets minus exclusions; every judged item must be among them."""
+    """The candidate sets minus exclusions; every labelled item must be among them."""
     _inside(catalogue.items, candidates.items, where=f"{candidates.source}, column 'item'")
     unit = labels.users.locate(candidates.users, where=f"{candidates.source}, column 'user'")[candidates.user]
     item = catalogue.items.locate(candidates.items)[candidates.item]
-    kept = (unit >= 0) & ~_isin(unit, item, excluded)
-    pairs = Pairs.of(unit[kept], item[kept], n_units=len(labels.users))
+    allowed = (unit >= 0) & ~_isin(unit, item, excluded)
+    pairs = Pairs.of(unit[allowed], item[allowed], n_units=len(labels.users))
     missing = ~_isin(labels.user, labels.item, pairs)
     if missing.any():
         raise InputError(
@@ -242,15 +227,6 @@ def _explicit(candidates: Log, labels: Log, catalogue: Catalogue, excluded: Pair
             f"{_pair(labels, int(np.argmax(missing)))}. Add them to the candidates or remove the judged rows."
         )
     return pairs
-
-
-def _check_duplicates(log: Log) -> None:
-    same = np.flatnonzero((np.diff(log.user) == 0) & (np.diff(log.item) == 0))
-    if len(same):
-        raise InputError(
-            f"{log.source}: {len(same):,} pairs occur more than once, such as {_pair(log, int(same[0]))}; "
-            "expected one label per pair. Keep one row per pair."
-        )
 
 
 def _same_items(first: str, reference: Ids, name: str, items: Ids) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -22,8 +22,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranking import samplers as sampler_catalogue
 from truerank.ranking.samplers.draw import Sampler
-from truerank.ranking.samplers.full import ExposedSampler, FullSampler
-from truerank.ranking.samplers.random import AS_EXPOSED, RandomSampler
+from truerank.ranking.samplers.weighted import AS_EXPOSED, ExposedSampler, FullSampler, RandomSampler
 
 SPARSITIES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -59,7 +58,8 @@ class Family:
     sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        n = self.n
+        wanted = self.sampler.wanted(_EXPOSED)
+        n = None if wanted is None or self.as_exposed else int(wanted[0])  # how many negatives every user gets
         if n is not None and not self.sizes:
             object.__setattr__(self, "sizes", (n,))
         ordered = tuple(sorted(set(self.sizes)))
@@ -72,20 +72,12 @@ class Family:
     @property
     def as_exposed(self) -> bool:
         """Whether each user gets as many negatives as the user has exposed ones."""
-        wanted = self.sampler.wanted(_EXPOSED)
-        return wanted is not None and bool((wanted == _EXPOSED).all())
-
-    @property
-    def n(self) -> int | None:
-        """How many negatives the sampler draws for every user; None where that is not fixed."""
-        wanted = self.sampler.wanted(_EXPOSED)
-        return None if wanted is None or self.as_exposed else int(wanted[0])
+        return np.array_equal(self.sampler.wanted(_EXPOSED), _EXPOSED)  # type: ignore[arg-type]
 
     @property
     def name(self) -> str:
         """The sampler's text without its size."""
-        text = str(self.sampler)
-        return re.sub(r"@\d+", "", text) if self.sizes else text
+        return re.sub(r"@\d+", "", str(self.sampler)) if self.sizes else str(self.sampler)
 
     @property
     def labels(self) -> tuple[tuple[str, int | None], ...]:
@@ -119,21 +111,17 @@ class Grid:
                 raise InputError(f"sparsity {value:g}; expected numbers from 0 (everything is shown) to below 1.")
         if self.repetitions < 1:
             raise InputError(f"{self.repetitions} repetitions; expected a whole number from 1.")
-        if not self.loggers:
-            raise InputError("no loggers; expected at least one.")
-        if not self.metrics:
-            raise InputError("no metrics; expected at least one.")
+        for kind, axis in (("loggers", self.loggers), ("metrics", self.metrics)):
+            if not axis:
+                raise InputError(f"no {kind}; expected at least one.")
         ordered = tuple(sorted({0.0, *map(float, self.sparsities)}))
         if len(ordered) > MOST_SPARSITIES:
             raise InputError(f"{len(ordered)} sparsities; expected at most {MOST_SPARSITIES}.")
         full = Family(FullSampler())
         object.__setattr__(self, "sparsities", ordered)
-        object.__setattr__(self, "families", (full, *(each for each in self.families if each != full)))
-        for kind, names in (
-            ("logger", [str(each) for each in self.loggers]),
-            ("sampler", [each.name for each in self.families]),
-            ("metric", [str(each) for each in self.metrics]),
-        ):
+        object.__setattr__(self, "families", (full, *(family for family in self.families if family != full)))
+        for kind, values in (("logger", self.loggers), ("sampler", self.families), ("metric", self.metrics)):
+            names = [value.name if isinstance(value, Family) else str(value) for value in values]
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise InputError(f"the {kind} {twice[0]} is given twice; expected each once.")
@@ -181,10 +169,10 @@ class Grid:
         if self.holdout is not None and not self.holdout.from_uniform:
             holdout += ", not from the uniform logger"
         return {
-            "loggers": [str(each) for each in self.loggers],
+            "loggers": [str(logger) for logger in self.loggers],
             "sparsities": list(self.sparsities),
-            "samplers": [f"{name}" if n is None else f"{name}, {n}" for name, n in self.candidates],
-            "metrics": [str(each) for each in self.metrics],
+            "samplers": [name if n is None else f"{name}, {n}" for name, n in self.candidates],
+            "metrics": [str(metric) for metric in self.metrics],
             "repetitions": self.repetitions,
             "hold-out": holdout,
         } | ({"values": "rounded to 4 decimals"} if self.by_rounded else {})
@@ -196,57 +184,38 @@ def default_loggers(*, preset: Preset = Preset.PUBLISHED, train: bool) -> tuple[
     >>> default_loggers(train=False), default_loggers(preset=Preset.RELEASED, train=False)
     (('uniform', 'positivity'), ('uniform',))
     """
-    made = zip(LOGGERS, loggers_of(LOGGERS, preset=preset), strict=True)
-    return tuple(name for name, logger in made if train or not logger.needs_train)
+    policies = zip(LOGGERS, loggers_of(LOGGERS, preset=preset), strict=True)
+    return tuple(name for name, policy in policies if train or not policy.needs_train)
 
 
 def loggers_of(names: Sequence[str], *, preset: Preset = Preset.PUBLISHED) -> tuple[LoggingPolicy, ...]:
     """Loggers by name in a preset's variants.
 
-    >>> [str(each) for each in loggers_of(["uniform", "popularity"], preset=Preset.RELEASED)]
+    >>> [str(logger) for logger in loggers_of(["uniform", "popularity"], preset=Preset.RELEASED)]
     ['uniform(item_seed=42)', 'popularity']
     """
-    found: list[LoggingPolicy] = []
-    for name in names:
-        cls = logging_policies.LOGGERS.named(name)
-        found.append(cls.released() if preset is Preset.RELEASED or name == "popularity" else cls.published())
-    return tuple(found)
+    policies = {name: logging_policies.LOGGERS.named(name) for name in names}
+    released = {name for name in names if preset is Preset.RELEASED or name == "popularity"}
+    return tuple(policies[name].released() if name in released else policies[name].published() for name in names)
 
 
 def families(names: Sequence[str], *, sizes: Sequence[int], preset: Preset = Preset.PUBLISHED) -> tuple[Family, ...]:
-    """Samplers by name in a preset's variants; options in brackets are taken as given: Skew(favours=popular).
+    """Samplers by name in a preset's variants; options in brackets are taken as they are: Skew(favours=popular).
 
-    >>> [each.name for each in families(["Exposed", "Skew", "Skew(favours=popular)"], sizes=[1, 5])]
+    >>> [family.name for family in families(["Exposed", "Skew", "Skew(favours=popular)"], sizes=[1, 5])]
     ['Exposed', 'Skew', 'Skew(favours=popular)']
     """
     ordered = tuple(sorted(set(sizes)))
     if any(n < 1 for n in ordered):
         raise InputError(f"size {ordered[0]}; expected whole numbers from 1.")
-    return tuple(_family(name.strip(), ordered, preset) for name in names)
+    fixed = {str(sampler): Family(sampler) for sampler in (FullSampler(), ExposedSampler(), RandomSampler(AS_EXPOSED))}
+    return tuple(fixed.get(name.strip()) or _family(name.strip(), ordered, preset) for name in names)
 
 
 def _family(name: str, sizes: tuple[int, ...], preset: Preset) -> Family:
-    fixed = {str(each): Family(each) for each in (FullSampler(), ExposedSampler(), RandomSampler(AS_EXPOSED))}
-    if name in fixed:
-        return fixed[name]
     if not sizes:
         raise InputError(f"sampler {name!r} needs sizes; give some, such as 10, 100.")
     bare, bracket, options = name.partition("(")
     sampler = sampler_catalogue.parse(f"{bare.strip()}@{sizes[-1]}{bracket}{options}")
     variant = getattr(type(sampler), preset.value, None)
-    if not bracket and variant is not None:
-        sampler = variant(sizes[-1])
-    return Family(sampler, sizes)
-
-
-def sized(family: Family, n: int) -> Sampler:
-    """The family's sampler with another size."""
-    return replace(family.sampler, n=n) if family.sizes else family.sampler  # type: ignore[type-var]
-
-
-def deepest_rank(metrics: Sequence[Metric]) -> int:
-    """The deepest cut-off; refused where a metric has none."""
-    for metric in metrics:
-        if metric.cutoff is None:
-            raise InputError(f"{metric} has no cut-off; the study takes sums over the top K, such as nDCG@100.")
-    return int(np.max([metric.cutoff or 0 for metric in metrics]))
+    return Family(sampler if bracket or variant is None else variant(sizes[-1]), sizes)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from truerank.core.compiled import Index, compiled
+from truerank.reliability.dataset import Mark
 from truerank.reliability.scenarios import CandidateKind
-from truerank.reliability.worlds import Mark
 
 FULL, EXPOSED, DRAWN_WITH_POSITIVES = (
     int(CandidateKind.FULL),

@@ -1,31 +1,41 @@
-"""All scenarios of one logger and one repetition, for a block of users: arrays in, whole numbers out."""
+"""All scenarios of one logging policy and one repetition, for a block of users: arrays in, whole numbers out.
+
+The cells that are exposed are those of `expose` after `WorldHoldOut.split`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import ceil, log2
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
+from truerank.core.ids import Ids, Keys
+from truerank.core.log import Log
 from truerank.core.metric import Metric
+from truerank.datasets.split import PER_USER
+from truerank.exposure.counts import rows_of_items
+from truerank.exposure.expose import PURPOSE as EXPOSURE
+from truerank.exposure.expose import HoldOutUnit, WorldHoldOut, exposure_sizes
+from truerank.exposure.logging_policies import LoggingPolicy
 from truerank.metrics.tables import worth_and_divisor
 from truerank.ranking.samplers.draw import PURPOSE as CANDIDATES
-from truerank.ranking.samplers.draw import Among, OwnPositives, Sampler
-from truerank.reliability.draws import CandidateCounts, LoggerRun, ScenarioWeights
-from truerank.reliability.grid import Family, Grid, deepest_rank
-from truerank.reliability.worlds import Orders
-from truerank.sampling.pools import LAST, ring_times
+from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, Sampler, weights_of
+from truerank.reliability.dataset import Flags, LabelledDataset, Mark, Orders
+from truerank.reliability.grid import Family, Grid
+from truerank.sampling.clocks import checked_weights
+from truerank.sampling.pools import LAST, Share, ring_times, rings, sizes_of
 
 
 class CandidateKind(IntEnum):
-    """All items of the pool, the user's own rows, or draws from the pool: without or with the user's positives."""
+    """All items of the pool, the user's exposed rows, or draws from the pool: without or with the user's positives."""
 
     FULL = 0
     EXPOSED = 1
@@ -34,62 +44,227 @@ class CandidateKind(IntEnum):
 
 
 FIGURES = ("equal", "equal_rounded", "fidelity", "robustness", "predictive_power")
+TAUS = FIGURES[2:]
+
+
+# ------------------------------------------------------------------------------------------------------ what is exposed
+
+
+class ExposedCells(NamedTuple):
+    """Of each user and item: at how many sparsities it is exposed (from the smallest on), its `Mark`, whether it is
+    held out. Held-out, unobserved and excluded cells are never exposed, nor liked.
+    """
+
+    level: Flags
+    mark: Flags
+    held: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class LoggerRun:
+    """One logging policy in one repetition."""
+
+    dataset: LabelledDataset
+    weight: Floats
+    sparsities: tuple[float, ...]
+    seed: int
+    fraction: float  # of each user's cells that is held out
+    held_items: Bools  # items that are held out as a whole
+
+    @classmethod
+    def of(
+        cls,
+        dataset: LabelledDataset,
+        logger: LoggingPolicy,
+        *,
+        sparsities: tuple[float, ...],
+        holdout: WorldHoldOut | None,
+        weight: Floats,
+        seed: int,
+    ) -> LoggerRun:
+        """`weight` is the policy's for the whole dataset: what an evaluator sets aside does not change a policy."""
+        n, fraction = len(dataset.items), 0.0
+        held, nobody = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        if holdout is not None:
+            rows = Log(Ids.of([0]), dataset.items, user=nobody, item=np.arange(n), rewards={"label": np.zeros(n)})
+            _, out = holdout.split(rows, logger=logger, seed=seed)
+            if holdout.unit is HoldOutUnit.ITEMS and out is not None:
+                held[out.item] = True
+            elif out is not None:
+                fraction = holdout.fraction
+        return cls(dataset, checked_weights(weight), sparsities, seed, fraction, held)
+
+    def exposed(self, units: Ints) -> ExposedCells:
+        """The cells of these users."""
+        from truerank.reliability import kernels
+
+        positive, observed, excluded = self.dataset.block(units)
+        keys = self.keys(units)
+        if self.fraction > 0:  # the cells that `split_per_user` sets aside
+            held = np.zeros(observed.shape, dtype=np.uint8)
+            n = sizes_of(Share(self.fraction), observed.sum(axis=1, dtype=np.int64))
+            kernels.smallest(cell_keys(self.seed, PER_USER, *keys), observed, n, held)
+        else:
+            held = observed & self.held_items[None, :]
+        left = observed & ~held & np.uint8(1)
+        positive &= left
+        count = left.sum(axis=1, dtype=np.int64)
+        sizes = np.stack([exposure_sizes(count, sparsity=sparsity) for sparsity in self.sparsities], axis=1)
+        level = np.zeros(left.shape, dtype=np.uint8)
+        kernels.levels(rings(ring_times(self.seed, EXPOSURE, *keys), self.weight), left, positive, sizes, level)
+        # a held-out item is no candidate either: its label is known, and taking it for a negative would be wrong
+        return ExposedCells(level, np.where((excluded | held) == 1, np.uint8(Mark.EXCLUDED), positive), held)
+
+    def keys(self, units: Ints) -> tuple[Keys, Keys]:
+        return self.dataset.users.keys()[units][:, None], self.dataset.items.keys()[None, :]
+
+    def count(self, units: Ints) -> Ints:
+        """Of each item, for these users: rows at every sparsity, positives at every sparsity, held-out rows."""
+        from truerank.reliability import kernels
+
+        cells = self.exposed(units)
+        exact = np.zeros((2, len(self.sparsities) + 1, len(self.dataset.items)), np.int64)
+        kernels.count_levels(cells.level, cells.mark, *exact)
+        at_least = np.cumsum(exact[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        return np.concatenate([*at_least, cells.held.sum(axis=0, dtype=np.int64)[None, :]])
+
+
+def train_shares(train: Log | None, items: Ids) -> Floats | None:
+    """Each item's share of the rows of training data."""
+    if train is None:
+        return None
+    if len(train) == 0:
+        raise InputError(f"{train.source}: no rows; expected rows to count the items of.")
+    return np.asarray(rows_of_items(train, items) / len(train))
+
+
+# ----------------------------------------------------------------------------------------------------------- evaluation
 
 
 @dataclass(frozen=True, slots=True)
 class MetricTables:
-    """The metrics of a study: distinct tables of worth [ranks x tables], which one each metric has, and its divisor
+    """The metrics of a study: distinct tables of discounts [ranks x tables], the table of each metric, and its divisor
     by number of positives. `scale` turns values into whole numbers whose sum over all users is exact.
     """
 
-    worth: Floats
-    of: Ints
+    discount: Floats
+    table: Ints
     divisor: Floats
     scale: float
 
     @classmethod
     def of_metrics(cls, metrics: Sequence[Metric], *, most_positives: int, n_users: int) -> MetricTables:
-        deepest = deepest_rank(metrics)
-        worths: list[Floats] = []
-        of, divisors, largest = [], [], 1.0
         for metric in metrics:
-            found = worth_and_divisor(metric, deepest=deepest, most=most_positives)
-            if found is None:
+            if metric.cutoff is None:
+                raise InputError(f"{metric} has no cut-off; the study takes sums over the top K, such as nDCG@100.")
+        deepest, largest = max(metric.cutoff or 0 for metric in metrics), 1.0
+        tables, places, divisors = dict[bytes, Floats](), [], []
+        for metric in metrics:
+            both = worth_and_divisor(metric, deepest=deepest, most=most_positives)
+            if both is None:
                 raise InputError(
                     f"{metric} is no sum over ranks of relevant items; expected Precision, Recall, nDCG or DCG at K."
                 )
-            worth, divisor = found
-            same = [at for at, each in enumerate(worths) if np.array_equal(each, worth)]
-            of.append(same[0] if same else len(worths))
-            if not same:
-                worths.append(worth)
+            discount, divisor = both
+            tables.setdefault(discount.tobytes(), discount)
+            places.append(list(tables).index(discount.tobytes()))
             divisors.append(divisor)
-            largest = max(largest, float(worth.sum() / np.nanmin(divisor)))
+            largest = max(largest, float(discount.sum() / np.nanmin(divisor)))
         # coarser than the rounding of the largest value, and no sum overflows
         bits = min(48 - ceil(log2(largest)), 62 - ceil(log2(largest * max(n_users, 1))))
-        return cls(np.ascontiguousarray(np.stack(worths, axis=1)), np.array(of), np.stack(divisors), 2.0**bits)
+        stacked = np.ascontiguousarray(np.stack(list(tables.values()), axis=1))
+        return cls(stacked, np.array(places), np.stack(divisors), 2.0**bits)
+
+
+class Compared(NamedTuple):
+    """Of every user, sparsity, candidates and metric the FIGURES, as counts of pairs of models; -1 equal pairs for a
+    user without positives. `sums` are the values of models added over the users of each group, in units of 1 / scale;
+    `users` says how many users with positives each of these groups has here.
+    """
+
+    figures: npt.NDArray[np.signedinteger[Any]]
+    sums: Ints
+    users: Ints
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyArrays:
-    """The families of a grid as the kernels want them."""
+class Scenarios:
+    """One logging policy in one repetition, ready to take blocks of users.
 
-    kind: Ints
-    as_exposed: npt.NDArray[np.uint8]
-    start: Ints
-    sizes: Ints
+    `shared` [sparsities x samplers x 1 x items] are weights that are the same for all users, 0 for items not in the
+    log; `by_user` says of the others at which sparsity, of which sampler and of which items they are.
+    """
+
+    run: LoggerRun
+    families: tuple[Family, ...]
+    tables: MetricTables
+    pool: Bools
+    shared: Floats
+    by_user: Mapping[tuple[int, int], ItemCounts]
+    by_rounded: bool
 
     @classmethod
-    def of(cls, families: Sequence[Family]) -> FamilyArrays:
-        start = np.cumsum([0, *(len(each.labels) for each in families)])
-        sizes = [0 if n is None else n for each in families for _, n in each.labels]
-        exposed = [each.as_exposed for each in families]
-        return cls(
-            np.array([_kind(each.sampler) for each in families], dtype=np.int64),
-            np.array(exposed, dtype=np.uint8),
-            start.astype(np.int64),
-            np.array(sizes, dtype=np.int64),
-        )
+    def of(cls, run: LoggerRun, counts: Ints, *, grid: Grid, tables: MetricTables, train: Floats | None) -> Scenarios:
+        """Random data are the held-out cells; where nothing is held out, the log itself, as in the sampler paper's
+        code.
+        """
+        n_sparsities, users, items = len(run.sparsities), run.dataset.users, run.dataset.items
+        rows, positives, held = counts[:n_sparsities], counts[n_sparsities:-1], counts[-1]
+        shared = np.zeros((n_sparsities, len(grid.families), 1, len(items)))
+        by_user: dict[tuple[int, int], ItemCounts] = {}
+        for s in range(n_sparsities):
+            pool = np.flatnonzero(rows[s] > 0)
+            seen = held if run.fraction > 0 or run.held_items.any() else rows[s]
+            random = seen[pool] / seen.sum() if seen.any() else None  # users with few items have nothing held out
+            of_train = None if train is None else train[pool]
+            of_pool = ItemCounts(rows[s][pool], positives[s][pool], of_train, random, Ids(items.values[pool]))
+            for f, family in enumerate(grid.families):
+                try:
+                    weight = weights_of(family.sampler, of_pool, users=Ids(users.values[:1]))
+                except InputError:
+                    if random is not None:
+                        raise
+                    raise InputError(
+                        f"nothing could be held out as random data for {family.sampler}: users have too few items. "
+                        "Leave it out of the samplers, or study a larger world."
+                    ) from None
+                if weight.ndim == 1:
+                    shared[s, f, 0, pool] = weight
+                else:
+                    by_user[s, f] = of_pool
+        return cls(run, grid.families, tables, rows > 0, shared, by_user, grid.by_rounded)
+
+    def evaluate(self, units: Ints, group: Ints, order: Orders, finite: Ints) -> Compared:
+        """The users of a block, in groups of rising number, whose items every model has put in `order`."""
+        from truerank.reliability import kernels
+
+        run, tables, families = self.run, self.tables, self.families
+        n_models, n_sparsities, n_metrics = order.shape[1], len(run.sparsities), len(tables.table)
+        cells = run.exposed(units)
+        sizes = np.array([size or 0 for family in families for _, size in family.labels])
+        start = np.cumsum([0, *(len(family.labels) for family in families)])
+        figures = np.empty((len(units), n_sparsities, len(sizes), n_metrics, len(FIGURES)), dtype=pair_type(n_models))
+        here = group - group[0]
+        sums = np.zeros((here[-1] + 1, n_sparsities, len(sizes), n_metrics, n_models), dtype=np.int64)
+        deepest = len(tables.discount) - 1
+        bin_of = np.empty((len(run.dataset.items), n_models), dtype=np.uint8 if deepest < 256 else np.int32)
+        kernels.evaluate_users(
+            here, order, finite, cells.level, cells.mark, ring_times(run.seed, CANDIDATES, *run.keys(units)),
+            self.pool.view(np.uint8), self._weights(units), np.array([_kind(family.sampler) for family in families]),
+            np.array([family.as_exposed for family in families], dtype=np.uint8), start, sizes, LAST / 2,
+            tables.discount, tables.table, tables.divisor, tables.scale, self.by_rounded, bin_of, figures, sums,
+        )  # fmt: skip
+        return Compared(figures, sums, np.bincount(here[figures[:, 0, 0, 0, 0] >= 0], minlength=len(sums)))
+
+    def _weights(self, units: Ints) -> Floats:
+        """[sparsities x samplers x users x items], or 1 in the place of users where all have the same weights."""
+        if not self.by_user:
+            return self.shared
+        users = Ids(self.run.dataset.users.values[units])
+        weight = np.repeat(self.shared, len(units), axis=2)
+        for (s, f), counts in self.by_user.items():
+            weight[s, f][:, self.pool[s]] = weights_of(self.families[f].sampler, counts, users=users)
+        return weight
 
 
 def _kind(sampler: Sampler) -> CandidateKind:
@@ -100,64 +275,6 @@ def _kind(sampler: Sampler) -> CandidateKind:
     return CandidateKind.DRAWN if sampler.positives is OwnPositives.EXCLUDED else CandidateKind.DRAWN_WITH_POSITIVES
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Of every user, sparsity, candidates and metric the FIGURES, as counts of pairs of models; -1 equal pairs for a
-    user without positives. `sums` are the values of models added over the users of each group, in units of 1 / scale,
-    from the group `first` on; `users` says how many users with positives a group has here.
-    """
-
-    figures: npt.NDArray[np.signedinteger[Any]]
-    sums: Ints
-    users: Ints
-    first: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scenarios:
-    """One logger in one repetition, ready to take blocks of users."""
-
-    exposing: LoggerRun
-    layout: FamilyArrays
-    tables: MetricTables
-    pool: npt.NDArray[np.uint8]
-    weights: ScenarioWeights
-    by_rounded: bool
-
-    @classmethod
-    def of(
-        cls, exposing: LoggerRun, counted: CandidateCounts, *, grid: Grid, tables: MetricTables, train: Floats | None
-    ) -> Scenarios:
-        samplers = [family.sampler for family in grid.families]
-        weights = counted.weights(samplers, exposing.world, holds_out=exposing.holds_out, train=train)
-        pool = (counted.rows > 0).astype(np.uint8)
-        return cls(exposing, FamilyArrays.of(grid.families), tables, pool, weights, grid.by_rounded)
-
-    def evaluate(self, units: Ints, group: Ints, order: Orders, finite: Ints) -> Compared:
-        """The users of a block, in groups of rising number, whose items every model has put in `order`."""
-        from truerank.reliability import kernels
-
-        exposing, tables, layout = self.exposing, self.tables, self.layout
-        world, n_models = exposing.world, order.shape[1]
-        shown = exposing.shown(units)
-        time = ring_times(exposing.seed, CANDIDATES, world.users.keys()[units][:, None], world.items.keys()[None, :])
-        weight = self.weights.at(Ids(world.users.values[units]))
-        n_sparsities, n_candidates, n_metrics = len(weight), len(layout.sizes), len(tables.of)
-        shape = (len(units), n_sparsities, n_candidates, n_metrics, len(FIGURES))
-        out = np.empty(shape, dtype=pair_type(n_models))
-        here = group - group[0]
-        sums = np.zeros((here[-1] + 1, n_sparsities, n_candidates, n_metrics, n_models), dtype=np.int64)
-        deepest = len(tables.worth) - 1
-        bin_of = np.empty((world.n_items, n_models), dtype=np.uint8 if deepest < 256 else np.int32)
-        kernels.evaluate_users(
-            here, order, finite, shown.level, shown.mark, time, self.pool, weight,
-            layout.kind, layout.as_exposed, layout.start, layout.sizes, LAST / 2,
-            tables.worth, tables.of, tables.divisor, tables.scale, self.by_rounded, bin_of, out, sums,
-        )  # fmt: skip
-        users = np.bincount(here[out[:, 0, 0, 0, 0] >= 0], minlength=len(sums))
-        return Compared(out, sums, users, int(group[0]))
-
-
 def pair_type(n_models: int) -> type[np.signedinteger[Any]]:
     """The smallest whole numbers that hold the number of pairs of models.
 
@@ -166,29 +283,3 @@ def pair_type(n_models: int) -> type[np.signedinteger[Any]]:
     """
     n_pairs = n_models * (n_models - 1) // 2
     return np.int8 if n_pairs <= 127 else np.int16 if n_pairs <= 32767 else np.int32
-
-
-TAUS = ("fidelity", "robustness", "predictive_power")
-
-
-def tau_b(agreement: Any, ties: Any, other_ties: Any, *, n_pairs: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Kendall's τ-b from counts of pairs, and where it is defined: both have pairs that differ (NaN elsewhere).
-
-    τ_b = (concordant - discordant) / √((pairs - ties) (pairs - ties of the other)) (Kendall 1945).
-
-    >>> tau_b(np.array([1, 0]), np.array([1, 3]), np.array([0, 0]), n_pairs=3)[0].round(4).tolist()
-    [0.4082, nan]
-    """
-    size = (n_pairs - ties.astype(np.float64)) * (n_pairs - other_ties.astype(np.float64))
-    defined = size > 0
-    return np.where(defined, agreement / np.sqrt(np.where(defined, size, 1.0)), np.nan), defined
-
-
-def reference(question: str, figure: Any) -> Any:
-    """The part of [users or resamples, sparsities, candidates, ...] that a question compares with.
-
-    Full on the same log, the same candidates at sparsity 0, or Full at sparsity 0: both come first.
-    """
-    if question == "fidelity":
-        return figure[:, :, :1]
-    return figure[:, :1] if question == "robustness" else figure[:, :1, :1]

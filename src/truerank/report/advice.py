@@ -13,9 +13,9 @@ from truerank.core.wording import worded
 from truerank.evaluation.diagnosed import Diagnosis
 from truerank.exposure.randomness.tests import Randomness
 from truerank.reliability.advice import Advice
-from truerank.reliability.advice_figures import Choice
-from truerank.reliability.advice_words import outside, verdict, warnings
-from truerank.reliability.logs import Liked
+from truerank.reliability.advice_words import verdict, warnings
+from truerank.reliability.choices import Choice
+from truerank.reliability.studied import PositivesProfile
 from truerank.report.text import COLUMNS, aligned, plain_messages, without_nan
 
 MOST_FINDINGS = 5
@@ -130,7 +130,7 @@ def advice_plain(advice: Advice, *, top: int) -> dict[str, Any]:
         "pairs": advice.pairs,
         "undecided": list(map(list, advice.undecided)),
         "tau_of_all_pairs": list(advice.tau_of_all),
-        "outside": list(outside(advice)),
+        "outside": list(advice.outside),
         "wrong": list(map(asdict, advice.wrong)),
         "other_metrics": [
             {
@@ -140,7 +140,7 @@ def advice_plain(advice: Advice, *, top: int) -> dict[str, Any]:
                 "tau": elsewhere.tau,
                 "tau_of_recommended": elsewhere.recommended,
             }
-            for elsewhere in advice.elsewhere
+            for elsewhere in advice.other_metrics
         ],
         "study": {
             "source": advice.source,
@@ -161,7 +161,7 @@ def advice_rows(advice: Advice, *, top: int) -> list[dict[str, Any]]:
         "sparsity": advice.sparsity,
         "pairs": advice.pairs,
         "undecided": len(advice.undecided),
-        "outside": "; ".join(outside(advice)),
+        "outside": "; ".join(advice.outside),
     }
     return [
         scenario
@@ -184,7 +184,7 @@ def _log(advice: Advice) -> str:
     rows = []
     if look is None:
         text = f"Your log: {advice.users:,} users; {stated}"
-    elif isinstance(look, Liked):
+    elif isinstance(look, PositivesProfile):
         text = (
             f"Your log: {advice.users:,} users; {look.items:,} items, {look.items_liked:,} of them liked; "
             f"{look.positives_per_user:.1f} positives per user, and nothing else; {stated}"

@@ -22,7 +22,7 @@ import polars as pl
 from truerank.core.errors import InputError
 from truerank.io.atomic_write import check_folder
 from truerank.io.files import read_table
-from truerank.reliability.folder import EXPECTED, FORMAT, KIND, NOTE, RESULTS
+from truerank.reliability.studied import EXPECTED, FORMAT, KIND, NOTE, RESULTS
 from truerank.report.charts import COLOURS, SHAPES, wrapped
 
 SCENARIO = ("logger", "sparsity", "sampler", "size")

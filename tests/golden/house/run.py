@@ -20,12 +20,11 @@ from truerank import estimators, metrics
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.messages import Message
-from truerank.estimators import ranked
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn
-from truerank.estimators.ranked.normalised import IdealSum
-from truerank.estimators.ranked.normalisers import Normaliser
-from truerank.estimators.rewards import GivenRewards, ItemRates
+from truerank.estimators import RANKED
+from truerank.estimators.discounted import IdealSum
+from truerank.estimators.doubly_robust import ItemMeans, PredictionColumn
+from truerank.estimators.impressions import Limited, Normaliser
+from truerank.estimators.predictions import GivenRewards, ItemRates
 from truerank.exposure import interventions
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
@@ -243,7 +242,7 @@ def _target(data: Made, text: str) -> Any:
 def _ranked(given: str | Mapping[str, Any], normaliser: Normaliser, seed: int) -> Any:
     options: dict[str, Any] = {} if isinstance(given, str) else dict(given)
     name = given if isinstance(given, str) else options.pop("name")
-    kind = ranked.named(name)
+    kind = RANKED.named(name)
     # goldens are of the paper's clip, of 1/ε0
     inverse = {"of": Limited.INVERSE} if "of" in kind.__dataclass_fields__ else {}
     if name in ("ips", "snips"):

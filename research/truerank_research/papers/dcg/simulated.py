@@ -12,11 +12,10 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats
-from truerank.estimators.ranked.base import RankedEstimator
-from truerank.estimators.ranked.clips import Limited
-from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebiased, LogDiscountRaw
-from truerank.estimators.ranked.normalised import RankedNDCG
+from truerank.estimators.discounted import LearntDiscountRaw, LogDiscountDebiased, LogDiscountRaw, RankedNDCG
+from truerank.estimators.impressions import Limited
+from truerank.estimators.refitting import RankedEstimator
+from truerank.estimators.weighted import IPS
 from truerank.evaluation.impressions import off_policy
 from truerank.exposure.policies.targets import RankColumn
 from truerank.inference.agreement import correlation, sensitivity
@@ -39,7 +38,7 @@ ESTIMATORS: dict[str, RankedEstimator] = {
     "DCG log, C": LogDiscountRaw(),
     "DCG log, Q̂": LogDiscountDebiased(),
     "DCG pbm, C": LearntDiscountRaw(),
-    "DCG pbm, Q̂": RankedIPS(),
+    "DCG pbm, Q̂": IPS(),
     "nDCG pbm, Q̂": RankedNDCG(),
 }
 *OTHER_FORMS, DCG, NDCG = ESTIMATORS
@@ -136,7 +135,7 @@ def clip_weights(skill: str, feed: int, amount: Amount) -> pl.DataFrame:
     platform = replace(PLATFORMS["2nd level"], days=amount.days - 1, sessions=amount.sessions, new=SKILLS[skill])
     log = draw_week(platform, seed=feed)
     position = log.position()
-    forms: list[RankedEstimator] = [RankedIPS(of=Limited.INVERSE), RankedNDCG(of=Limited.INVERSE)]
+    forms: list[RankedEstimator] = [IPS(of=Limited.INVERSE), RankedNDCG(of=Limited.INVERSE)]
     metrics = {"ips": "DCG", "ndcg": "nDCG"}
     rows = []
     for day in range(platform.days):
@@ -161,7 +160,7 @@ def break_assumption(switch: str, seed: int, amount: Amount) -> pl.DataFrame:
         log = draw_log(feed, seed=number)
         results = off_policy(
             log_table(feed, log), {"better": target_table(feed, log, "better")}, rewards=list(truth),
-            estimators=[RankedIPS()], threads=1,
+            estimators=[IPS()], threads=1,
         )  # fmt: skip
         for estimate in results.estimates:
             reward = str(estimate.reward)

@@ -22,9 +22,7 @@ from truerank.io.atomic_write import FolderKind, whole_folder
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.reliability import Grid, study
-from truerank.reliability.advising import WORLD, StudiedWorld
-from truerank.reliability.folder import KIND, LOGS, NOTE, RESULTS
-from truerank.reliability.studied import NEEDED, QUESTIONS
+from truerank.reliability.studied import KIND, LOGS, NEEDED, NOTE, QUESTIONS, RESULTS, WORLD, StudiedDataset
 from truerank_research.papers.reliability.data import SEED, fitted, scores_of, settings_of
 from truerank_research.runner import Run, Source
 
@@ -40,7 +38,7 @@ class ShippedScenarios:
     sparsities: tuple[float, ...]
     sizes: tuple[int, ...]
     metrics: tuple[Metric, ...]
-    world: StudiedWorld
+    world: StudiedDataset
 
     def grid(self, repetitions: int) -> Grid:
         return Grid.of(sparsities=self.sparsities, sizes=self.sizes, metrics=self.metrics, repetitions=repetitions)
@@ -50,14 +48,14 @@ SYNTHETIC = ShippedScenarios(
     (0.5, 0.9),
     (5, 20),
     (NDCG(10),),
-    StudiedWorld("synthetic", "{users:,} users of a made world", "truerank simulate", "none", MADE_BY),
+    StudiedDataset("synthetic", "{users:,} users of a made world", "truerank simulate", "none", MADE_BY),
 )
 SCENARIOS: Mapping[str, ShippedScenarios] = {
     "kuairec": ShippedScenarios(
         (0.3, 0.5, 0.7, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995),
         (5, 20, 100, 500),
         (Recall(10), NDCG(10), NDCG(100)),
-        StudiedWorld(
+        StudiedDataset(
             "KuaiRec",
             "1,411 users x 3,327 short videos",
             "https://kuairec.com (Gao et al., CIKM 2022)",
@@ -69,7 +67,7 @@ SCENARIOS: Mapping[str, ShippedScenarios] = {
         (0.3, 0.5, 0.7, 0.85, 0.9, 0.95),
         (2, 5, 10, 25),
         (Recall(10), NDCG(10)),
-        StudiedWorld(
+        StudiedDataset(
             "Jester",
             "{users:,} users x 80 jokes",
             "https://eigentaste.berkeley.edu/dataset (Goldberg et al., Information Retrieval 2001)",
@@ -100,7 +98,7 @@ def pack_studies(run: Run) -> list[Path]:
     return packed
 
 
-def pack(studied: Path, out: Path, *, world: StudiedWorld) -> None:
+def pack(studied: Path, out: Path, *, world: StudiedDataset) -> None:
     """The tables of a finished study that advice needs, rounded, with what was studied and where it comes from.
 
     Another pack in `out` is replaced. What is said of the world may name what the study noted, such as {users}.

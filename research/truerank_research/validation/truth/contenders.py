@@ -23,7 +23,7 @@ from truerank.core.terms import Smooth, known_total, ratio, smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import TwoStrata
-from truerank.estimators.predictions import LogRates, PredictedRates
+from truerank.estimators.predictions import LogRates
 from truerank.metrics.precision import Precision
 from truerank_research.validation.truth.known import FIRST, KnownWorld, Matrix
 
@@ -71,7 +71,7 @@ class ShownRows:
     def foreseen(self, by: str) -> Floats:
         """What is predicted of the shown rows."""
         if by == LOG:
-            return self._once("rows of the log", lambda: self._rates().at(np.arange(len(self.user)), self.item))
+            return self._once("rows of the log", lambda: self._predicted(self.item))
         whole = self.world.said(by)
         return self._once(("rows", by), lambda: whole[self.user[:, None], self.item].astype(np.float64))
 
@@ -80,12 +80,14 @@ class ShownRows:
         if by != LOG:
             running, every = self.world.running(by, model)
             return running[self.user, k - 1], every[self.user]
-        rates, best = self._rates(), self.world.best[model][self.user].astype(np.int64)
-        units = np.arange(len(self.user))
-        running = self._once(("best of the log", model), lambda: np.cumsum(rates.at(units, best), axis=1))
-        return running[:, k - 1], self._once(
-            "all of the log", lambda: rates.item.sum(axis=1)[rates.fold] * rates.of_unit
-        )
+        (item, fold, activity), best = self._rates(), self.world.best[model][self.user].astype(np.int64)
+        running = self._once(("best of the log", model), lambda: np.cumsum(self._predicted(best), axis=1))
+        return running[:, k - 1], self._once("all of the log", lambda: item.sum(axis=1)[fold] * activity)
+
+    def _predicted(self, items: Ints) -> Floats:
+        """What rates in these rows predict of some items of each user, [users x some]."""
+        item, fold, activity = self._rates()
+        return np.asarray(item[fold[:, None], items] * activity[:, None])
 
     def chunk(self) -> JudgedChunk:
         """The shown rows as the library has them."""
@@ -99,15 +101,15 @@ class ShownRows:
         )
         return JudgedChunk(log, {Pool.CATALOGUE: Candidates(n, float(self.world.n_items))})
 
-    def _rates(self) -> PredictedRates:
-        """What rates in these very rows predict; made by the library."""
+    def _rates(self) -> tuple[Floats, Ints, Floats]:
+        """Rates of items by fold, and the fold and rate of each user, from these very rows; made by the library."""
         if LOG not in self.made:
             chunk, rates = self.chunk(), LogRates()
             learner = rates.learner(Precision(1))
             users = {"users": chunk.labels.users}
             learned = learn([learner], lambda work: [work(chunk)], groups=Groups(self.seed, "one"), facts=users)
-            self.made[LOG] = rates.predicted(chunk, learned[learner])
-        stored: PredictedRates = self.made[LOG]
+            self.made[LOG] = learned[learner].item, *learned[learner].of_units(chunk)
+        stored: tuple[Floats, Ints, Floats] = self.made[LOG]
         return stored
 
 

@@ -25,7 +25,7 @@ from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.batches import LazyTable
-from truerank.io.read import as_table, column, find_column, finite_numbers
+from truerank.io.columns import table_columns
 from truerank.sampling.clocks import add_ranks, checked_weights, rank_probabilities
 
 WIDEST = 0.2  # step in log time, as in clocks.py
@@ -56,14 +56,12 @@ def exposures(
     [0.875, 0.625]
     """
     model = _only_model(position)
-    table, where = as_table(source, columns)
-    mapping = dict(columns or {})
-    session, item, score = (column(table, name, mapping, where=where) for name in ("session", "item", "score"))
-    values = finite_numbers(score, where=f"{where}, column 'score'").to_numpy()
-    retrieval = find_column(table, "retrieval", mapping)
+    table = table_columns(source, columns)
+    where, session, item = table.where, table.get("session"), table.get("item")
+    values, retrieval = table.finite(table.get("score")).to_numpy(), table.find("retrieval")
     probability = None
     if retrieval is not None:
-        probability = finite_numbers(retrieval, where=f"{where}, column 'retrieval'").to_numpy()
+        probability = table.finite(retrieval).to_numpy()
         if n_candidates is not None:
             raise InputError(f"{where}: a column retrieval beside {option('n_candidates')}; expected one of both.")
     exposure, unit = np.zeros(len(values)), session.rank("dense").to_numpy()

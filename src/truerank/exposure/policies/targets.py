@@ -15,8 +15,8 @@ from truerank.core.ids import Ids
 from truerank.core.wording import option
 from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.columns import TableColumns, table_columns
 from truerank.io.impressions import Array, Impressions, Logged
-from truerank.io.read import as_table, column, find_column, finite_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +179,12 @@ def _from_table(
     only: Mapping[str, str],
 ) -> Policy:
     """From a table session, item and rank or exposure, in the order of sessions and items."""
-    table, where = as_table(source, columns)
-    where, mapping = (name if where in ("frame", "matrix") else where), dict(columns or {})
-    session = column(table, "session", mapping, where=where)
+    table = table_columns(source, columns, unnamed=name)
+    where, session, ids = table.where, table.get("session"), table.get("item")
     unit = log.unit_of_session(session, where=f"{where}, column 'session'")
-    ids = column(table, "item", mapping, where=where)
     item = log.items.locate(ids, where=f"{where}, column 'item'")
-    exposure, rank = _exposure_or_rank(table, unit, positions, mapping, where=where)
-    prediction = _numbers(table, "prediction", mapping, where=where)
+    exposure, rank = _exposure_or_rank(table, unit, positions)
+    prediction = _numbers(table, "prediction")
     unlogged = session.filter(pl.Series(unit < 0)).n_unique()
     rows = _sorted_rows(log, unit, item, ids, where=where)
     unit, item = unit[rows], item[rows]
@@ -194,7 +192,7 @@ def _from_table(
     if rank is not None and positions is not None and differs(positions):
 
         def of_rows(what: str) -> Array | None:
-            values = find_column(table, what, mapping)
+            values = table.find(what)
             return _of_rows(what, log, unit, None if values is None else values.gather(rows), where=where, only=only)
 
         surface = of_rows("surface") if positions.by_surface else None
@@ -217,24 +215,23 @@ def _listed_at(values: Any, place: Ints) -> Any:
     return np.where(place < 0, 0, values[place]) if len(values) else np.zeros(len(place), dtype=values.dtype)
 
 
-def _numbers(table: Any, key: str, mapping: Mapping[str, str], *, where: str) -> Floats | None:
-    values = find_column(table, key, mapping)
-    return None if values is None else finite_numbers(values, where=f"{where}, column {values.name!r}").to_numpy()
+def _numbers(table: TableColumns, key: str) -> Floats | None:
+    values = table.find(key)
+    return None if values is None else table.finite(values).to_numpy()
 
 
 def _exposure_or_rank(
-    table: Any, unit: Ints, positions: Positions | None, mapping: Mapping[str, str], *, where: str
+    table: TableColumns, unit: Ints, positions: Positions | None
 ) -> tuple[Floats | None, Ints | None]:
     """The exposure or the rank of each row of a target's table."""
-    has_exposure, has_rank, has_score = (
-        find_column(table, key, mapping) is not None for key in ("exposure", "rank", "score")
-    )
+    where = table.where
+    has_exposure, has_rank, has_score = (table.find(key) is not None for key in ("exposure", "rank", "score"))
     if has_score and not (has_exposure or has_rank):
         raise InputError(f"{where}: scores, and nothing says how they rank: {RANKED}.")
     if has_exposure == has_rank:
         present = "both rank and exposure" if has_rank else "neither rank nor exposure"
-        raise InputError(f"{where}: {present} among {', '.join(table.columns)}; expected exactly one of the two.")
-    exposure, values = (_numbers(table, key, mapping, where=where) for key in ("exposure", "rank"))
+        raise InputError(f"{where}: {present} among {', '.join(table.table.columns)}; expected exactly one of the two.")
+    exposure, values = (_numbers(table, key) for key in ("exposure", "rank"))
     if exposure is not None:
         _check_numbers(exposure, (exposure >= 0) & (exposure <= 1), "exposure", where=f"{where}, column exposure")
     if values is None:

@@ -6,12 +6,15 @@ set is a simple random sample without replacement. Means and variances of sums o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.errors import InputError
+from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 
 MOST_ITEMS = 3000  # up to which covariances of all pairs of items are added up where candidates differ by user
@@ -29,7 +32,6 @@ class Draws:
     def of(log: Log, *, excluded: Pairs | None = None) -> Draws:
         """Repeated pairs count once; excluded pairs leave the candidates and what was shown.
 
-        >>> from truerank.core.ids import Ids
         >>> log = Log(Ids.of([1]), Ids.of([5, 6, 7, 8]), np.array([0, 0]), np.array([1, 2]), {})
         >>> draws = Draws.of(log)
         >>> draws.share.tolist(), draws.count.tolist()
@@ -37,10 +39,8 @@ class Draws:
         """
         shown = Pairs.of(log.user, log.item, n_units=log.n_units)
         if excluded is not None:
-            owner = owners(shown)
-            width = max(len(log.items), 1)
-            kept = ~np.isin(owner * width + shown.item, owners(excluded) * width + excluded.item)
-            shown = Pairs.of(owner[kept], shown.item[kept], n_units=log.n_units)
+            owner, left = owners(shown), ~in_pairs(shown, excluded, n_items=len(log.items))
+            shown = Pairs.of(owner[left], shown.item[left], n_units=log.n_units)
         if not len(shown.item):
             raise InputError(f"{log.source}: no rows left to test; expected pairs of users and items.")
         return Draws(shown, len(log.items), excluded)
@@ -94,13 +94,19 @@ class Draws:
         """
         total, squares, n = self.over_candidates(score), self.over_candidates(score**2), self.n_candidates
         around = squares - np.divide(total**2, n, out=np.zeros(len(n)), where=n > 0)
-        found = float(score[self.shown.item].sum() - (self.share * total).sum())
-        return found, float((self.spread_of_sums * np.maximum(around, 0.0)).sum())
+        difference = float(score[self.shown.item].sum() - (self.share * total).sum())
+        return difference, float((self.spread_of_sums * np.maximum(around, 0.0)).sum())
 
 
 def owners(pairs: Pairs) -> Ints:
     """The unit of each pair."""
     return np.repeat(np.arange(len(pairs.start) - 1), pairs.count)
+
+
+def in_pairs(pairs: Pairs, others: Pairs, *, n_items: int) -> Bools:
+    """Which of the pairs are among others."""
+    width = max(n_items, 1)
+    return np.isin(owners(pairs) * width + pairs.item, owners(others) * width + others.item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +160,10 @@ def item_dispersion(draws: Draws) -> Dispersion | None:
     h = np.divide(g, n - 1, out=np.zeros(len(n)), where=n > 1)
     per_user = g**2 * squares + h**2 * (sums**2 - squares)
     around = squares - np.divide(sums**2, n, out=np.zeros(len(n)), where=n > 0)
-    own = (1 - 2 * draws.share) ** 2 * draws.spread_of_sums * np.maximum(around, 0.0)
-    trace = float(np.count_nonzero(varies)) + _off_diagonal(draws, h, inverse)
-    return Dispersion(
-        total, int(np.count_nonzero(varies)), max(float(2 * (trace - per_user.sum()) + own.sum()), 0.0), trace
-    )
+    within = (1 - 2 * draws.share) ** 2 * draws.spread_of_sums * np.maximum(around, 0.0)
+    n_varying = int(np.count_nonzero(varies))
+    trace = n_varying + _off_diagonal(draws, h, inverse)
+    return Dispersion(total, n_varying, max(float(2 * (trace - per_user.sum()) + within.sum()), 0.0), trace)
 
 
 def _off_diagonal(draws: Draws, h: Floats, inverse: Floats) -> float:
@@ -184,153 +189,101 @@ def _off_diagonal(draws: Draws, h: Floats, inverse: Floats) -> float:
     return float(inverse @ (covariance**2) @ inverse)
 
 
-GROUPS = 3
-MOST = 1500  # users and items that enter: those with the most rows in what the groups are made of
-FEWEST = 20  # rows expected in a cell of the table of groups, below which nothing is said
+# ------------------------------------------------------------------------------------------------------- uneven items
+
+MUCH = 0.10  # an effect from which items are shown "far" more often or more rarely
+MOST_NAMED = 3  # outlying items that are named on each side
+SIDE = 2 / 3  # the part of the squared deviations from which one side is the direction
+UNLIKELY = 0.05  # for any item at all, by Bonferroni
+
+
+class Direction(StrEnum):
+    """On which side of chance the deviating items lie."""
+
+    OFTEN = "items shown too often"
+    RARELY = "items shown too rarely"
+    BOTH = "items shown too often and items shown too rarely"
 
 
 @dataclass(frozen=True, slots=True)
-class Interaction:
-    """The score test of user group x item group given the margins."""
+class OutlyingItem:
+    """An item that chance would not show so often, or so rarely: to how many users, how many chance gives, its z."""
 
-    statistic: float
-    df: int
-    p: float
-    rows: int  # tested
+    item: str
+    shown: int
+    expected: float
+    z: float
 
 
-def interaction(draws: Draws, source: Pairs) -> Interaction | None:
-    """Test the draws with groups from `source`, None where there are too few rows for groups.
+@dataclass(frozen=True, slots=True)
+class Unevenness:
+    """How unevenly items were shown, beyond what uniform draws give.
 
-    `source` must not be the tested pairs: either other data, or pairs that the draws exclude.
+    `effect` is the coefficient of variation of exposure beyond chance, 0.58 where rates differ by a standard deviation
+    of 58 % of their mean; `direction` is None where it is 0. `too_often` and `too_rarely` count the items beyond what
+    chance gives any item, of which the farthest are named.
     """
-    users, items = _busiest(source, draws.n_items)
-    shown, possible = _block(draws, users, items)
-    user_side, item_side = _leading(source, users, items, draws.n_items)
-    keep_users, keep_items = _can_vary(shown, possible)
-    shown, possible = shown[np.ix_(keep_users, keep_items)], possible[np.ix_(keep_users, keep_items)]
-    user_group, item_group = _thirds(user_side[keep_users]), _thirds(item_side[keep_items])
-    if len(np.unique(user_group)) < GROUPS or len(np.unique(item_group)) < GROUPS:
-        return None
-    if shown.sum() < FEWEST * GROUPS**2:
-        return None
-    chance = _margins_fitted(shown, possible)
-    contrasts = _without_margins(user_group, item_group, chance * (1 - chance))
-    residual = shown - chance
-    z = np.array([float((each * residual).sum()) for each in contrasts])
-    weight = chance * (1 - chance)
-    # fixed margins make pairs of a row and of a column compete; exactly this factor where all margins are equal
-    n_users, n_items = shown.shape
-    competing = n_users * n_items / ((n_users - 1) * (n_items - 1))
-    covariance = competing * np.array([[float((a * b * weight).sum()) for b in contrasts] for a in contrasts])
-    statistic = float(z @ np.linalg.pinv(covariance, hermitian=True) @ z)
-    df = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    return Interaction(statistic, df, _upper_tail(statistic, df), int(shown.sum()))
+
+    effect: float
+    direction: Direction | None
+    too_often: int
+    too_rarely: int
+    most_often: tuple[OutlyingItem, ...]
+    most_rarely: tuple[OutlyingItem, ...]
+
+    @property
+    def words(self) -> str:
+        """What the effect means for items, in words."""
+        more = "far more" if self.effect >= MUCH else "a little more"
+        if self.direction is Direction.BOTH:
+            return f"some items were shown {more} often, others {more} rarely than chance gives"
+        how = "rarely" if self.direction is Direction.RARELY else "often"
+        return f"some items were shown {more} {how} than chance gives"
 
 
-def _upper_tail(statistic: float, df: int) -> float:
-    from truerank.core.special import chdtrc
+def unevenness(draws: Draws, dispersion: Dispersion, items: Ids) -> Unevenness:
+    """The effect, √(max(0, X² - df) / Σ E), its direction, and the outlying items.
 
-    return float(chdtrc(df, statistic))
+    The direction is the side that has two thirds of Σ (c - E)² / V. An item is outlying if its count has a probability
+    below 5 % over all items and both sides: at most that of a binomial number with the same mean (Hoeffding 1956).
 
-
-def _busiest(source: Pairs, n_items: int) -> tuple[Ints, Ints]:
-    """Users and items with the most source rows, ascending; ties by position."""
-    of_item = np.bincount(source.item, minlength=n_items)
-    return tuple(np.sort(np.argsort(-count, kind="stable")[:MOST]) for count in (source.count, of_item))  # type: ignore[return-value]
-
-
-def _block(draws: Draws, users: Ints, items: Ints) -> tuple[Floats, Floats]:
-    """Of these users and items: which pairs were shown, and which could have been."""
-    shown = _dense(draws.shown, users, items, draws.n_items)
-    if draws.excluded is None:
-        return shown, np.ones_like(shown)
-    return shown, 1 - _dense(draws.excluded, users, items, draws.n_items)
-
-
-def _dense(pairs: Pairs, users: Ints, items: Ints, n_items: int) -> Floats:
-    row, column = np.full(len(pairs.start) - 1, -1), np.full(n_items, -1)
-    row[users], column[items] = np.arange(len(users)), np.arange(len(items))
-    u, i = row[owners(pairs)], column[pairs.item]
-    inside = (u >= 0) & (i >= 0)
-    found = np.zeros((len(users), len(items)))
-    found[u[inside], i[inside]] = 1.0
-    return found
-
-
-def _leading(source: Pairs, users: Ints, items: Ints, n_items: int) -> tuple[Floats, Floats]:
-    """The leading direction of the source beyond its margins: a number for each user and each item.
-
-    Correspondence analysis: the first singular vectors of (O - r c / n) / sqrt(r c), with margins raised by their means
-    so that users and items with few rows do not rule; by power iteration from a fixed start.
+    >>> from truerank.core.log import Log
+    >>> user, item = np.arange(40), np.repeat([0, 1], [35, 5])
+    >>> log = Log(Ids.of(range(40)), Ids.of(["a", "b", "c", "d"]), user, item, {})  # 10 of each by chance
+    >>> uneven = unevenness(Draws.of(log), item_dispersion(Draws.of(log)), log.items)
+    >>> round(uneven.effect, 2), uneven.direction.value  # X² = (25² + 5² + 2 · 10²) / 7.5 · 3/4 = 85 on 3 df, Σ E = 40
+    (1.43, 'items shown too often')
+    >>> [(item.item, item.shown, item.expected) for item in (*uneven.most_often, *uneven.most_rarely)]
+    [('a', 35, 10.0), ('c', 0, 10.0), ('d', 0, 10.0)]
     """
-    matrix = _dense(source, users, items, n_items)
-    r, c = matrix.sum(axis=1), matrix.sum(axis=0)
-    left, right = 1 / np.sqrt(r + r.mean() + 1e-12), 1 / np.sqrt(c + c.mean() + 1e-12)
-    matrix = (matrix - np.outer(r, c) / max(float(r.sum()), 1.0)) * left[:, None] * right[None, :]
-    v = np.cos(1 + np.arange(len(items), dtype=np.float64))  # any start that is no margin
-    for _ in range(60):
-        u = matrix @ v
-        v = matrix.T @ u
-        norm = float(np.linalg.norm(v))
-        if norm == 0:
-            break
-        v /= norm
-    return matrix @ v, v
+    variance, expected, count = draws.over_users(draws.spread), draws.over_users(draws.share), draws.count
+    varies = variance > 1e-9
+    z = np.where(varies, (count - expected) / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+    excess = max(0.0, dispersion.statistic - dispersion.df)
+    effect = math.sqrt(excess / float(expected[varies].sum()))
+    users = draws.over_users((draws.n_candidates > 0).astype(np.float64))
+    outlying = varies & (_tail(count, expected, users) * 2 * np.count_nonzero(varies) < UNLIKELY)
+    often, rarely = np.flatnonzero(outlying & (z > 0)), np.flatnonzero(outlying & (z < 0))
+
+    def named(outliers: Ints) -> tuple[OutlyingItem, ...]:
+        farthest = outliers[np.argsort(-np.abs(z[outliers]), kind="stable")][:MOST_NAMED]
+        columns = (count[farthest].astype(int), expected[farthest], z[farthest])
+        rows = zip(items.texts(farthest), *(column.tolist() for column in columns), strict=True)
+        return tuple(OutlyingItem(*row) for row in rows)
+
+    direction = None
+    if effect > 0:
+        above = float((z[z > 0] ** 2).sum() / (z**2).sum())
+        direction = Direction.OFTEN if above >= SIDE else Direction.RARELY if above <= 1 - SIDE else Direction.BOTH
+    return Unevenness(effect, direction, len(often), len(rarely), named(often), named(rarely))
 
 
-def _thirds(value: Floats) -> Ints:
-    """Three groups of about equal size by value; equal values stay together."""
-    edge = np.unique(np.quantile(value, np.arange(1, GROUPS) / GROUPS)) if len(value) else value
-    return np.searchsorted(edge, value, side="left").astype(np.int64)
+def _tail(count: Floats, expected: Floats, users: Floats) -> Floats:
+    """The probability of a count as far from its mean on its side; 1 within one of the mean, where no bound holds."""
+    from truerank.core.special import bdtr, bdtrc
 
-
-def _can_vary(shown: Floats, possible: Floats) -> tuple[Bools, Bools]:
-    """Users and items that have some but not all of what is possible; the others say nothing given the margins."""
-    users, items = np.ones(len(shown), dtype=bool), np.ones(shown.shape[1], dtype=bool)
-    while True:
-        inside = np.outer(users, items)
-        n, all_of = (shown * inside).sum(axis=1), (possible * inside).sum(axis=1)
-        m, all_at = (shown * inside).sum(axis=0), (possible * inside).sum(axis=0)
-        new_users, new_items = users & (n > 0) & (n < all_of), items & (m > 0) & (m < all_at)
-        if (new_users == users).all() and (new_items == items).all():
-            return users, items
-        users, items = new_users, new_items
-
-
-def _margins_fitted(shown: Floats, possible: Floats) -> Floats:
-    """σ(a_u + b_i) on possible pairs, with the same numbers of rows for every user and item; 0 elsewhere."""
-    from truerank.core.special import expit
-
-    r, c = shown.sum(axis=1), shown.sum(axis=0)
-    a, b = np.log(r / np.maximum(possible.sum(axis=1) - r, 1e-9)), np.zeros(len(c))
-    chance: Floats = possible * expit(a[:, None] + b[None, :])
-    for _ in range(200):
-        b += _step(c - chance.sum(axis=0), (chance * (1 - chance)).sum(axis=0))
-        chance = possible * expit(a[:, None] + b[None, :])
-        a += _step(r - chance.sum(axis=1), (chance * (1 - chance)).sum(axis=1))
-        chance = possible * expit(a[:, None] + b[None, :])
-        if float(np.abs(c - chance.sum(axis=0)).max()) < 1e-6 and float(np.abs(r - chance.sum(axis=1)).max()) < 1e-6:
-            break
-    return chance
-
-
-def _step(difference: Floats, slope: Floats) -> Floats:
-    return np.clip(difference / np.maximum(slope, 1e-12), -2.0, 2.0)
-
-
-def _without_margins(user_group: Ints, item_group: Ints, weight: Floats) -> list[Floats]:
-    """The indicators of pairs of groups minus their weighted projection on users and items."""
-    row, column = weight.sum(axis=1), weight.sum(axis=0)
-    found = []
-    for a in range(GROUPS - 1):
-        for b in range(GROUPS - 1):
-            each = np.outer(user_group == a, item_group == b).astype(np.float64)
-            for _ in range(100):
-                each = each - ((each * weight).sum(axis=1) / row)[:, None]
-                shift = (each * weight).sum(axis=0) / column
-                each = each - shift[None, :]
-                if float(np.abs(shift).max()) < 1e-9:
-                    break
-            found.append(each)
-    return found
+    n = np.maximum(np.rint(users), 1.0).astype(np.int64)
+    rate = np.clip(expected / n, 0.0, 1.0)
+    below, above = bdtr(count, n, rate), np.where(count > 0, bdtrc(np.maximum(count - 1, 0), n, rate), 1.0)
+    tail = np.where(count <= expected - 1, below, np.where(count >= expected + 1, above, 1.0))
+    return np.asarray(tail, dtype=np.float64)

@@ -8,22 +8,36 @@ after they were shown, and whether exposure depends on rewards within items and 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.calls import checked_arguments
+from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
+from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.multiple import holm
 from truerank.core.options import Drawn
 from truerank.core.wording import option
-from truerank.exposure.randomness.draws import Dispersion, Draws, interaction, item_dispersion, owners
-from truerank.exposure.randomness.unevenness import Unevenness, unevenness
-from truerank.exposure.randomness.users import UserCounts, WithoutPositive
-from truerank.io.describe import gini
+from truerank.exposure.randomness.draws import (
+    Dispersion,
+    Draws,
+    Unevenness,
+    in_pairs,
+    item_dispersion,
+    owners,
+    unevenness,
+)
+from truerank.exposure.randomness.interaction import interaction
+from truerank.exposure.randomness.labelled import UserCounts, WithoutPositive
+from truerank.io.batches import LazyTable
+from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule
+from truerank.io.describe import gini, summary
+from truerank.io.read import read
 
 ALPHA = 0.05
 POWER = 0.8
@@ -37,14 +51,14 @@ class Check:
     """One test of uniform draws: its statistic, p, p adjusted by Holm over the checks of the verdict, what it found.
 
     `df` is NaN for a standard normal statistic. A check with `verdict` False is about the number of rows of users,
-    which uniform draws take as given: it is told, and its p is not adjusted.
+    which uniform draws take as given: it is reported, and its p is not adjusted.
     """
 
     name: str
     statistic: float
     df: float
     p: float
-    finding: str  # said where the check fails
+    finding: str  # reported where the check fails
     p_adjusted: float = math.nan
     verdict: bool = True
 
@@ -91,28 +105,41 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
     """
     if len(log) == 0:
         raise InputError(f"{log.source}: no rows; expected pairs of users and items that were shown.")
-    seen = None if train is None else _within(train, log)
-    everything = Draws.of(log)
-    overlap, expected, noise = (None, None, 0.0) if seen is None else _overlap(everything, seen)
-    if drawn is None:
-        apart = overlap is not None and expected is not None and _left_out(overlap, expected)
-        rule = Drawn.UNSEEN if apart else Drawn.ALL
-    else:
-        rule = _rule(drawn, train)
-    excluded = seen if rule is Drawn.UNSEEN else None
-    draws = everything if excluded is None else Draws.of(log, excluded=excluded)
+    if drawn is not None and drawn not in list(Drawn):
+        raise InputError(f"drawn {drawn!r}; expected {' or '.join(Drawn)}.")
+    if train is None and drawn == Drawn.UNSEEN:
+        raise InputError(f"drawn among unseen items, but without a training log; give {option('train FILE')}.")
+    draws, seen = Draws.of(log), None if train is None else _within(train, log)
+    overlap, expected, noise = (None, math.nan, 0.0) if seen is None else _overlap(draws, seen)
+    # whether training pairs were (almost) left out of the log
+    left_out = overlap is not None and expected >= FEW and overlap <= LEFT_OUT * expected
+    rule = Drawn(drawn) if drawn is not None else Drawn.UNSEEN if left_out else Drawn.ALL
+    if seen is not None and rule is Drawn.UNSEEN:
+        draws = Draws.of(log, excluded=seen)
     dispersion = item_dispersion(draws)
     uneven = None if dispersion is None else unevenness(draws, dispersion, log.items)
     checks = []
     if dispersion is not None and uneven is not None:
-        checks = [_items(dispersion, uneven), *_checks(log, draws, train=train, seen=seen, seed=seed)]
-    if overlap is not None and expected is not None and rule is Drawn.ALL and noise > 0:
-        checks.append(_overlap_check(overlap, expected, noise))
-    adjusted = holm(np.array([each.p if each.verdict else math.nan for each in checks]))
-    checks = [replace(each, p_adjusted=float(p)) for each, p in zip(checks, adjusted, strict=True)]
+        finding = (
+            f"{uneven.words} (coefficient of variation of exposure beyond chance {uneven.effect:.2f}; dispersion "
+            f"{dispersion.total / dispersion.n:.2f} times that of uniform draws)"
+        )
+        items = Check("items", dispersion.statistic, dispersion.df, dispersion.p, finding)
+        checks = [items, *_checks(log, draws, train=train, seen=seen, seed=seed)]
+    if overlap is not None and rule is Drawn.ALL and noise > 0:
+        more = "more" if overlap > expected else "fewer"
+        finding = f"{overlap:,} pairs are also in training, {more} than the {expected:,.0f} that chance gives"
+        checks.append(_normal(COMMON, (overlap - expected) / noise, finding))
+    adjusted = holm(np.array([check.p if check.verdict else math.nan for check in checks]))
+    checks = [replace(check, p_adjusted=float(p)) for check, p in zip(checks, adjusted, strict=True)]
     without = UserCounts.of_log(log, draws.n_candidates).test() if "label" in log.rewards else None
     random, verdict = _verdict(checks, draws, without, tested=dispersion is not None)
-    never = float(_chance_never(draws).mean())
+    never = float(_never_probability(draws).mean())
+    detectable = math.nan if dispersion is None else _detectable(draws, dispersion)
+    notes = _notes(log, draws, dispersion, train=train, never=never, detectable=detectable)
+    if overlap is not None:
+        common_failed = any(check.name == COMMON and check.failed for check in checks)
+        notes.insert(0, _about_overlap(overlap, expected, rule, left_out=left_out, failed=common_failed))
     return Randomness(
         random=random,
         verdict=verdict,
@@ -122,66 +149,38 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
         never_exposed=float((draws.count == 0).mean()),
         never_exposed_expected=never,
         overlap=overlap,
-        overlap_expected=expected,
-        detectable=math.nan if dispersion is None else _detectable(draws, dispersion),
+        overlap_expected=None if overlap is None else expected,
+        detectable=detectable,
         unevenness=uneven,
         without_positive=without,
-        notes=(
-            *([] if overlap is None or expected is None else [_about_overlap(overlap, expected, rule, checks)]),
-            *_notes(log, draws, dispersion, train=train, never=never),
-        ),
+        notes=tuple(notes),
     )
-
-
-def _rule(drawn: Drawn | str, train: Log | None) -> Drawn:
-    if drawn not in list(Drawn):
-        raise InputError(f"drawn {drawn!r}; expected {' or '.join(Drawn)}.")
-    if train is None and drawn == Drawn.UNSEEN:
-        raise InputError(f"drawn among unseen items, but without a training log; give {option('train FILE')}.")
-    return Drawn(drawn)
 
 
 def _within(train: Log, log: Log) -> Pairs:
     """Training pairs of the log's users and items."""
     unit = log.users.locate(train.users, where=f"{train.source}, column 'user'")[train.user]
     item = log.items.locate(train.items, where=f"{train.source}, column 'item'")[train.item]
-    for kind, at in (("user", unit), ("item", item)):
-        if not (at >= 0).any():
+    for kind, place in (("user", unit), ("item", item)):
+        if not (place >= 0).any():
             raise InputError(f"{train.source} and {log.source} have no {kind} in common. Check the id columns.")
-    known = (unit >= 0) & (item >= 0)
-    return Pairs.of(unit[known], item[known], n_units=log.n_units)
+    inside = (unit >= 0) & (item >= 0)
+    return Pairs.of(unit[inside], item[inside], n_units=log.n_units)
 
 
 def _overlap(draws: Draws, seen: Pairs) -> tuple[int, float, float]:
     """Pairs in both logs, how many uniform draws from all items give, and the standard deviation of that."""
-    width = draws.n_items
-    both = np.isin(owners(draws.shown) * width + draws.shown.item, owners(seen) * width + seen.item)
-    variance = draws.spread_of_sums * seen.count * (1 - seen.count / width)
+    both = in_pairs(draws.shown, seen, n_items=draws.n_items)
+    variance = draws.spread_of_sums * seen.count * (1 - seen.count / draws.n_items)
     return int(both.sum()), float((draws.share * seen.count).sum()), math.sqrt(float(variance.sum()))
 
 
-def _overlap_check(overlap: int, expected: float, noise: float) -> Check:
-    z = (overlap - expected) / noise
-    more = "more" if z > 0 else "fewer"
-    finding = f"{overlap:,} pairs are also in training, {more} than the {expected:,.0f} that chance gives"
-    return Check(COMMON, z, math.nan, _two_sided(z), finding)
-
-
-def _left_out(overlap: int, expected: float) -> bool:
-    """Whether training pairs were (almost) left out of the log.
-
-    >>> _left_out(6, 3207.0), _left_out(366, 371.2), _left_out(0, 2.0)
-    (True, False, False)
-    """
-    return expected >= FEW and overlap <= LEFT_OUT * expected
-
-
-def _about_overlap(overlap: int, expected: float, rule: Drawn, checks: list[Check]) -> str:
+def _about_overlap(overlap: int, expected: float, rule: Drawn, *, left_out: bool, failed: bool) -> str:
     """What the pairs in common with training say about the candidates."""
     pairs = f"{overlap:,} pairs are also in training, where draws from all items would give about {expected:,.0f}:"
     without = "left out" if overlap == 0 else "almost all left out"
     leaving = "" if overlap == 0 else f" The {overlap:,} rows leave the test."
-    if rule is Drawn.UNSEEN and not _left_out(overlap, expected):
+    if rule is Drawn.UNSEEN and not left_out:
         return f"{pairs} as said, a user's candidates leave out the training items.{leaving}"
     if rule is Drawn.UNSEEN:
         return (
@@ -189,13 +188,11 @@ def _about_overlap(overlap: int, expected: float, rule: Drawn, checks: list[Chec
             "So a user's candidates leave out the training items; leave them out of evaluations too."
             f"{leaving}"
         )
-    if _left_out(overlap, expected):
+    if left_out:
         return f"{pairs} training pairs were {without}, though candidates are said to be all items."
-    if not any(each.name == COMMON and each.failed for each in checks):
-        told = (
-            "candidates are all items" if expected >= FEW else "too few to tell, candidates are taken to be all items"
-        )
-        return f"{pairs} {told}."
+    if not failed:
+        few = "are" if expected >= FEW else "are taken to be"
+        return f"{pairs} {'' if expected >= FEW else 'too few to tell, '}candidates {few} all items."
     if overlap > expected:
         return f"{pairs} training pairs were shown again more often than others. Candidates are taken to be all items."
     return (
@@ -204,48 +201,38 @@ def _about_overlap(overlap: int, expected: float, rule: Drawn, checks: list[Chec
     )
 
 
-def _items(dispersion: Dispersion, uneven: Unevenness) -> Check:
-    finding = (
-        f"{uneven.words} (coefficient of variation of exposure beyond chance {uneven.effect:.2f}; dispersion "
-        f"{dispersion.total / dispersion.n:.2f} times that of uniform draws)"
-    )
-    return Check("items", dispersion.statistic, dispersion.df, dispersion.p, finding)
-
-
 def _checks(log: Log, draws: Draws, *, train: Log | None, seen: Pairs | None, seed: int) -> list[Check]:
     """The checks beside that of items."""
-    found: list[Check] = []
-    groups = _groups(log, draws, seen, seed=seed)
-    if groups is not None:
-        found.append(groups)
-    if train is not None and seen is not None:
-        popularity = np.bincount(_items_in(train, log), minlength=draws.n_items).astype(np.float64)
-        contrast = _contrast("popularity in training", draws, _midranks(popularity), "popular in training")
-        found += [] if contrast is None else [contrast]
+    checks = [_groups(log, draws, seen, seed=seed)]
+    if train is not None:
+        place = log.items.locate(train.items)[train.item]
+        popularity = np.bincount(place[place >= 0], minlength=draws.n_items).astype(np.float64)
+        # the share of items with a smaller value, ties halved: popularity without its heavy tail
+        below, upto = (np.searchsorted(np.sort(popularity), popularity, side) for side in ("left", "right"))
+        score = np.asarray((below + upto) / (2 * len(popularity)), dtype=np.float64)
+        checks.append(_contrast("popularity in training", draws, score, "popular in training"))
     rewarded = train if train is not None and "label" in train.rewards else log if "label" in log.rewards else None
     if rewarded is not None:
         name = "reward" if rewarded is log else "reward in training"
-        contrast = _contrast(name, draws, _mean_label(rewarded, log), "liked")
-        found += [] if contrast is None else [contrast]
-    users = _users(draws)
-    return found if users is None else [*found, users]
+        checks.append(_contrast(name, draws, _mean_label(rewarded, log), "liked"))
+    return [check for check in (*checks, _users(draws)) if check is not None]
 
 
 def _groups(log: Log, draws: Draws, seen: Pairs | None, *, seed: int) -> Check | None:
     """Groups from training pairs, or from a half of the rows, which then leave what is tested."""
-    if seen is not None:
-        found, source = interaction(draws, seen), "training data"
-    else:
-        owner = owners(draws.shown)
-        chance = cell_uniforms(seed, "groups", log.users.keys()[owner], log.items.keys()[draws.shown.item])
-        half = Pairs.of(owner[chance < 0.5], draws.shown.item[chance < 0.5], n_units=log.n_units)
-        left = int(np.count_nonzero(chance >= 0.5))
-        tested = Draws.of(log, excluded=half) if len(half.item) and left else None
-        found, source = None if tested is None else interaction(tested, half), "a half of the rows"
-    if found is None:
+    source, tested, groups = "training data", draws, seen
+    if groups is None:
+        source, owner, item = "a half of the rows", owners(draws.shown), draws.shown.item
+        first = cell_uniforms(seed, "groups", log.users.keys()[owner], log.items.keys()[item]) < 0.5
+        if not first.any() or first.all():
+            return None
+        groups = Pairs.of(owner[first], item[first], n_units=log.n_units)
+        tested = Draws.of(log, excluded=groups)
+    test = interaction(tested, groups)
+    if test is None:
         return None
     finding = f"some groups of users were shown other items than other groups (groups from {source})"
-    return Check("groups of users x items", found.statistic, float(found.df), found.p, finding)
+    return _chi_square("groups of users x items", *test, finding)
 
 
 def _contrast(name: str, draws: Draws, score: Floats, what: str) -> Check | None:
@@ -253,29 +240,26 @@ def _contrast(name: str, draws: Draws, score: Floats, what: str) -> Check | None
     difference, variance = draws.contrast(score)
     if variance <= 1e-12 * max(1.0, float((score**2).sum())):
         return None
-    z = difference / math.sqrt(variance)
-    finding = f"items that are {what} were shown {'more' if z > 0 else 'less'} often"
-    return Check(name, z, math.nan, _two_sided(z), finding)
+    finding = f"items that are {what} were shown {'more' if difference > 0 else 'less'} often"
+    return _normal(name, difference / math.sqrt(variance), finding)
 
 
-def _items_in(train: Log, log: Log) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    at = log.items.locate(train.items)[train.item]
-    return at[at >= 0]
+def _normal(name: str, z: float, finding: str) -> Check:
+    return Check(name, z, math.nan, math.erfc(abs(z) / math.sqrt(2)), finding)
 
 
-def _midranks(value: Floats) -> Floats:
-    """The share of items with a smaller value, ties halved: popularity without its heavy tail."""
-    order = np.sort(value)
-    below, upto = np.searchsorted(order, value, "left"), np.searchsorted(order, value, "right")
-    return np.asarray((below + upto) / (2 * len(value)), dtype=np.float64)
+def _chi_square(name: str, statistic: float, df: float, finding: str) -> Check:
+    from truerank.core.special import chdtrc
+
+    return Check(name, statistic, float(df), float(chdtrc(df, statistic)), finding)
 
 
 def _mean_label(rewarded: Log, log: Log) -> Floats:
     """The mean label of each item, the mean of all where an item has none."""
-    at = log.items.locate(rewarded.items)[rewarded.item]
-    kept = at >= 0
-    n = np.bincount(at[kept], minlength=len(log.items))
-    total = np.bincount(at[kept], weights=rewarded.label[kept], minlength=len(log.items))
+    place = log.items.locate(rewarded.items)[rewarded.item]
+    rows = place >= 0
+    n = np.bincount(place[rows], minlength=len(log.items))
+    total = np.bincount(place[rows], weights=rewarded.label[rows], minlength=len(log.items))
     return np.where(n > 0, total / np.maximum(n, 1), float(rewarded.label.mean()))
 
 
@@ -284,27 +268,25 @@ def _users(draws: Draws) -> Check | None:
 
     Given the number of all rows, users' numbers are multivariate hypergeometric; X² has mean U - 1 exactly.
     """
-    count, n = draws.shown.count.astype(np.float64), draws.n_candidates
-    able = n > 0
-    count, n = count[able], n[able]
+    able = draws.n_candidates > 0
+    count, n = draws.shown.count[able].astype(np.float64), draws.n_candidates[able]
     cells, rate = float(n.sum()), float(count.sum() / n.sum())
     if len(count) < 2 or (count == count[0]).all() or rate >= 1:
         return None
     statistic = float(((count - n * rate) ** 2 / (n * rate * (1 - rate))).sum() * (cells - 1) / cells)
-    df = float(len(count) - 1)
     finding = (
         "users have more unequal numbers of rows than independent draws with one rate give; estimators for random "
         "exposure allow that, as long as the number does not depend on the labels"
     )
-    return Check("rows of users", statistic, df, _upper_tail(df, statistic), finding, verdict=False)
+    return replace(_chi_square("rows of users", statistic, len(count) - 1, finding), verdict=False)
 
 
 def _verdict(
     checks: list[Check], draws: Draws, without: WithoutPositive | None, *, tested: bool
 ) -> tuple[bool | None, str]:
-    also = [each.finding for each in checks if not each.verdict and each.failed]
+    also = [check.finding for check in checks if not check.verdict and check.failed]
     also += [] if without is None or not without.too_few else [without.words]
-    more = "".join(f" Also: {each}." for each in also)
+    more = "".join(f" Also: {finding}." for finding in also)
     if not tested and (draws.share == 1).all():
         return None, (
             "Every candidate was shown to every user, so there is nothing to test: nothing is missing among the users "
@@ -312,22 +294,20 @@ def _verdict(
         )
     if not tested:
         return None, f"Each user was shown all candidates or none: there is no choice of items to test.{more}"
-    failed = [each.finding for each in checks if each.verdict and each.failed]
+    failed = [check.finding for check in checks if check.verdict and check.failed]
     if failed:
         return False, f"Not random: {'; '.join(failed)}.{more}"
-    least = min(each.p_adjusted for each in checks if each.verdict)
+    least = min(check.p_adjusted for check in checks if check.verdict)
     return True, (
         "Consistent with random exposure: which items a user was shown does not differ from uniform draws "
         f"(smallest adjusted p {least:.2g}).{more}"
     )
 
 
-def _chance_never(draws: Draws) -> Floats:
+def _never_probability(draws: Draws) -> Floats:
     """The probability of each item to be shown to nobody."""
-    with np.errstate(divide="ignore"):
-        certain = draws.share >= 1
-        log_missed = np.log1p(-np.where(certain, 0.0, draws.share))
-    never = np.exp(-draws.over_users(-log_missed))
+    certain = draws.share >= 1
+    never = np.exp(-draws.over_users(-np.log1p(-np.where(certain, 0.0, draws.share))))
     return np.where(draws.over_users(certain.astype(np.float64)) > 0.5, 0.0, never)
 
 
@@ -340,29 +320,22 @@ def _detectable(draws: Draws, dispersion: Dispersion) -> float:
 
     variance, expected = draws.over_users(draws.spread), draws.over_users(draws.share)
     varies = variance > 1e-9
-    critical = float(chdtri(dispersion.df, ALPHA))
-    noncentral = float(chndtrinc(critical, dispersion.df, 1 - POWER))
+    noncentral = float(chndtrinc(float(chdtri(dispersion.df, ALPHA)), dispersion.df, 1 - POWER))
     if not noncentral > 0 or dispersion.variance <= 1e-9 * dispersion.n:
         return math.nan
     return math.sqrt(noncentral / float((expected[varies] ** 2 / variance[varies]).sum()))
 
 
 def _notes(
-    log: Log,
-    draws: Draws,
-    dispersion: Dispersion | None,
-    *,
-    train: Log | None,
-    never: float,
+    log: Log, draws: Draws, dispersion: Dispersion | None, *, train: Log | None, never: float, detectable: float
 ) -> list[str]:
     notes = []
-    if train is not None:
-        outside = int(np.count_nonzero(log.items.locate(train.items) < 0))
-        if outside:
-            notes.append(
-                f"{outside:,} of {len(train.items):,} training items are not among the log's items and are left out; "
-                "if they could have been shown, declare all `items`."
-            )
+    outside = 0 if train is None else int(np.count_nonzero(log.items.locate(train.items) < 0))
+    if train is not None and outside:
+        notes.append(
+            f"{outside:,} of {len(train.items):,} training items are not among the log's items and are left out; "
+            "if they could have been shown, declare all `items`."
+        )
     count = draws.shown.count
     if (count == count[0]).all() and dispersion is not None:
         notes.append(f"Every user has {int(count[0]):,} rows: that number is part of the design and tells nothing.")
@@ -371,30 +344,55 @@ def _notes(
             f"By chance about {never * draws.n_items:,.0f} items would be shown to nobody, but all have a row: items "
             "without a row are probably missing from the file. Declare all `items`."
         )
-    if dispersion is not None:
-        notes.append(_power(_detectable(draws, dispersion), dispersion))
-    return notes
-
-
-def _power(detectable: float, dispersion: Dispersion) -> str:
+    if dispersion is None:
+        return notes
     if dispersion.total < dispersion.n - 4 * math.sqrt(dispersion.variance):
-        return (
+        power = (
             "Items were shown more evenly than independent draws give: a balanced design. Each item is equally likely, "
             "but intervals for independent draws are too wide."
         )
-    if math.isnan(detectable) or detectable > 1:
-        return "With so few rows hardly any difference between items would be found: the test has little power."
-    return (
-        f"With so many rows, exposure rates of items that differ by a standard deviation of {detectable:.0%} of their "
-        f"mean are found with {POWER:.0%} probability; smaller differences would go unnoticed."
-    )
+    elif math.isnan(detectable) or detectable > 1:
+        power = "With so few rows hardly any difference between items would be found: the test has little power."
+    else:
+        power = (
+            f"With so many rows, exposure rates of items that differ by a standard deviation of {detectable:.0%} of "
+            f"their mean are found with {POWER:.0%} probability; smaller differences would go unnoticed."
+        )
+    return [*notes, power]
 
 
-def _two_sided(z: float) -> float:
-    return math.erfc(abs(z) / math.sqrt(2))
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Counts and spreads of a log, and the test of random exposure; None for a log without rows."""
+
+    summary: dict[str, Any]
+    randomness: Randomness | None
 
 
-def _upper_tail(df: float, statistic: float) -> float:
-    from truerank.core.special import chdtrc
+@checked_arguments(train=ANYTHING, positive=RULE)
+def describe(
+    source: Any,
+    *,
+    train: Any = None,
+    columns: Mapping[str, str] | None = None,
+    positive: str | PositiveRule | None = None,
+    users: Ids | IdColumn | None = None,
+    items: Ids | IdColumn | None = None,
+    drawn: Drawn | str | None = None,
+    seed: int = 0,
+) -> Description:
+    """Describe a log, a file or a frame; the options are those of `read` and `randomness`.
 
-    return float(chdtrc(df, statistic))
+    >>> import polars as pl
+    >>> description = describe(pl.DataFrame({"user": [1, 1, 2, 2], "item": [1, 2, 1, 2]}))
+    >>> description.summary["rows"], description.randomness.random
+    (4, None)
+    """
+    log = source
+    if not isinstance(source, Log):
+        log = read(source, columns=columns, positive=positive, users=users, items=items)
+    if train is not None and not isinstance(train, Log):  # training pairs, with labels where there is a value column
+        table = LazyTable.of(train, columns=columns)
+        valued = any((columns or {}).get(name, name) in table.columns for name in VALUE_NAMES)
+        train = read(table, columns=columns, positive=positive if valued else None, values=valued)
+    return Description(summary(log), randomness(log, train=train, drawn=drawn, seed=seed) if len(log) else None)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,8 @@ from truerank.ranking.kernel.ties import count_above_and_tied, places_by_key, re
 from truerank.ranking.scores.scores import TILE_USERS, ByUser, Factors, Lists
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
-FEW_ROWS = 64  # judged items per user up to which counting beats sorting
-FEW_CELLS = 2**16  # judged items x candidates of a user up to which it does too: sorting has a cost of its own
+FEW_ROWS = 64  # labelled items per user up to which counting beats sorting
+FEW_CELLS = 2**16  # labelled items x candidates of a user up to which it does too: sorting has a cost of its own
 LIST_USERS = 4096  # users whose lists are looked through at a time
 LIST_CELLS = 200  # that a list costs the plain kernel beside its own
 WORTH_IT = 2**24  # cells below which loading the compiled kernel costs more than it saves
@@ -46,8 +45,8 @@ class Aligned:
 
     def of_units(self, units: Ints) -> Aligned:
         """The same for some of the units."""
-        at = units if self.units is None else np.searchsorted(self.units, units)
-        return replace(self, row=self.row[at], units=None)
+        places = units if self.units is None else np.searchsorted(self.units, units)
+        return replace(self, row=self.row[places], units=None)
 
     def shared(self) -> Aligned:
         """What all units share, without what belongs to any of them: small beside it, and sent once."""
@@ -60,9 +59,9 @@ class Aligned:
         if not isinstance(self.scores, ByUser):
             return UnitSide(units, row)
         rows, here = np.unique(row[row >= 0], return_inverse=True)
-        at = np.full(len(row), -1, dtype=np.int64)
-        at[row >= 0] = here
-        return UnitSide(units, at, Ids(self.scores.users.values[rows]), self.scores.user_side(rows))
+        places = np.full(len(row), -1, dtype=np.int64)
+        places[row >= 0] = here
+        return UnitSide(units, places, Ids(self.scores.users.values[rows]), self.scores.user_side(rows))
 
     def with_side(self, side: UnitSide) -> Aligned:
         """What all units share, for some of them again."""
@@ -88,12 +87,12 @@ class Aligned:
         return cls(scores, row, column, finite)
 
     def block(self, units: Ints) -> npt.NDArray[np.floating]:
-        found = self.scores.block(self.row[units])
+        scores = self.scores.block(self.row[units])
         if self.column is None:
-            return found
-        result = np.full((len(units), len(self.column)), -np.inf, dtype=found.dtype)
-        known = self.column >= 0
-        result[:, known] = found[:, self.column[known]]
+            return scores
+        result = np.full((len(units), len(self.column)), -np.inf, dtype=scores.dtype)
+        scored = self.column >= 0
+        result[:, scored] = scores[:, self.column[scored]]
         return result
 
 
@@ -127,55 +126,56 @@ class _Work:
         self._check(matrix, block)
         for unit, row in zip(block, matrix, strict=True):
             rows = slice(self.start[unit], self.start[unit + 1])
-            for at, pool in enumerate(self.pools):
+            for p, pool in enumerate(self.pools):
                 members = _members(pool, int(unit), len(row))
-                found = row if members is None else row[members]
-                self.above[at][rows], self.tied[at][rows] = count_above_and_tied(found, row[self.log.item[rows]])
-                self.recommended[at][unit] = np.count_nonzero(found > -np.inf)
+                scores = row if members is None else row[members]
+                self.above[p][rows], self.tied[p][rows] = count_above_and_tied(scores, row[self.log.item[rows]])
+                self.recommended[p][unit] = np.count_nonzero(scores > -np.inf)
         return len(block)
 
     def fast(self, block: Ints) -> int:
-        """By tiles of scores, counted as they are made; for few judged items per user."""
+        """By tiles of scores, counted as they are made; for few labelled items per user."""
         from truerank.ranking.kernel import stream
 
         rows, start = self._rows(block)
         item = self.log.item[rows]
-        tiles: stream.Tiles
         if self.streams and isinstance(self.aligned.scores, Factors):
-            tiles = stream.FactorTiles.of(self.aligned.scores, self.aligned.row[block])
+            tiles: stream.Tiles = stream.FactorTiles.of(self.aligned.scores, self.aligned.row[block])
         else:
             matrix = self.aligned.block(block)
             self._check(matrix, block)
             tiles = stream.RowTiles(matrix)
-        for at, pool in enumerate(self.pools):
-            if pool.only is None:
-                found = stream.count(tiles, start, item, exclude=pool.exclude, units=block, finite=self.streams)
-            else:
-                found = stream.count_within(tiles, start, item)
-            self.above[at][rows], self.tied[at][rows] = found.above, found.tied
+        threshold = tiles.of_items(start, item)
+        never = np.isneginf(threshold)
+        for p, pool in enumerate(self.pools):
+            above, reaching, recommended = stream.count(
+                tiles, threshold, start, pool=pool, units=block, finite=self.streams
+            )
+            self.above[p][rows] = np.where(never, np.inf, above.astype(np.float64))
+            self.tied[p][rows] = np.where(never, 0.0, (reaching - above - 1).astype(np.float64))
             if not self.streams or pool.only is not None:
-                self.recommended[at][block] = found.recommended
+                self.recommended[p][block] = recommended
         return len(block)
 
     def listed(self, block: Ints) -> int:
-        """By looking judged items up in their users' lists; no row of scores is made."""
+        """By looking labelled items up in their users' lists; no row of scores is made."""
         from truerank.ranking.kernel import fast
 
         lists = self.aligned.scores
         if not isinstance(lists, Lists):
             return self.plain(block)
         rows, start = self._rows(block)
-        for at, pool in enumerate(self.pools):
+        for p, pool in enumerate(self.pools):
             gone_start, gone = _of_block(pool.exclude, block)
-            above, tied = self.above[at][rows], self.tied[at][rows]  # the very rows where they are one run, else copies
+            above, tied = self.above[p][rows], self.tied[p][rows]  # the very rows where they are one run, else copies
             recommended = np.zeros(len(block))
             fast.look_up(
                 self.aligned.row[block], lists.start, lists.item, lists.above, lists.tied, start, self.log.item[rows],
                 gone_start, gone, len(self.log.items), lists.distinct, above, tied, recommended,
             )  # fmt: skip
             if not isinstance(rows, slice):
-                self.above[at][rows], self.tied[at][rows] = above, tied
-            self.recommended[at][block] = recommended
+                self.above[p][rows], self.tied[p][rows] = above, tied
+            self.recommended[p][block] = recommended
         return len(block)
 
     def _rows(self, block: Ints) -> tuple[Ints | slice, Ints]:
@@ -193,10 +193,10 @@ def check_block(matrix: npt.NDArray[np.floating], block: Ints, *, users: Ids, it
     """Refuse scores that have no place in an order: NaN and +inf."""
     bad = ~(matrix < np.inf)
     if bad.any():
-        at, item = (int(x) for x in np.argwhere(bad)[0])
-        user, thing = users.texts(block[[at]])[0], items.texts(np.array([item]))[0]
+        row, column = (int(x) for x in np.argwhere(bad)[0])
+        user, item = users.texts(block[[row]])[0], items.texts(np.array([column]))[0]
         raise InputError(
-            f"{name}: the score of user {user}, item {thing} is {matrix[at, item]}; "
+            f"{name}: the score of user {user}, item {item} is {matrix[row, column]}; "
             "expected a finite number, or -inf for an item that is never recommended."
         )
 
@@ -258,8 +258,8 @@ def _starts(log: Log) -> Ints:
     if COMPILED in sys.modules and len(log) >= WORTH_USING:
         from truerank.ranking.kernel import fast
 
-        found: Ints = fast.starts(log.user, log.n_units)
-        return found
+        starts: Ints = fast.starts(log.user, log.n_units)
+        return starts
     return np.concatenate([[0], np.cumsum(np.bincount(log.user, minlength=log.n_units))])
 
 
@@ -268,7 +268,9 @@ def _always_finite(scores: Scores) -> bool:
     if not isinstance(scores, Factors):
         return False
     with np.errstate(over="ignore"):  # what is too large is seen to be
-        longest = [float(np.square(side, dtype=np.float64).sum(axis=1).max(initial=0)) for side in scores.sides]
+        longest = [
+            float(np.square(side, dtype=np.float64).sum(axis=1).max(initial=0)) for side in (scores.user, scores.item)
+        ]
     return longest[0] * longest[1] < 1e74
 
 
@@ -278,14 +280,13 @@ def _kernel(work: _Work, n_lists: int, *, fast: bool | None) -> tuple[Callable[[
     of_rows = max(1, BLOCK_CELLS // n_items)
     cells = n_lists * (n_items + LIST_CELLS)
     pays = cells >= (WORTH_USING if COMPILED in sys.modules else WORTH_IT)
-    wanted = (pays and find_spec("numba") is not None) if fast is None else fast
-    count = np.diff(work.start)
-    found = work.aligned.scores
-    lists = work.aligned.column is None and isinstance(found, Lists) and len(found.item) < 2**31
+    wanted = pays if fast is None else fast
+    count, scores = np.diff(work.start), work.aligned.scores
+    lists = work.aligned.column is None and isinstance(scores, Lists) and len(scores.item) < 2**31
     few = bool(fast) or len(work.log) <= max(FEW_ROWS, FEW_CELLS / n_items) * len(count)
     if wanted and lists and all(pool.only is None for pool in work.pools):
         return work.listed, LIST_USERS
-    # a pool of its own that is no larger than the judged items is the judged items
+    # a pool of its own that is no larger than the labelled items is the labelled items
     if wanted and few and all(pool.only is None or (pool.only.count == count).all() for pool in work.pools):
         return work.fast, TILE_USERS if work.streams else min(TILE_USERS, of_rows)
     return work.plain, min(256, of_rows)
@@ -300,14 +301,14 @@ def _draw_orders(work: _Work, block: Ints, *, seed: int) -> int:
     user_key, item_key = log.users.keys(), log.items.keys()
     for unit, row in zip(tied, work.aligned.block(np.array(tied)), strict=True):
         rows = slice(work.start[unit], work.start[unit + 1])
-        for at, pool in enumerate(work.pools):
+        for p, pool in enumerate(work.pools):
             members = _members(pool, int(unit), len(row))
-            found, keys = (row, item_key) if members is None else (row[members], item_key[members])
+            scores, keys = (row, item_key) if members is None else (row[members], item_key[members])
             where = log.item[rows] if members is None else np.searchsorted(members, log.item[rows])
-            cell = cell_keys(seed, "ties", np.full(len(found), user_key[unit]), keys)
-            shared = work.tied[at][rows] > 0
-            work.above[at][rows] += np.where(shared, places_by_key(found, cell, where), 0)
-            work.tied[at][rows] = 0
+            cell = cell_keys(seed, "ties", np.full(len(scores), user_key[unit]), keys)
+            shared = work.tied[p][rows] > 0
+            work.above[p][rows] += np.where(shared, places_by_key(scores, cell, where), 0)
+            work.tied[p][rows] = 0
     return len(block)
 
 
@@ -352,6 +353,6 @@ def _members(pool: Candidates, unit: int, n_items: int) -> Ints | None:
     excluded = pool.exclude.of_unit(unit)
     if len(excluded) == 0:
         return None
-    kept = np.ones(n_items, dtype=bool)
-    kept[excluded] = False
-    return np.flatnonzero(kept)
+    candidate = np.ones(n_items, dtype=bool)
+    candidate[excluded] = False
+    return np.flatnonzero(candidate)

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Floats, Ints
-from truerank.core.log import Pairs
+from truerank.core.arrays import Ints
+from truerank.core.ranking import Candidates
 from truerank.ranking.kernel import fast
 from truerank.ranking.scores.scores import TILE_USERS, Factors
 
@@ -59,12 +59,12 @@ class FactorTiles:
         return cls(factors, users)
 
     def of_items(self, start: Ints, item: Ints) -> Matrix:
-        distinct, at = np.unique(item, return_inverse=True)
+        distinct, place = np.unique(item, return_inverse=True)
         user = np.repeat(np.arange(len(start) - 1), np.diff(start))
         result = np.empty(len(item), dtype=self.users.dtype)
         for left, product in self.factors.products(self.users, self.factors.item[distinct]):
-            inside = (at >= left) & (at < left + product.shape[1])
-            result[inside] = product[user[inside], at[inside] - left]
+            inside = (place >= left) & (place < left + product.shape[1])
+            result[inside] = product[user[inside], place[inside] - left]
         return result
 
     def __iter__(self) -> Iterator[tuple[int, Matrix]]:
@@ -75,24 +75,20 @@ class FactorTiles:
             yield left, product
 
 
-@dataclass(frozen=True, slots=True)
-class RankCounts:
-    """Per asked row: candidates above it and others tied with it. Per unit: candidates ever recommended."""
-
-    above: Floats
-    tied: Floats
-    recommended: Floats
-
-
-def count(tiles: Tiles, start: Ints, item: Ints, *, exclude: Pairs | None, units: Ints, finite: bool) -> RankCounts:
-    """Rank the asked items of a block of users within the catalogue minus exclusions.
+def count(
+    tiles: Tiles, threshold: Matrix, start: Ints, *, pool: Candidates, units: Ints, finite: bool
+) -> tuple[Ints, Ints, Ints]:
+    """Of each labelled item of a block of users the candidates that score above it and that reach it; of each user the
+    candidates that are ever recommended. Candidates are the catalogue minus exclusions, or the labelled items alone.
 
     `finite` scores need no look at each of them for those that are never recommended.
     """
-    n = len(units)
-    threshold = tiles.of_items(start, item)
-    above, reaching = np.zeros(len(item), dtype=np.int64), np.zeros(len(item), dtype=np.int64)
+    n, exclude = len(units), pool.exclude
+    above, reaching = np.zeros((2, len(threshold)), dtype=np.int64)
     recommended = np.zeros(n, dtype=np.int64)
+    if pool.only is not None:
+        fast.count_within(start, threshold, above, reaching, recommended)
+        return above, reaching, recommended
     if exclude is not None:
         pointer, stop = exclude.start[units].copy(), exclude.start[units + 1]
     for left, tile in tiles:
@@ -101,22 +97,4 @@ def count(tiles: Tiles, start: Ints, item: Ints, *, exclude: Pairs | None, units
         if not finite:
             fast.count_recommended(tile, n, recommended)
         fast.count_tile(tile, n, start, threshold, above, reaching)
-    return _counts(threshold, above, reaching, recommended)
-
-
-def count_within(tiles: Tiles, start: Ints, item: Ints) -> RankCounts:
-    """Rank the asked items of a block of users among themselves."""
-    threshold = tiles.of_items(start, item)
-    above, reaching = np.zeros(len(item), dtype=np.int64), np.zeros(len(item), dtype=np.int64)
-    recommended = np.zeros(len(start) - 1, dtype=np.int64)
-    fast.count_within(start, threshold, above, reaching, recommended)
-    return _counts(threshold, above, reaching, recommended)
-
-
-def _counts(threshold: Matrix, above: Ints, reaching: Ints, recommended: Ints) -> RankCounts:
-    never = np.isneginf(threshold)
-    return RankCounts(
-        above=np.where(never, np.inf, above.astype(np.float64)),
-        tied=np.where(never, 0.0, (reaching - above - 1).astype(np.float64)),
-        recommended=recommended.astype(np.float64),
-    )
+    return above, reaching, recommended

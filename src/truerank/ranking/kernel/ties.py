@@ -12,11 +12,11 @@ from truerank.core.ranking import Ties
 
 
 def count_above_and_tied(
-    candidates: npt.NDArray[np.floating], asked: npt.NDArray[np.floating]
+    candidates: npt.NDArray[np.floating], scores: npt.NDArray[np.floating]
 ) -> tuple[Floats, Floats]:
-    """How many candidates score above each asked score, and how many others equal it.
+    """How many candidates score above each of these scores, and how many others equal it.
 
-    The asked items are among the candidates, their scores the very same numbers. -inf is never recommended:
+    The scores are among those of the candidates, the very same numbers. -inf is never recommended:
     nothing is tied with it and its rank is infinite.
 
     >>> above, tied = count_above_and_tied(np.array([3.0, 1, 3, 2]), np.array([3.0, 1.0]))
@@ -24,16 +24,16 @@ def count_above_and_tied(
     ([0.0, 3.0], [1.0, 0.0])
     """
     ordered = np.sort(candidates)
-    right = np.searchsorted(ordered, asked, side="right")
-    left = np.searchsorted(ordered, asked, side="left")
-    never = np.isneginf(asked)
+    right = np.searchsorted(ordered, scores, side="right")
+    left = np.searchsorted(ordered, scores, side="left")
+    never = np.isneginf(scores)
     above = np.where(never, np.inf, (len(ordered) - right).astype(np.float64))
     tied = np.where(never, 0.0, (right - left - 1).astype(np.float64))
     return above, tied
 
 
-def places_by_key(scores: Floats, keys: Keys, asked: Ints) -> Floats:
-    """How many candidates with the same score have a smaller key, for each asked position.
+def places_by_key(scores: Floats, keys: Keys, positions: Ints) -> Floats:
+    """How many candidates with the same score have a smaller key, for each of these positions.
 
     >>> places_by_key(np.array([1.0, 1, 2, 1]), np.array([9, 4, 1, 6], dtype=np.uint64), np.array([0, 2])).tolist()
     [2.0, 0.0]
@@ -41,7 +41,7 @@ def places_by_key(scores: Floats, keys: Keys, asked: Ints) -> Floats:
     order = np.lexsort((keys, scores))
     place = np.empty(len(order))
     place[order] = np.arange(len(order)) - np.searchsorted(scores[order], scores[order], side="left")
-    return place[asked]
+    return place[positions]
 
 
 def relevance(log: Log) -> Floats:

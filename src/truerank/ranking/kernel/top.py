@@ -7,9 +7,8 @@ place of an item in a file nor the chunk of a user matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ CELLS_AT_ONCE = 2**22
 EVERY = 16  # of so many scores one is looked at first
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Listed(NamedTuple):
     """Candidates of some units with their scores, which hold all of the top K."""
 
     unit: Ints
@@ -52,35 +50,35 @@ def top_lists(
     lists = aligned.scores if aligned.column is None and isinstance(aligned.scores, Lists) else None
     size = LIST_USERS if lists is not None else max(1, min(TILE_USERS, CELLS_AT_ONCE // max(1, n_items)))
 
-    def of_block(block: Ints) -> tuple[_Found, Bools]:
+    def of_block(block: Ints) -> tuple[Ints, Ints, Bools]:
         if lists is not None:
-            found = _listed(aligned, lists, block, pool, n_items)
+            listed = _listed(aligned, lists, block, pool, n_items)
         else:
             matrix = aligned.block(block)
             check_block(matrix, block, users=log.users, items=log.items, name=name)
-            found = _best(matrix, block, pool, k)
-        return _ordered(found, log, k=k, seed=seed)
+            listed = _best(matrix, block, pool, k)
+        return _ordered(listed, log, k=k, seed=seed)
 
-    blocks = [units[at : at + size] for at in range(0, len(units), size)]
+    blocks = [units[start : start + size] for start in range(0, len(units), size)]
     with one_blas_thread(), ThreadPoolExecutor(max_workers=threads) as workers:
-        kept = list(map(of_block, blocks) if threads == 1 else workers.map(of_block, blocks))
+        parts = list(map(of_block, blocks) if threads == 1 else workers.map(of_block, blocks))
     none = np.zeros(0, dtype=np.int64)
-    unit = np.concatenate([none, *(part.unit for part, _ in kept)])
-    item = np.concatenate([none, *(part.item for part, _ in kept)])
-    tied = np.concatenate([none.astype(bool), *(each for _, each in kept)])
+    unit, item, tied = (
+        np.concatenate(columns) for columns in zip((none, none, none.astype(bool)), *parts, strict=True)
+    )
     return TopLists(np.concatenate([[0], np.cumsum(np.bincount(unit, minlength=n_units))]), item, tied)
 
 
-def _listed(aligned: Aligned, lists: Lists, block: Ints, pool: Candidates, n_items: int) -> _Found:
+def _listed(aligned: Aligned, lists: Lists, block: Ints, pool: Candidates, n_items: int) -> _Listed:
     """All that lists name, without what is no candidate."""
     places, first = gathered_places(lists.start, aligned.row[block])
     unit = np.repeat(block, np.diff(first))
     item = lists.item[places].astype(np.int64)
-    kept = np.ones(len(item), dtype=bool)
+    candidate = np.ones(len(item), dtype=bool)
     for pairs, inside in ((pool.only, True), (pool.exclude, False)):
         if pairs is not None:
-            kept &= among(pairs, block, unit, item, n_items=n_items) == inside
-    return _Found(unit[kept], item[kept], -lists.above[places][kept].astype(np.float64))
+            candidate &= among(pairs, block, unit, item, n_items=n_items) == inside
+    return _Listed(unit[candidate], item[candidate], -lists.above[places][candidate].astype(np.float64))
 
 
 def among(pairs: Pairs, block: Ints, unit: Ints, item: Ints, *, n_items: int) -> Bools:
@@ -90,20 +88,20 @@ def among(pairs: Pairs, block: Ints, unit: Ints, item: Ints, *, n_items: int) ->
     return np.isin(unit * n_items + item, owner * n_items + pairs.item[places])
 
 
-def _best(matrix: np.ndarray, block: Ints, pool: Candidates, k: int) -> _Found:
+def _best(matrix: np.ndarray, block: Ints, pool: Candidates, k: int) -> _Listed:
     """All candidates that score at least as high as the k-th of their unit, and perhaps some more."""
     scores = np.array(matrix)  # what is no candidate is struck out
     if pool.only is not None:
-        kept = np.zeros(scores.shape, dtype=bool)
-        for row, members in _members(pool.only, block):
-            kept[row, members] = True
-        scores[~kept] = -np.inf
+        candidate = np.zeros(scores.shape, dtype=bool)
+        for row, unit in enumerate(block):
+            candidate[row, pool.only.of_unit(unit)] = True
+        scores[~candidate] = -np.inf
     if pool.exclude is not None:
-        for row, gone in _members(pool.exclude, block):
-            scores[row, gone] = -np.inf
+        for row, unit in enumerate(block):
+            scores[row, pool.exclude.of_unit(unit)] = -np.inf
     high = scores >= _at_least(scores, k)[:, None] if k < scores.shape[1] else np.ones(scores.shape, dtype=bool)
-    at, item = np.nonzero(high & (scores > -np.inf))
-    return _Found(block[at], item, scores[at, item].astype(np.float64))
+    rows, item = np.nonzero(high & (scores > -np.inf))
+    return _Listed(block[rows], item, scores[rows, item].astype(np.float64))
 
 
 def _at_least(scores: np.ndarray, k: int) -> np.ndarray:
@@ -129,19 +127,13 @@ def _at_least(scores: np.ndarray, k: int) -> np.ndarray:
     return np.asarray(least)
 
 
-def _members(pairs: Pairs, block: Ints) -> Iterator[tuple[int, Ints]]:
-    return ((at, pairs.of_unit(unit)) for at, unit in enumerate(block.tolist()))
-
-
-def _ordered(found: _Found, log: Log, *, k: int, seed: int) -> tuple[_Found, Bools]:
-    """The first k of each unit by score, equal scores by key; and which of them the next one equals."""
-    order = np.lexsort((-found.score, found.unit))
-    unit, score = found.unit[order], found.score[order]
+def _ordered(listed: _Listed, log: Log, *, k: int, seed: int) -> tuple[Ints, Ints, Bools]:
+    """Unit and item of the first k of each unit by score, equal scores by key; and which of them the next equals."""
+    order = np.lexsort((-listed.score, listed.unit))
+    unit, score = listed.unit[order], listed.score[order]
     same = np.append((np.diff(unit) == 0) & (np.diff(score) == 0), False)[: len(unit)]
     if same.any():
-        keys = cell_keys(seed, "ties", log.users.keys()[found.unit], log.items.keys()[found.item])
-        order = np.lexsort((keys, -found.score, found.unit))
-    place = np.arange(len(unit)) - np.searchsorted(unit, unit, side="left")
-    kept = place < k
-    chosen = order[kept]
-    return _Found(unit[kept], found.item[chosen], found.score[chosen]), same[kept]
+        keys = cell_keys(seed, "ties", log.users.keys()[listed.unit], log.items.keys()[listed.item])
+        order = np.lexsort((keys, -listed.score, listed.unit))
+    first = np.arange(len(unit)) - np.searchsorted(unit, unit, side="left") < k
+    return unit[first], listed.item[order[first]], same[first]

@@ -3,7 +3,7 @@
 A new sampler is one new module here; `catalogue` and the law tests find it by themselves. Its number of negatives is
 `n`, where it has one; other fields are options whose types list what is allowed.
 
->>> from truerank.ranking.samplers.skew import SkewSampler
+>>> from truerank.ranking.samplers.weighted import SkewSampler
 >>> parse("Skew@100") == SkewSampler(100), str(SkewSampler.released(5))
 (True, 'Skew@5(favours=popular,positives=drawn)')
 >>> parse("Skew@5(favours=popular,positives=drawn)") == SkewSampler.released(5)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class ItemCounts:
     users: Ids | None = None
 
 
-class Sampler(Protocol):
+class Sampler:
     """A frozen value such as Skew(100); its text form `Skew@100` parses back.
 
     A new one inherits from this class: negatives come from the pool, without the user's positives, unless it differs.
@@ -83,20 +83,18 @@ class Sampler(Protocol):
         return OwnPositives.EXCLUDED
 
     def wanted(self, exposed: Ints) -> Ints | None:
-        """How many negatives each user gets, from the number of the user's rows that are not positive; None for all."""
-        ...
+        """How many negatives each user gets, from the number of the user's rows that are not positive; None for all.
+
+        `n` for everyone, unless a sampler differs.
+        """
+        return np.full(len(exposed), self.n, dtype=np.int64)  # type: ignore[attr-defined]
 
     def weights(self, counts: ItemCounts) -> Floats:
         """v_i of each item of the pool, not normalised; or v_ui, a row for each of `counts.users`."""
-        ...
+        raise NotImplementedError
 
 
 SAMPLERS: Kind[Sampler] = Kind("sampler", __package__, Sampler)
-
-
-def same_for_all(n: int, exposed: Ints) -> Ints:
-    """n negatives for every user."""
-    return np.full(len(exposed), n, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,28 +147,10 @@ class CandidatePool:
         return cls(log.users, pool, positive, exposed, _excluded(log, pool, exclude), counts, log.source)
 
 
-@dataclass(frozen=True, slots=True)
-class SamplerWeights:
-    """The weights of one sampler: `shared` by all users, or asked for some users at a time."""
-
-    sampler: Sampler
-    counts: ItemCounts
-    shared: Floats | None
-
-    @classmethod
-    def of(cls, sampler: Sampler, counts: ItemCounts, *, users: Ids) -> SamplerWeights:
-        """One of these users is asked for, to see whether weights differ by user."""
-        weight = _weights(sampler, replace(counts, users=Ids(users.values[:1])))
-        return cls(sampler, counts, weight if weight.ndim == 1 else None)
-
-    def at(self, users: Ids) -> Floats:
-        """v_i, [items], or v_ui, [users x items]."""
-        return _weights(self.sampler, replace(self.counts, users=users)) if self.shared is None else self.shared
-
-
-def _weights(sampler: Sampler, counts: ItemCounts) -> Floats:
-    weight = checked_weights(sampler.weights(counts))
-    n_users, n_items = 0 if counts.users is None else len(counts.users), len(counts.rows)
+def weights_of(sampler: Sampler, counts: ItemCounts, *, users: Ids) -> Floats:
+    """The weights of one sampler for these users: v_i, [items], or v_ui, [users x items]."""
+    weight = checked_weights(sampler.weights(replace(counts, users=users)))
+    n_users, n_items = len(users), len(counts.rows)
     if weight.shape not in ((n_items,), (n_users, n_items)):
         raise InputError(
             f"{sampler}: weights of shape {weight.shape}; expected one for each of {n_items:,} items, or a row of them "
@@ -196,14 +176,14 @@ class SampledNegatives:
     @property
     def user(self) -> Ints:
         """The user of each negative."""
-        return np.repeat(np.arange(len(self.start) - 1), self.count)
+        return _rows(Pairs(self.start, self.item))[0]
 
     @property
     def repeated(self) -> Bools:
         """Which negatives are positives of their user: none, unless positives can be drawn."""
-        positive, width = self.logged.positive, max(len(self.logged.items), 1)
-        owner = np.repeat(np.arange(len(positive.start) - 1), positive.count)
-        return np.isin(self.user * width + self.item, owner * width + positive.item)
+        width = max(len(self.logged.items), 1)
+        user, item = _rows(self.logged.positive)
+        return np.isin(self.user * width + self.item, user * width + item)
 
     def first(self, n: int) -> SampledNegatives:
         """At most n negatives per user: what the sampler gives for this smaller size."""
@@ -217,12 +197,13 @@ class SampledNegatives:
         A positive that was also drawn as a negative stays a positive and is listed once. `inclusion` adds the
         probability of each negative to be drawn as `propensity`, 1 for positives.
         """
-        kept = ~self.repeated
-        positive = self.logged.positive
-        owner = np.repeat(np.arange(len(positive.start) - 1), positive.count)
-        user, item = np.concatenate([owner, self.user[kept]]), np.concatenate([positive.item, self.item[kept]])
-        label = np.concatenate([np.ones(len(owner)), np.zeros(int(kept.sum()))])
-        chance = np.concatenate([np.ones(len(owner)), self.inclusion().value[kept]]) if inclusion else None
+        single = ~self.repeated
+        positive_user, positive_item = _rows(self.logged.positive)
+        n = len(positive_user)
+        user = np.concatenate([positive_user, self.user[single]])
+        item = np.concatenate([positive_item, self.item[single]])
+        label = (np.arange(len(user)) < n).astype(np.float64)
+        propensity = np.concatenate([np.ones(n), self.inclusion().value[single]]) if inclusion else None
         order = np.lexsort((item, user))
         return Log(
             self.logged.users,
@@ -230,15 +211,14 @@ class SampledNegatives:
             user=frozen(user[order]),
             item=frozen(item[order]),
             rewards={"label": frozen(label[order])},
-            propensity=None if chance is None else frozen(chance[order]),
+            propensity=None if propensity is None else frozen(propensity[order]),
             source=f"{self.logged.source}, {self.sampler}",
         )
 
     def candidates(self) -> Candidates:
         """For `rank`: positives and negatives in positions of the pool, a positive drawn as a negative twice."""
         positive = self.logged.positive
-        owner = np.repeat(np.arange(len(positive.start) - 1), positive.count)
-        user, item = np.concatenate([owner, self.user]), np.concatenate([positive.item, self.item])
+        user, item = (np.concatenate(both) for both in zip(_rows(positive), (self.user, self.item), strict=True))
         start = np.concatenate([[0], np.cumsum(positive.count + self.count)]).astype(np.int64)
         pairs = Pairs(frozen(start), frozen(item[np.lexsort((item, user))]))
         return Candidates(len(self.logged.users), float(len(self.logged.items)), only=pairs)
@@ -250,13 +230,23 @@ class SampledNegatives:
         wanted = sampler.wanted(logged.exposed.count)
         if wanted is None or sampler.among is Among.EXPOSED:
             return Inclusion(np.ones(len(self.item)), np.zeros(n_users, dtype=bool))
-        weights = SamplerWeights.of(sampler, logged.counts, users=logged.users)
+        shared = weights_of(sampler, logged.counts, users=Ids(logged.users.values[:1]))
+
+        def drawable(user: int) -> tuple[Bools, Floats]:
+            """Which items of the pool can be drawn for a user, and their weights."""
+            here = Ids(logged.users.values[user : user + 1])
+            weight = shared if shared.ndim == 1 else weights_of(sampler, logged.counts, users=here).reshape(-1)
+            able = weight > 0
+            if sampler.positives is OwnPositives.EXCLUDED:
+                able[logged.positive.of_unit(user)] = False
+            able[logged.excluded.of_unit(user)] = False
+            return able, weight[able]
+
         value, approximate = np.empty(len(self.item)), np.zeros(n_users, dtype=bool)
-        found = inclusion_of_each(lambda u: _drawable(logged, weights, u)[1], wanted)
-        for u, (chance, rough) in enumerate(found):
+        for u, (probability, rough) in enumerate(inclusion_of_each(lambda user: drawable(user)[1], wanted)):
             drawn = slice(int(self.start[u]), int(self.start[u + 1]))
-            place = np.cumsum(_drawable(logged, weights, u)[0]) - 1
-            value[drawn], approximate[u] = chance[place[self.item[drawn]]], rough
+            place = np.cumsum(drawable(u)[0]) - 1
+            value[drawn], approximate[u] = probability[place[self.item[drawn]]], rough
         return Inclusion(value, approximate)
 
 
@@ -290,58 +280,39 @@ def sample_candidates(
 
 
 def draw_all(logged: CandidatePool, samplers: Sequence[Sampler], *, seed: int) -> tuple[SampledNegatives, ...]:
-    """What several samplers draw from one log, each as it would by itself; the chance that they share is made once."""
-    weights = [SamplerWeights.of(sampler, logged.counts, users=logged.users) for sampler in samplers]
-    sizes = [_sizes(logged, sampler) for sampler in samplers]
+    """What several samplers draw from one log, each as it would by itself; the random times are made once."""
     n_users, n_items = len(logged.users), len(logged.items)
     user_key, item_key = logged.users.keys(), logged.items.keys()
-    items: list[list[Ints]] = [[np.zeros(0, np.int64)] for _ in samplers]
-    counts: list[list[Ints]] = [[np.zeros(1, np.int64)] for _ in samplers]
-    drawn = [at for at, sampler in enumerate(samplers) if sampler.among is Among.POOL]
+    nothing = np.zeros(0, np.int64)
+    chunks: list[list[tuple[Ints, Ints]]] = [[(nothing, np.zeros(1, np.int64))] for _ in samplers]
+    drawing = [number for number, sampler in enumerate(samplers) if sampler.among is Among.POOL]
     step = max(1, CELLS_AT_ONCE // max(n_items, 1))
-    for low in range(0, n_users if drawn else 0, step):
-        users = np.arange(low, min(low + step, n_users))
-        time = ring_times(seed, PURPOSE, user_key[users, None], item_key[None, :])
-        owner, positive = _rows_of(logged.positive, users)
-        away, excluded = _rows_of(logged.excluded, users)
-        asked = Ids(logged.users.values[users])
-        for at in drawn:
-            weight = weights[at].at(asked)
+    for low in range(0, n_users if drawing else 0, step):
+        high = min(low + step, n_users)
+        time = ring_times(seed, PURPOSE, user_key[low:high, None], item_key[None, :])
+        users = Ids(logged.users.values[low:high])
+        positive, excluded = (_rows(pairs.of_units(low, high)) for pairs in (logged.positive, logged.excluded))
+        for number in drawing:
+            sampler = samplers[number]
+            weight = weights_of(sampler, logged.counts, users=users)
             clock = np.where(weight > 0, rings(time, weight), NEVER)
-            if samplers[at].positives is OwnPositives.EXCLUDED:
-                clock[owner, positive] = NEVER
-            clock[away, excluded] = NEVER
-            taken, count = first_to_ring(clock, sizes[at][users])
-            items[at].append(taken)
-            counts[at].append(count)
-    return tuple(
-        SampledNegatives(logged, sampler, frozen(np.cumsum(np.concatenate(count))), frozen(np.concatenate(item)))
-        if sampler.among is Among.POOL
-        else SampledNegatives(logged, sampler, logged.exposed.start, logged.exposed.item)
-        for sampler, item, count in zip(samplers, items, counts, strict=True)
-    )
+            if sampler.positives is OwnPositives.EXCLUDED:
+                clock[positive] = NEVER
+            clock[excluded] = NEVER
+            wanted = sampler.wanted(logged.exposed.count)
+            sizes = np.full(n_users, n_items) if wanted is None else np.minimum(wanted, n_items)
+            chunks[number].append(first_to_ring(clock, sizes[low:high]))
+    drawn = []
+    for sampler, parts in zip(samplers, chunks, strict=True):
+        item, count = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        pairs = Pairs(np.cumsum(count), item) if sampler.among is Among.POOL else logged.exposed
+        drawn.append(SampledNegatives(logged, sampler, frozen(pairs.start), frozen(pairs.item)))
+    return tuple(drawn)
 
 
-def _sizes(logged: CandidatePool, sampler: Sampler) -> Ints:
-    wanted, n_items = sampler.wanted(logged.exposed.count), len(logged.items)
-    return np.full(len(logged.users), n_items) if wanted is None else np.minimum(wanted, n_items)
-
-
-def _rows_of(pairs: Pairs, users: Ints) -> tuple[Ints, Ints]:
-    """The pairs of a run of users: which of them (from 0), and the item."""
-    low, high = pairs.start[users[0]], pairs.start[users[-1] + 1]
-    return np.repeat(np.arange(len(users)), pairs.count[users[0] : users[-1] + 1]), pairs.item[low:high]
-
-
-def _drawable(logged: CandidatePool, weights: SamplerWeights, user: int) -> tuple[Bools, Floats]:
-    """Which items of the pool can be drawn for a user, and their weights."""
-    weight = weights.at(Ids(logged.users.values[user : user + 1])) if weights.shared is None else weights.shared
-    weight = weight.reshape(-1)
-    able = weight > 0
-    if weights.sampler.positives is OwnPositives.EXCLUDED:
-        able[logged.positive.of_unit(user)] = False
-    able[logged.excluded.of_unit(user)] = False
-    return able, weight[able]
+def _rows(pairs: Pairs) -> tuple[Ints, Ints]:
+    """The user and the item of each pair."""
+    return np.repeat(np.arange(len(pairs.count)), pairs.count), pairs.item
 
 
 def _excluded(log: Log, pool: Ids, exclude: Log | None) -> Pairs:
@@ -351,10 +322,10 @@ def _excluded(log: Log, pool: Ids, exclude: Log | None) -> Pairs:
         return Pairs.of(nothing, nothing, n_units=len(log.users))
     user = log.users.locate(exclude.users, where=f"{exclude.source}, column 'user'")[exclude.user]
     item = pool.locate(exclude.items, where=f"{exclude.source}, column 'item'")[exclude.item]
-    width, own = max(len(pool), 1), pool.locate(log.items)[log.item]
-    known = (user >= 0) & (item >= 0)
-    known[known] = ~np.isin(user[known] * width + item[known], log.user * width + own)
-    return Pairs.of(user[known], item[known], n_units=len(log.users))
+    width, of_log = max(len(pool), 1), pool.locate(log.items)[log.item]
+    inside = (user >= 0) & (item >= 0)
+    inside[inside] = ~np.isin(user[inside] * width + item[inside], log.user * width + of_log)
+    return Pairs.of(user[inside], item[inside], n_units=len(log.users))
 
 
 def _shares(log: Log, items: Ids) -> Floats:

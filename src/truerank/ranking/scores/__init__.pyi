@@ -1,10 +1,10 @@
 from truerank.ranking.scores.files import read_scores as read_scores
 from truerank.ranking.scores.files import write_scores as write_scores
-from truerank.ranking.scores.matrices import sparse as sparse
-from truerank.ranking.scores.recommended import top as top
 from truerank.ranking.scores.scores import dense as dense
 from truerank.ranking.scores.scores import factors as factors
 from truerank.ranking.scores.scores import function as function
 from truerank.ranking.scores.scores import per_user as per_user
 from truerank.ranking.scores.scores import product as product
 from truerank.ranking.scores.tables import lists as lists
+from truerank.ranking.scores.tables import sparse as sparse
+from truerank.ranking.scores.tables import top as top

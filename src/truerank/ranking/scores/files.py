@@ -10,13 +10,12 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.core.arrays import Ints
 from truerank.core.calls import Wanted, checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
@@ -27,11 +26,10 @@ from truerank.core.wording import option
 from truerank.io.atomic_write import whole_file
 from truerank.io.file_version import unchanged, versions_of
 from truerank.io.files import check_readable
-from truerank.io.matrices import Stored
+from truerank.io.matrices import Stored, stored
 from truerank.io.stores import url_of
-from truerank.ranking.scores.matrices import from_stored
 from truerank.ranking.scores.scores import TILE_USERS, Factors, dense, factors
-from truerank.ranking.scores.tables import lists
+from truerank.ranking.scores.tables import from_stored, lists
 
 # RuntimeError stands for what zipfile raises about a compression it does not know, and for too deep headers too
 DAMAGED = (
@@ -89,7 +87,11 @@ def map_npy(path: Path) -> Any:
 def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, *, path: Path) -> Any:
     """One array; its declared size is compared with the archive's before anything is allocated."""
     with archive.open(entry) as stream:
-        shape, fortran, kind = _header(stream)
+        version = np.lib.format.read_magic(stream)
+        if version not in ((1, 0), (2, 0), (3, 0)):
+            raise ValueError(f"format version {version[0]}, {version[1]}")
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, kind = read(stream)
         if kind.kind == "O" or kind.hasobject:
             raise InputError(
                 f"{path}: {entry.filename} holds an object array, which is never read. "
@@ -99,7 +101,9 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, *, path: Path) -> A
             raise ValueError(f"{entry.filename} is {kind} of shape {shape}")
         declared = math.prod(shape) * kind.itemsize
         held = entry.file_size - stream.tell()
-        if declared != held or entry.file_size > _most(entry):
+        stored_plain = entry.compress_type == zipfile.ZIP_STORED  # deflate never gains more than a factor of 1032
+        most = entry.compress_size if stored_plain else 1032 * entry.compress_size + 1024
+        if declared != held or entry.file_size > most:
             raise ValueError(f"{entry.filename} declares {declared:,} bytes and holds {max(held, 0):,}")
         check_size(f"{path}, {entry.filename},", memory=declared, instead="Give factors, or top lists.")
         data = stream.read()
@@ -108,20 +112,6 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, *, path: Path) -> A
     if declared == 0:
         return np.zeros(shape, dtype=kind)
     return np.frombuffer(data, dtype=kind).reshape(shape, order="F" if fortran else "C")
-
-
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(stream)
-    if version in ((2, 0), (3, 0)):
-        return np.lib.format.read_array_header_2_0(stream)
-    raise ValueError(f"format version {some([str(number) for number in version])}")
-
-
-def _most(entry: zipfile.ZipInfo) -> int:
-    """The most bytes that the packed ones can unpack to: deflate never gains more than a factor of 1032."""
-    return entry.compress_size if entry.compress_type == zipfile.ZIP_STORED else 1032 * entry.compress_size + 1024
 
 
 def unreadable(path: Path, error: BaseException) -> InputError:
@@ -178,7 +168,7 @@ def write_scores(scores: Scores, path: str | Path, *, progress: Watching = None)
     """
     ids = {"users": ids_array(scores.users, "users"), "items": ids_array(scores.items, "items")}
     with (
-        watching(progress) as say,
+        watching(progress) as report,
         whole_file(Path(path)) as temporary,
         temporary.open("wb") as stream,
         zipfile.ZipFile(stream, "w") as archive,
@@ -189,7 +179,7 @@ def write_scores(scores: Scores, path: str | Path, *, progress: Watching = None)
         else:
             first = scores.block(np.arange(min(1, len(scores.users)))) if len(scores.users) else np.zeros((0, 0))
             shape = (len(scores.users), len(scores.items))
-            write_array(archive, "scores", shape, first.dtype, _blocks(scores, say))
+            write_array(archive, "scores", shape, first.dtype, _blocks(scores, report))
         for name, values in ids.items():
             write_array(archive, name, values.shape, values.dtype, [values])
 
@@ -216,11 +206,11 @@ def ids_array(ids: Ids, name: str) -> npt.NDArray[Any]:
     return np.array(values.to_list(), dtype=str)
 
 
-def _blocks(scores: Scores, say: Progress | None) -> Iterator[npt.NDArray[np.floating]]:
+def _blocks(scores: Scores, report: Progress | None) -> Iterator[npt.NDArray[np.floating]]:
     n = len(scores.users)
     for start in range(0, n, TILE_USERS):
-        if say is not None:
-            say("writing", start, n)
+        if report is not None:
+            report("writing", start, n)
         yield scores.block(np.arange(start, min(start + TILE_USERS, n)))
 
 
@@ -228,7 +218,7 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
     check_readable(path)
     arrays = read_arrays(path, KEYS | BIASES)
     name = str(path)
-    users, items = _own(arrays, "users", users, name=name), arrays.get("items", items)
+    users, items = _checked_ids(arrays, "users", users, name=name), arrays.get("items", items)
     if all(key in arrays for key in DENSE_KEYS):
         return dense(arrays["scores"], users=users, items=items, name=name)
     if all(key in arrays for key in FACTOR_KEYS):
@@ -249,22 +239,25 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
     )
 
 
-def _own(arrays: Mapping[str, Any], key: str, given: IdColumn | None, *, name: str) -> IdColumn | None:
-    """The ids that a file has, else those that were given; both must be the same."""
-    own: IdColumn | None = arrays.get(key, given)
-    if own is not None and given is not None and own is not given:
-        found, named = Ids.of(own, where=f"{name}, {key}"), Ids.of(given, where=key)
-        if found != named:
+def _checked_ids(arrays: Mapping[str, Any], key: str, ids: IdColumn | None, *, name: str) -> IdColumn | None:
+    """The ids that a file has, else those of the caller; both must be the same."""
+    of_file: IdColumn | None = arrays.get(key, ids)
+    if of_file is not None and ids is not None and of_file is not ids:
+        stored_ids, named = Ids.of(of_file, where=f"{name}, {key}"), Ids.of(ids, where=key)
+        if stored_ids != named:
             raise InputError(
-                f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that "
+                f"{name}: has {key} of its own (such as {some(stored_ids.texts()[:3])}), which are not those that "
                 f"{option(key)} names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
             )
-    return own
+    return of_file
 
 
 def _stored(arrays: Mapping[str, Any], *, name: str) -> Stored:
     """The entries of a matrix that scipy.sparse.save_npz wrote; every index is checked."""
-    form = _word(arrays["format"])
+    from scipy.sparse import coo_array, csc_array, csr_array
+
+    word = arrays["format"].item() if arrays["format"].size == 1 else ""
+    form = word.decode("ascii", "replace") if isinstance(word, bytes) else str(word)
     if form not in PLACES:
         raise InputError(f"{name}: sparse format {form!r}; expected csr, csc or coo. Save it with .tocsr().")
     missing = [key for key in PLACES[form] if key not in arrays]
@@ -276,45 +269,16 @@ def _stored(arrays: Mapping[str, Any], *, name: str) -> Stored:
         raise InputError(f"{name}: shape is {shape.tolist()}; expected two whole numbers.")
     if value.ndim != 1 or value.dtype.kind not in "fiub":
         raise InputError(f"{name}: data is {value.dtype} of shape {value.shape}; expected one number per entry.")
-    size = (int(shape[0]), int(shape[1]))
-    if form == "coo":
-        row, column = _places(first, size[0], name=f"{name}, row"), _places(second, size[1], name=f"{name}, col")
-    else:
-        major, minor = size if form == "csr" else size[::-1]
-        inner = _places(first, minor, name=f"{name}, indices")
-        outer = _outer(second, major, len(inner), name=f"{name}, indptr")
-        row, column = (outer, inner) if form == "csr" else (inner, outer)
-    if not len(row) == len(column) == len(value):
-        raise InputError(f"{name}: {len(value):,} entries at {len(row):,} places; expected one place each.")
-    return _summed(Stored(size, row, column, value))
-
-
-def _word(array: Any) -> str:
-    word = array.item() if array.size == 1 else ""
-    return word.decode("ascii", "replace") if isinstance(word, bytes) else str(word)
-
-
-def _places(array: Any, size: int, *, name: str) -> Ints:
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"{name}: {array.dtype} of shape {array.shape}; expected whole numbers, one per entry.")
-    if len(array) and (int(array.min()) < 0 or int(array.max()) >= size):
-        raise InputError(f"{name}: {int(array.min())} to {int(array.max())}; expected numbers from 0 to {size - 1}.")
-    return np.asarray(array, dtype=np.int64)
-
-
-def _outer(array: Any, size: int, entries: int, *, name: str) -> Ints:
-    start = _places(array, entries + 1, name=name)
-    if len(start) != size + 1 or start[0] != 0 or start[-1] != entries or (np.diff(start) < 0).any():
-        raise InputError(f"{name}: {len(start):,} starts; expected {size + 1:,} that rise from 0 to {entries:,}.")
-    return np.repeat(np.arange(size), np.diff(start))
-
-
-def _summed(entries: Stored) -> Stored:
-    """Entries stored twice are added, as scipy means them."""
-    order = np.lexsort((entries.column, entries.row))
-    row, column, value = entries.row[order], entries.column[order], entries.value[order]
-    if len(row) == 0:
-        return entries
-    new = np.concatenate([[True], (np.diff(row) != 0) | (np.diff(column) != 0)])
-    added = value if new.all() else np.add.reduceat(value.astype(np.float64), np.flatnonzero(new))
-    return Stored(entries.shape, row[new], column[new], added)
+    for key, places in zip(PLACES[form], (first, second), strict=True):
+        if places.ndim != 1 or places.dtype.kind not in "iu":
+            raise InputError(f"{name}, {key}: {places.dtype} of shape {places.shape}; expected whole numbers.")
+    try:
+        if form == "coo":
+            return stored(coo_array((value, (first, second)), shape=tuple(shape)), name=name)
+        matrix = (csr_array if form == "csr" else csc_array)((value, first, second), shape=tuple(shape))
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(
+            f"{name}: {', '.join(PLACES[form])} do not fit the shape ({error}). Write the file anew."
+        ) from None
+    return stored(matrix, name=name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,7 +18,6 @@ from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
 from truerank.io.file_version import FileVersion
 from truerank.io.matrices import is_sparse
-from truerank.ranking.scores.precision import single_keeps_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Product:
     depth: None = None
 
     def block(self, rows: Ints) -> Matrix:
-        found = self.left[rows] @ self.right
-        return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())
+        scores = self.left[rows] @ self.right
+        return np.asarray(scores if isinstance(scores, np.ndarray) else scores.toarray())
 
     def user_side(self, rows: Ints) -> Any:
         return self.left[rows]
@@ -55,8 +55,8 @@ def product(left: Any, right: Any, *, users: Any = None, items: Any = None, name
     """Scores left · right; ids name the rows of `left` and the columns of `right`, else they are numbered from 0."""
     from scipy.sparse import csr_array  # loads slowly, and no other shape needs it
 
-    left, right = (each if is_sparse(each) else np.asarray(each) for each in (left, right))
-    if any(np.dtype(each.dtype).kind not in "fiub" for each in (left, right)):
+    left, right = (side if is_sparse(side) else np.asarray(side) for side in (left, right))
+    if any(np.dtype(side.dtype).kind not in "fiub" for side in (left, right)):
         raise InputError(f"{name}: {left.dtype} times {right.dtype}; expected two matrices of numbers.")
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
         raise InputError(f"{name}: {left.shape} times {right.shape}; expected [users x d] and [d x items].")
@@ -110,14 +110,14 @@ class Dense:
     file: FileVersion | None = None  # that the matrix is mapped from, and that must not change
 
     def block(self, rows: Ints) -> Matrix:
-        found = self.user_side(rows)
-        return found if self.column is None else found[:, self.column]
+        scores = self.user_side(rows)
+        return scores if self.column is None else scores[:, self.column]
 
     def user_side(self, rows: Ints) -> Matrix:
-        found = np.asarray(self.matrix[self.row[rows]])
+        scores = np.asarray(self.matrix[self.row[rows]])
         if self.file is not None:
             self.file.check()
-        return found
+        return scores
 
     def with_users(self, users: Ids, side: Matrix) -> Dense:
         return replace(self, matrix=side, users=users, row=np.arange(len(users)), file=None)
@@ -159,10 +159,6 @@ class Factors:
     users: Ids
     items: Ids
     depth: None = None
-
-    @property
-    def sides(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        return self.user, self.item
 
     def user_side(self, rows: Ints) -> Matrix:
         return self.user[rows]
@@ -212,23 +208,33 @@ def factors(
 
     A user's bias is the same for all items: it changes no rank, and in the sum it would only cost precision.
     """
-    p, q = (_unmasked(side, where=name) for side in (user_factors, item_factors))
+    arrays = {
+        "user_factors": user_factors,
+        "item_factors": item_factors,
+        "user_bias": user_bias,
+        "item_bias": item_bias,
+    }
+    for kind, values in arrays.items():
+        check_unmasked(values, where=f"{name}, {kind}")
+    p, q = np.asarray(user_factors), np.asarray(item_factors)
     if p.ndim != 2 or q.ndim != 2 or p.shape[1] != q.shape[1]:
         raise InputError(
             f"{name}: user_factors {p.shape} and item_factors {q.shape}; expected [users x d] and [items x d]."
         )
-    b_user = _bias(user_bias, len(p), name=f"{name}, user_bias")
-    b_item = _bias(item_bias, len(q), name=f"{name}, item_bias")
-    if b_item is not None:
-        p, q = np.column_stack([p, np.ones(len(p), dtype=p.dtype)]), np.column_stack([q, b_item])
+    for kind, bias, size in (("user_bias", user_bias, len(p)), ("item_bias", item_bias, len(q))):
+        if bias is not None and np.shape(bias) != (size,):
+            raise InputError(f"{name}, {kind}: shape {np.shape(bias)}; expected ({size},).")
+    if item_bias is not None:
+        p, q = np.column_stack([p, np.ones(len(p), dtype=p.dtype)]), np.column_stack([q, item_bias])
     user_ids, row = population(users, len(p), where=f"{name}, users")
     item_ids, column = population(items, len(q), where=f"{name}, items")
-    for what, values in (("user factors", p), ("item factors or bias", q), ("user bias", b_user)):
-        if values is not None and (values.dtype.kind not in "fiu" or not np.isfinite(values).all()):
+    of_user = np.zeros(0) if user_bias is None else np.asarray(user_bias)
+    for what, numbers in (("user factors", p), ("item factors or bias", q), ("user bias", of_user)):
+        if numbers.dtype.kind not in "fiu" or not np.isfinite(numbers).all():
             raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
     # double precision only where single would round or lose the same bits: it takes twice the time
-    kind = np.float32 if all(_is_single(side) for side in (p, q)) and single_keeps_bits() else np.float64
-    user, item = (side.astype(kind) if kind == np.float32 else as_doubles(side, where=name) for side in (p, q))
+    single = all(_is_single(side) for side in (p, q)) and single_keeps_bits()
+    user, item = (side.astype(np.float32) if single else as_doubles(side, where=name) for side in (p, q))
     return Factors(np.ascontiguousarray(user[row]), np.ascontiguousarray(item[column]), user_ids, item_ids)
 
 
@@ -238,11 +244,6 @@ def _is_single(values: npt.NDArray[Any]) -> bool:
         return values.size == 0 or max(int(values.max()), -int(values.min())) <= 2**24
     with np.errstate(over="ignore"):
         return values.dtype in (np.float32, np.float16) or bool((values.astype(np.float32) == values).all())
-
-
-def _unmasked(values: Any, *, where: str) -> npt.NDArray[Any]:
-    check_unmasked(values, where=where)
-    return np.asarray(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +269,9 @@ class Lists:
 
     def block(self, rows: Ints) -> Matrix:
         result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float64)
-        for at, row in enumerate(rows):
+        for u, row in enumerate(rows):
             listed = slice(self.start[row], self.start[row + 1])
-            result[at, self.item[listed]] = -self.above[listed]
+            result[u, self.item[listed]] = -self.above[listed]
         return result
 
     def user_side(self, rows: Ints) -> ListSide:
@@ -286,7 +287,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Scores from a callable `positions of users -> [users x items]`, asked for one fixed number of users at a time.
+    """Scores from a callable `positions of users -> [users x items]`, called with `tile` users at a time.
 
     The last tile is filled up with its last user, so that the callable always sees the same shape.
     """
@@ -295,96 +296,79 @@ class Function:
     users: Ids
     items: Ids
     name: str
+    tile: int = TILE_USERS
     depth: None = None
 
     def block(self, rows: Ints) -> Matrix:
         parts = []
-        for start in range(0, len(rows), TILE_USERS):
-            part = rows[start : start + TILE_USERS]
-            tile = np.concatenate([part, np.full(TILE_USERS - len(part), part[-1])])
-            found = np.asarray(self.call(tile))
-            if found.shape != (TILE_USERS, len(self.items)):
+        for start in range(0, len(rows), self.tile):
+            part = rows[start : start + self.tile]
+            scores = np.asarray(self.call(np.concatenate([part, np.full(self.tile - len(part), part[-1])])))
+            if scores.shape != (self.tile, len(self.items)):
                 raise InputError(
-                    f"{self.name}: the callable gave shape {found.shape} for {TILE_USERS} users; "
-                    f"expected ({TILE_USERS}, {len(self.items)})."
+                    f"{self.name}: the callable gave shape {scores.shape} for {self.tile} users; "
+                    f"expected ({self.tile}, {len(self.items)})."
                 )
-            found = found[: len(part)]
-            parts.append(found if found.dtype in (np.float32, np.float64) else as_doubles(found, where=self.name))
-        return np.concatenate(parts)
+            scores = scores[: len(part)]
+            parts.append(scores if scores.dtype in (np.float32, np.float64) else as_doubles(scores, where=self.name))
+        return np.concatenate(parts) if parts else np.empty((0, len(self.items)))
 
 
 @checked_arguments()
 def function(call: Callable[[Ints], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
-    """Scores from a callable over the given users and items, in the order given."""
+    """Scores from a callable over these users and items, in their order here."""
     (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
     return Function(lambda rows: np.asarray(call(row[rows]))[:, column], user_ids, item_ids, name)
 
 
-@dataclass(frozen=True, slots=True)
-class PerUser:
-    """Scores from a callable `position of a user -> [items]`, asked for one user at a time."""
-
-    call: Callable[[int], Any]
-    users: Ids
-    items: Ids
-    name: str
-    depth: None = None
-
-    def block(self, rows: Ints) -> Matrix:
-        result = np.empty((len(rows), len(self.items)))
-        for at, row in enumerate(rows):
-            found = np.asarray(self.call(int(row)))
-            if found.shape != (len(self.items),):
-                raise InputError(
-                    f"{self.name}: scores of shape {found.shape} for one user; expected ({len(self.items)},)."
-                )
-            result[at] = as_doubles(found, where=self.name)
-        return result
-
-
 @checked_arguments()
-def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = "scores") -> PerUser:
-    """Scores from a callable of one user's position over the given users and items, in the order given."""
+def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
+    """Scores from a callable `position of a user -> [items]` over these users and items, in their order here."""
     (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
 
-    def in_order(position: int) -> Any:
-        found = np.asarray(call(int(row[position])))
-        return found[column] if found.shape == column.shape else found
+    def of_user(rows: Ints) -> Matrix:
+        scores = np.asarray(call(int(row[rows[0]])))
+        if scores.shape != column.shape:
+            raise InputError(f"{name}: scores of shape {scores.shape} for one user; expected ({len(column)},).")
+        return as_doubles(scores[column], where=name)[None, :]
 
-    return PerUser(in_order, user_ids, item_ids, name)
+    return Function(of_user, user_ids, item_ids, name, tile=1)
 
 
 def _declared(users: Any, items: Any, *, name: str) -> list[tuple[Ids, Ints]]:
-    """Users and items that a callable knows, with their places in the order given."""
-    found = []
-    for kind, ids in (("users", users), ("items", items)):
-        where = f"{name}, {kind}"
-        given = ids if isinstance(ids, Ids) else as_ids(ids, where=where)
-        found.append(population(given, len(given), where=where))
-    return found
+    """The users and items of a callable, with their positions in the order of the caller."""
+    both = ((f"{name}, users", users), (f"{name}, items", items))
+    columns = [(where, ids if isinstance(ids, Ids) else as_ids(ids, where=where)) for where, ids in both]
+    return [population(ids, len(ids), where=where) for where, ids in columns]
 
 
 def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
-    """The ids in sorted order, and where each stands in the array it describes."""
+    """The ids in sorted order, and the position of each in the array it describes."""
     if ids is None:
         check_size(f"{where}: {size:,} ids", memory=16.0 * size, instead="Check the shape of the file or array.")
         return Ids.places(size), np.arange(size)
-    given = ids.values if isinstance(ids, Ids) else as_ids(ids, where=where)
-    known = ids if isinstance(ids, Ids) else Ids.of(given, where=where)
-    if len(known) != len(given):
-        raise InputError(f"{where}: {len(given) - len(known):,} ids are repeated; expected each id once.")
-    if len(given) != size:
-        raise InputError(f"{where}: {len(given):,} ids for {size:,} rows or columns; expected one each.")
-    at = known.locate(given, where=where)
-    place = np.empty(size, dtype=np.int64)
-    place[at] = np.arange(size)
-    return known, place
+    values = ids.values if isinstance(ids, Ids) else as_ids(ids, where=where)
+    unique = ids if isinstance(ids, Ids) else Ids.of(values, where=where)
+    if len(unique) != len(values):
+        raise InputError(f"{where}: {len(values) - len(unique):,} ids are repeated; expected each id once.")
+    if len(values) != size:
+        raise InputError(f"{where}: {len(values):,} ids for {size:,} rows or columns; expected one each.")
+    position = np.empty(size, dtype=np.int64)
+    position[unique.locate(values, where=where)] = np.arange(size)
+    return unique, position
 
 
-def _bias(bias: Any, size: int, *, name: str) -> npt.NDArray[Any] | None:
-    if bias is None:
-        return None
-    values = _unmasked(bias, where=name)
-    if values.shape != (size,):
-        raise InputError(f"{name}: shape {values.shape}; expected ({size},).")
-    return values
+@cache
+def single_keeps_bits() -> bool:
+    """Whether single precision products have the same bits wherever their rows lie in a tile, on this machine.
+
+    Some kernels of OpenBLAS (for processors with AVX2 and without AVX-512) sum in another order in every second group
+    of six rows. Equal rows show it: their products must all be equal.
+    """
+    rng = np.random.default_rng(0)
+    for dimensions in (8, 33, 64):
+        for p, q in zip(*rng.standard_normal((2, 16, dimensions), dtype=np.float32), strict=True):
+            product = np.tile(p, (24, 1)) @ np.tile(q, (48, 1)).T
+            if (product != product[0, 0]).any():
+                return False
+    return True

@@ -1,11 +1,11 @@
-"""Long tables of scores: `user, item, score` or `user, item, rank`."""
+"""Scores of tables, sparse matrices, arrays of recommended items, or whatever else a caller has."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,17 +13,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.arrays import Bools, Floats, Ints, as_array, frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
-from truerank.core.ids import Ids
-from truerank.core.wording import columns_option
-from truerank.io.read import SHOWN, column, find_column, known_table, odd_value
-from truerank.io.recognise import SCORED
-from truerank.ranking.scores.scores import Lists
+from truerank.core.ids import IdColumn, Ids, as_ids
+from truerank.core.ranking import Scores
+from truerank.core.wording import columns_option, option
+from truerank.io.batches import is_pandas
+from truerank.io.columns import SCORED, SHOWN, TableColumns, odd_value, table_columns, with_usual
+from truerank.io.matrices import Stored, is_sparse, named, population, rows_of, stored
+from truerank.ranking.scores.scores import Lists, dense
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting
 LISTS = "truerank.scores.lists"  # what reads such tables in Python, as errors name it
+FILTERED = float(np.finfo(np.float32).min)  # the score by which implicit marks what it filtered
 WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
 
 
@@ -37,28 +40,28 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
 
     Where there are ranks beside scores, they order items of equal scores, as the model has listed them.
     """
-    table, mapping, where, said = known_table(source, columns, SCORED, name=name)
+    rows = table_columns(source, columns, SCORED, name=name)
+    table, where, notes = rows.table, rows.where, rows.notes
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
     (users, user), (items, item) = (
-        Ids.factorise(column(table, key, mapping, where=where, by=LISTS), where=f"{where}, column {key!r}")
-        for key in ("user", "item")
+        Ids.factorise(rows.get(key, by=LISTS), where=f"{where}, column {key!r}") for key in ("user", "item")
     )
-    score, rank = _scores(table, mapping, where=where), _ranks(table, mapping)
+    score, rank = _scores(rows), _ranks(rows)
     count = np.bincount(user, minlength=len(users))
-    if (score == -np.inf).any():
-        kept = np.flatnonzero(score != -np.inf)
-        user, item, score, rank = user[kept], item[kept], score[kept], None if rank is None else rank[kept]
+    listed = score != -np.inf
+    if not listed.all():
+        user, item, score, rank = user[listed], item[listed], score[listed], None if rank is None else rank[listed]
     start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=len(users)))]).astype(np.int64)
-    quick = len(table) >= WORTH_IT and find_spec("numba") is not None
-    ordered, above, tied, scores = (_ordered_fast if quick else _ordered)(user, item, score, start, len(items))
+    order = _ordered_fast if len(table) >= WORTH_IT else _ordered
+    ordered, above, tied, scores = order(user, item, score, start, len(items))
     if len(ordered) == 0 and len(user):
         _refuse_repeated(users, items, user, item, where=where)
-    if find_column(table, "score", mapping) is None:
+    if rows.find("score") is None:
         _check_ranks(users, start, above, -scores, where=where)
     elif tied.any() and rank is not None:
         ordered, above, tied, scores = _ordered(user, item, score, start, len(items), rank=rank)
-        said = (*said, f"{where}: items of equal scores are in the order of the column 'rank'.")
+        notes = (*notes, f"{where}: items of equal scores are in the order of the column 'rank'.")
     return Lists(
         users=users,
         items=items,
@@ -69,7 +72,7 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
         distinct=not tied.any(),
         depth=int(count.max(initial=0)),
         every_pair=len(table) == len(users) * len(items),
-        notes=said,
+        notes=notes,
     )
 
 
@@ -148,43 +151,174 @@ def _doubles(numbers: pl.Series) -> pl.Series:
     >>> _doubles(pl.Series([2**60 + 1, 2**60, 7])).to_list()
     [3.0, 2.0, 1.0]
     """
-    rounds = numbers.dtype.is_decimal() or (numbers.dtype.is_integer() and _size(numbers) > 2**53)
+    rounds = numbers.dtype.is_decimal()
+    if numbers.dtype.is_integer() and numbers.null_count() < len(numbers):
+        rounds = max(int(numbers.max()), -int(numbers.min())) > 2**53  # type: ignore[arg-type]
     return (numbers.rank("dense") if rounds else numbers).cast(pl.Float64)
 
 
-def _size(numbers: pl.Series) -> int:
-    """The largest of them, whatever the sign."""
-    known = numbers.drop_nulls()
-    return max(int(known.max()), -int(known.min())) if len(known) else 0  # type: ignore[arg-type]
-
-
-def _ranks(table: pl.DataFrame, mapping: Mapping[str, str]) -> Floats | None:
+def _ranks(rows: TableColumns) -> Floats | None:
     """The ranks beside scores, where every row has one."""
-    found = find_column(table, "rank", mapping)
-    if found is None or not found.dtype.is_numeric() or found.null_count():
+    ranks = rows.find("rank")
+    if ranks is None or not ranks.dtype.is_numeric() or ranks.null_count():
         return None
-    return found.cast(pl.Float64).to_numpy()
+    return ranks.cast(pl.Float64).to_numpy()
 
 
-def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> Floats:
-    ranks = find_column(table, "rank", mapping)
-    scores = find_column(table, "score", mapping)
-    found = ranks if scores is None else scores
-    if found is None:
+def _scores(rows: TableColumns) -> Floats:
+    where, scores = rows.where, rows.find("score")
+    values = rows.find("rank") if scores is None else scores
+    if values is None:
         raise InputError(
-            f"{where}: no column 'score' or 'rank'; found {some(table.columns, most=SHOWN)}. "
+            f"{where}: no column 'score' or 'rank'; found {some(rows.table.columns, most=SHOWN)}. "
             f"Name the one that holds the score: {columns_option('score', by=LISTS)}."
         )
-    if not found.dtype.is_numeric():
-        odd = odd_value(found)
-        raise InputError(f"{where}, column {found.name!r}: {found.dtype} values such as {odd!r}; expected numbers.")
-    numbers = _doubles(found)
+    if not values.dtype.is_numeric():
+        odd = odd_value(values)
+        raise InputError(f"{where}, column {values.name!r}: {values.dtype} values such as {odd!r}; expected numbers.")
+    numbers = _doubles(values)
     bad = numbers.is_null() | numbers.is_nan() | (numbers == np.inf)
     if scores is None:
         bad = bad | (numbers < 1) | (numbers != numbers.round(0))
     if bool(bad.any()):
         row = int(bad.arg_true()[0])
         expected = "a number or -inf (never recommended)" if scores is not None else "a whole number from 1"
-        raise InputError(f"{where}, column {found.name!r}: row {row + 1} is {found[row]!r}; expected {expected}.")
-    values: Floats = numbers.to_numpy()
-    return values if scores is not None else -values
+        raise InputError(f"{where}, column {values.name!r}: row {row + 1} is {values[row]!r}; expected {expected}.")
+    return numbers.to_numpy() if scores is not None else -numbers.to_numpy()
+
+
+# ------------------------------------------------------------------------------------------- matrices, arrays, anything
+
+
+@checked_arguments()
+def sparse(
+    matrix: Any, *, users: IdColumn | Ids | None = None, items: IdColumn | Ids | None = None, name: str = "scores"
+) -> Lists:
+    """Scores from a scipy.sparse matrix [users x items]; a stored zero is a score, an absent entry is none.
+
+    Without ids, users and items are numbered from 0. Each user has a top list of the stored items, so a cut-off
+    beyond the longest list is refused, as for any top list.
+
+    >>> from scipy.sparse import csr_array
+    >>> sparse(csr_array(np.array([[0.0, 2.0], [3.0, 0.0]]))).block(np.array([0, 1])).tolist()
+    [[-inf, 0.0], [0.0, -inf]]
+    """
+    return from_stored(stored(matrix, name=name), users=users, items=items, name=name)
+
+
+def from_stored(
+    entries: Stored, *, users: IdColumn | Ids | None = None, items: IdColumn | Ids | None = None, name: str
+) -> Lists:
+    """The same from the stored entries."""
+    if len(entries.value) == 0:
+        raise InputError(f"{name}: no entry is stored; expected scores of user-item pairs.")
+    table = rows_of(entries, users=users, items=items, name=name).rename({"value": "score"})
+    listed = lists(table, name=name)
+    every_user = population(users, entries.shape[0], where=f"{name}, users")
+    every_item = population(items, entries.shape[1], where=f"{name}, items")
+    # users without an entry have empty lists, and are users all the same
+    count = np.zeros(len(every_user), dtype=np.int64)
+    count[every_user.locate(listed.users)] = np.diff(listed.start)
+    return replace(
+        listed,
+        users=every_user,
+        items=every_item,
+        start=frozen(np.concatenate([[0], np.cumsum(count)]).astype(np.int64)),
+        item=frozen(every_item.locate(listed.items)[listed.item]),
+        every_pair=len(entries.value) == len(every_user) * len(every_item),
+        closed=True,
+    )
+
+
+@checked_arguments()
+def top(
+    recommended: Any,
+    scores: Any = None,
+    *,
+    users: IdColumn | Ids,
+    items: IdColumn | Ids | None = None,
+    name: str = "top lists",
+) -> Lists:
+    """Lists of an array [users x k] of recommended items, best first, such as implicit, RecBole or Faiss return.
+
+    `users` names its rows. With `items`, its numbers are places in these (columns of the matrix a model was fitted on);
+    without, they are the ids of the items. -1 stands for no item, and so does an item whose score, where `scores` of
+    the same shape are given, is -inf or the smallest float32. The order of a row is the order of the list: scores break
+    no tie and make none.
+
+    >>> found = top(np.array([[2, 0], [1, -1]]), users=["ann", "bob"], items=["tea", "milk", "salt"])
+    >>> found.items.texts(), found.block(np.array([0, 1])).tolist()
+    (['milk', 'salt', 'tea'], [[-inf, 0.0, -1.0], [0.0, -inf, -inf]])
+    """
+    listed = as_array(recommended)
+    if listed.ndim != 2 or listed.dtype.kind not in "iuUO":
+        raise InputError(
+            f"{name}: recommended items are {listed.dtype} of shape {listed.shape}; expected ids or places of items "
+            "[users x k], best first."
+        )
+    user = named(users, listed.shape[0], where=f"{name}, users")
+    present = listed >= 0 if listed.dtype.kind in "iu" else np.ones(listed.shape, dtype=bool)
+    present &= _recommended(scores, listed.shape, name=name)
+    row, place = np.nonzero(present)
+    if user is None or not len(row):
+        raise InputError(f"{name}: no item is recommended to any user; expected some.")
+    item = pl.Series(_items(listed[present], items, name=name))
+    table = pl.DataFrame({"user": user[row], "item": item, "score": -place.astype(np.float64)})
+    # a user to whom nothing is recommended is one of the model's all the same
+    alone = np.flatnonzero(~present.any(axis=1))
+    nothing = pl.DataFrame({"user": user[alone], "item": item[np.zeros(len(alone), int)], "score": -np.inf})
+    return lists(pl.concat([table, nothing]) if len(alone) else table, name=name)
+
+
+def _items(listed: npt.NDArray[Any], items: IdColumn | Ids | None, *, name: str) -> Any:
+    """The id of each recommended item."""
+    if items is None:
+        return listed.tolist() if listed.dtype.kind in "UO" else listed
+    column = items.values if isinstance(items, Ids) else as_ids(items, where=f"{name}, items")
+    size = len(column)
+    ids = named(column, size, where=f"{name}, items")
+    if listed.dtype.kind not in "iu" or int(listed.max()) >= size or ids is None:
+        shown = listed.max() if listed.dtype.kind in "iu" else listed[0]
+        raise InputError(
+            f"{name}: an item is {shown!r}; expected places in the {size:,} `items`, from 0 to {size - 1:,}. Leave "
+            f"{option('items')} out where items are named by their ids."
+        )
+    return ids[listed.astype(np.int64)]
+
+
+def _recommended(scores: Any, shape: tuple[int, ...], *, name: str) -> Bools:
+    """Which items were recommended: all but those whose score says that they were filtered."""
+    if scores is None:
+        return np.ones(shape, dtype=bool)
+    values = as_array(scores)
+    if values.shape != shape or values.dtype.kind not in "fiu" or np.isnan(values).any():
+        raise InputError(
+            f"{name}: scores are {values.dtype} of shape {values.shape}; expected a number for each of {shape} items."
+        )
+    return np.asarray(values > FILTERED)
+
+
+def as_scores(source: Any, *, name: str) -> Scores:
+    """Scores of a matrix or a frame; what is Scores already stays."""
+    if isinstance(source, Scores):
+        return source
+    if isinstance(source, np.ndarray):
+        return dense(source, name=name)
+    if is_sparse(source):
+        return sparse(source, name=name)
+    if is_wide(source):
+        return dense(source.to_numpy(), users=source.index.tolist(), items=source.columns.tolist(), name=name)
+    if callable(source):
+        raise InputError(
+            f"{name}: a function needs users and items: truerank.scores.function(call, users=..., items=...)."
+        )
+    return lists(source, name=name)
+
+
+def is_wide(source: Any) -> bool:
+    """Whether a table of pandas is a matrix of scores: a row for each user, a column of numbers for each item."""
+    if not is_pandas(source) or len(source.columns) == 0:
+        return False
+    long = with_usual([str(name) for name in (*source.columns, *source.index.names)], {}, SCORED)
+    ids = {"user", "item"} & {*source.columns, *source.index.names}
+    return not long and not ids and all(kind.kind in "fiub" for kind in map(np.dtype, source.dtypes))

@@ -14,7 +14,7 @@ from truerank.core.provenance import Provenance
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, Results
 from truerank.core.wording import either, option
 from truerank.io.atomic_write import whole_file
-from truerank.reliability.folder import NOTE
+from truerank.reliability.studied import NOTE
 from truerank.report import evidence_panels, panels
 from truerank.report.charts import PlotPanel, altair
 from truerank.report.details import adjustment, remarks

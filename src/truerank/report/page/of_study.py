@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from truerank.reliability.folder import NOTE
+from truerank.reliability.studied import NOTE
 from truerank.report.charts import INK, PlotPanel
 from truerank.report.page.render import Page, PageTable, Section, render
 from truerank.report.reliability_charts import chart, figure

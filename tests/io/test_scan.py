@@ -1,4 +1,4 @@
-"""Chunks read with what a survey found are the rows of the whole, in the same types, with the same messages."""
+"""Chunks read with what a scan found are the rows of the whole, in the same types, with the same messages."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ import pytest
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.io import survey
+from truerank.io import scan as scanning
 from truerank.io.batches import LazyTable
-from truerank.io.facts import Facts, exact_total
 from truerank.io.impressions import Impressions, Logged
 from truerank.io.partition import together
-from truerank.io.read import read
-from truerank.io.read_impressions import read_impressions
+from truerank.io.read import read, scan
+from truerank.io.read_impressions import read_impressions, scan_impressions
+from truerank.io.scan import Distinct, Facts, exact_total
 from truerank.io.spill import scratch
-from truerank.io.survey import Distinct, scan, survey_impressions
 
 N = 600
 RNG = np.random.default_rng(3)
@@ -115,12 +114,12 @@ def test_chunks_of_impressions(tmp_path: Path, n_chunks: int, without: list[str]
     SHOWN.drop(without).write_parquet(tmp_path / "x.parquet", row_group_size=100)
     options: dict[str, Any] = {"rewards": ["click", "seconds"], "extra": ["other"]}
     whole = read_impressions(tmp_path / "x.parquet", **options)
-    schema = survey_impressions(tmp_path / "x.parquet", **options)
+    schema = scan_impressions(tmp_path / "x.parquet", **options)
     assert schema.items == whole.items
     assert len(schema.items) == 41  # one only competes
     assert schema.users == whole.users
-    assert schema.rewards["click"].total == SHOWN["click"].sum()
-    assert schema.rewards["seconds"].minimum < 0
+    assert schema.facts["click"].total == SHOWN["click"].sum()
+    assert schema.facts["seconds"].minimum < 0
     with scratch(tmp_path) as place:
         chunks = together({"log": schema.keyed}, scratch=place, n_chunks=n_chunks)
         logs = [schema.read(chunks.chunk(at)["log"]) for at in range(n_chunks)]
@@ -140,7 +139,7 @@ def test_rows_that_are_units_have_keys_of_their_own(tmp_path: Path, n_chunks: in
     rows = SHOWN.drop(without).with_columns(item=pl.col("item") % 3, position=1, other=0.5, seconds=0.0)
     rows = rows.drop("candidates")
     whole = read_impressions(rows.sample(fraction=1, shuffle=True, seed=2), rewards=["click"], extra=["other"])
-    schema = survey_impressions(rows, rewards=["click"], extra=["other"])
+    schema = scan_impressions(rows, rewards=["click"], extra=["other"])
     with scratch(tmp_path) as place:
         chunks = together({"log": schema.keyed}, scratch=place, n_chunks=n_chunks)
         logs = [schema.read(chunks.chunk(at)["log"]) for at in range(n_chunks)]
@@ -150,7 +149,7 @@ def test_rows_that_are_units_have_keys_of_their_own(tmp_path: Path, n_chunks: in
     joined = np.concatenate([key for key in keys[1:] if key is not None])
     assert sorted(joined.tolist()) == sorted(keys[0].tolist() if keys[0] is not None else [])
     assert len(np.unique(joined)) == N or "user" not in without
-    assert whole.restrict(np.arange(N) < 5).unit_key is not None
+    assert whole.between(0, 5).unit_key is not None
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_impressions_of_the_file_are_named(
     bad = numbers.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
     monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
     messages = []
-    for function in (read_impressions, survey_impressions):
+    for function in (read_impressions, scan_impressions):
         with pytest.raises(InputError, match=words) as caught:
             function(bad, rewards=["click"], extra=["other"])
         messages.append(str(caught.value))
@@ -180,18 +179,18 @@ def test_impressions_of_the_file_are_named(
 def test_what_a_session_cannot_have_is_found_in_its_chunk() -> None:
     session = [1, 1, 2, 2]
     rows = pl.DataFrame({"session": session, "item": [1, 2, 1, 1], "position": [1, 2, 1, 2], "label": [0, 1, 0, 1]})
-    schema = survey_impressions(rows)
+    schema = scan_impressions(rows)
     assert len(schema.read(rows[:2])) == 2
     with pytest.raises(InputError, match="session 2 has item 1 twice"):
         schema.read(rows[2:])
     lists = rows.with_columns(item=pl.Series([1, 2, 1, 2]), candidates=pl.Series([2, 2, 2, 3]))
     with pytest.raises(InputError, match="a row of session 2, candidates differ within a session"):
-        survey_impressions(lists).read(lists[2:])
+        scan_impressions(lists).read(lists[2:])
 
 
 def test_chunks_without_rows_and_whether_all_was_viewed() -> None:
     rows = pl.DataFrame({"session": [1, 2], "item": [1, 1], "position": [1, 1], "label": [1, 0], "viewed": [1, 0]})
-    schema = survey_impressions(rows, logged=Logged.VIEWED)
+    schema = scan_impressions(rows, logged=Logged.VIEWED)
     assert len(schema.read(rows[:0])) == 0
     viewed = schema.read(rows[:1]).viewed
     assert viewed is not None
@@ -204,8 +203,8 @@ def test_chunks_without_rows_and_whether_all_was_viewed() -> None:
 
 @pytest.mark.parametrize("kind", [pl.Int16, pl.Int64, pl.String, pl.UInt64])
 def test_distinct_ids_of_batches(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
-    monkeypatch.setattr(survey, "WAITING", 10)
-    monkeypatch.setattr(survey, "DENSE", 300)
+    monkeypatch.setattr(scanning, "WAITING", 10)
+    monkeypatch.setattr(scanning, "DENSE", 300)
     ids = pl.Series(CELL % 500).cast(kind)
     ids = ids + 2**63 if kind == pl.UInt64 else ids
     found = Distinct("x")

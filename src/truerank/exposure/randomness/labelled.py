@@ -1,15 +1,123 @@
-"""Were users selected because they have a positive label? How many lack one, counted chunk by chunk of users."""
+"""Were labelled items drawn uniformly, and were users selected by their labels? Counted chunk by chunk of users."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.log import Log
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.log import Log, Pairs
 from truerank.core.ranking import JudgedChunk, Pool
+from truerank.exposure.randomness.draws import Dispersion, owners
+
+REJECTED = 0.001
+LARGE = 0.10  # differences of items' exposure beyond chance, as a share of their mean
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFinding:
+    """X² of item counts with its degrees of freedom and p, and the spread of items' exposure beyond chance.
+
+    `effect` is √(max(0, X² - df) / Σ E): the coefficient of variation of items' exposure that chance does not explain.
+    """
+
+    statistic: float
+    df: float
+    p: float
+    effect: float
+
+    @property
+    def rejected(self) -> bool:
+        return self.p < REJECTED
+
+    @property
+    def not_random(self) -> bool:
+        """Whether items differ by more than chance, and by much."""
+        return self.rejected and self.effect > LARGE
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedItems:
+    """How often each item was judged, and what uniform draws give: sums over users, which add.
+
+    `sums` are Σ_u f, Σ_u f (1 - f) and Σ_u (1 - 2f)² f (1 - f) N / (N - 1) over all users, f = N-bar / N; `own_sums` [3
+    x items] is what to add for each item: minus the users of whom it is no candidate, or those of whom it is one.
+    `unnamed` items of the catalogue have no name, so nobody judged them.
+    """
+
+    count: Ints
+    sums: Floats
+    own_sums: Floats | None
+    unnamed: float
+
+    @classmethod
+    def of(cls, chunk: JudgedChunk) -> JudgedItems:
+        """The counts of a chunk of users."""
+        labels, pool = chunk.labels, chunk.pools[Pool.CATALOGUE]
+        n, n_items = pool.count, len(labels.items)
+        judged = np.bincount(labels.unit, minlength=labels.n_units)
+        share = np.divide(judged, n, out=np.zeros(len(n)), where=n > 0)
+        spread = share * (1 - share)
+        third = (1 - 2 * share) ** 2 * spread * np.divide(n, n - 1, out=np.zeros(len(n)), where=n > 1)
+        of_users = np.stack([share, spread, third])
+        count = np.bincount(labels.item, minlength=n_items)
+        if pool.only is not None:
+            return cls(count, np.zeros(3), _by_item(pool.only, of_users, n_items), 0.0)
+        own_sums = None if pool.exclude is None else -_by_item(pool.exclude, of_users, n_items)
+        return cls(count, of_users.sum(axis=1), own_sums, pool.n_items - n_items)
+
+    def __add__(self, other: JudgedItems) -> JudgedItems:
+        parts = [part.own_sums for part in (self, other) if part.own_sums is not None]
+        own_sums = np.sum(parts, axis=0) if parts else None
+        return replace(self, count=self.count + other.count, sums=self.sums + other.sums, own_sums=own_sums)
+
+    @cached_property
+    def finding(self) -> ItemFinding | None:
+        """As `item_dispersion`, with upper bounds where the exact variance would need every user again.
+
+        Rows of few users are less variable than said here, so that p is never too small for them. Where items are
+        judged less than once on average, X² counts pairs of users with a common item, a Poisson number: then p is that
+        of this number, which has the longer tail.
+        """
+        from truerank.core.special import gammainc
+
+        if math.isnan(self.unnamed):
+            return None
+        sums = self.sums[:, None] + np.zeros((3, len(self.count))) + (0.0 if self.own_sums is None else self.own_sums)
+        varies = sums[1] > 1e-9
+        sums, times, count = np.maximum(sums[:, varies], 0.0), np.ones(np.count_nonzero(varies)), self.count[varies]
+        if self.unnamed > 0 and self.sums[1] > 1e-9:
+            sums = np.column_stack([sums, self.sums])
+            times, count = np.append(times, self.unnamed), np.append(count, 0)
+        expected, variance, third = sums
+        apart = count - expected
+        n = float(times.sum())
+        if n < 2:
+            return None
+        total = float((times * apart**2 / variance).sum())
+        around = (times * third).sum()
+        mean = float((times * third / variance).sum() / around) if around > 0 else 0.0
+        # correlations as if proportional to the variances of both items, as for many items in `item_dispersion`
+        squares = n + 1 / float(1 - (times * variance**2).sum() / (times * variance).sum() ** 2)
+        noise = 2 * squares + float((times * third * (1 / variance - mean) ** 2).sum())
+        test = Dispersion(total, int(n), noise, squares)
+        pairs = float((times * variance**2).sum()) / 2
+        common = pairs + (total - n) * math.sqrt(pairs / noise)
+        sparse = float(gammainc(common, pairs)) if common > 0 else 1.0
+        effect = math.sqrt(max(0.0, test.statistic - test.df) / float((times * expected).sum()))
+        return ItemFinding(test.statistic, test.df, max(test.p, sparse), effect)
+
+
+def _by_item(pairs: Pairs, of_users: Floats, n_items: int) -> Floats:
+    """Sums of users' values over the users of each item."""
+    owner = owners(pairs)
+    return np.stack([np.bincount(pairs.item, weights=values[owner], minlength=n_items) for values in of_users])
+
+
+# -------------------------------------------------------------------------------------------------------------- users
 
 ALPHA = 0.001  # p below which so few users without a positive are no accident
 SMALLEST_STRATUM = 100  # users, below which neighbouring strata are merged
@@ -51,7 +159,6 @@ class UserCounts:
 
     strata: Ints
     counts: Ints
-    tested: list[WithoutPositive] = field(default_factory=list, init=False, repr=False)  # once it was asked for
 
     @classmethod
     def of(cls, n_labelled: Ints, n_candidates: Floats, n_positive: Ints) -> UserCounts:
@@ -87,17 +194,10 @@ class UserCounts:
         return cls(distinct, total)
 
     def __add__(self, other: UserCounts) -> UserCounts:
-        return self._added(
-            np.concatenate([self.strata, other.strata]), np.concatenate([self.counts, other.counts])
-        )  # fmt: skip
+        columns = ((self.strata, other.strata), (self.counts, other.counts))
+        return self._added(*map(np.concatenate, columns))
 
     def test(self) -> WithoutPositive:
-        """The test of `_test`, computed once."""
-        if not self.tested:
-            self.tested.append(self._test())
-        return self.tested[0]
-
-    def _test(self) -> WithoutPositive:
         """Users without a positive against E = Σ_u Π_{j < N-bar} (1 - p N / (N - j)), p the positive rate of a stratum.
 
         That is the probability of no positive among N-bar uniform draws from N candidates, p N of them positive. It is
@@ -115,15 +215,13 @@ class UserCounts:
         rows, candidates = self.strata.T.astype(np.float64)
         n_groups = int(group[-1]) + 1 if len(group) else 0
         of_rows, of_users = (
-            np.bincount(group, weights=weight * positive / rows, minlength=n_groups)
-            / np.bincount(group, weights=weight * users, minlength=n_groups)
+            sums_by(group, weight * positive / rows, n=n_groups) / sums_by(group, weight * users, n=n_groups)
             for weight in (rows, np.ones(len(rows)))
         )
         rate = np.maximum(of_rows, of_users)[group]
         expected = float((users * _no_positive(rows, candidates, rate * candidates)).sum())
         n = int(lacking.sum())
-        below = n < expected
-        p = math.exp(n - expected + (n * math.log(expected / n) if n else 0.0)) if below else 1.0
+        p = math.exp(n - expected + (n * math.log(expected / n) if n else 0.0)) if n < expected else 1.0
         return WithoutPositive(n, expected, p)
 
 
@@ -140,7 +238,7 @@ def _merged(users: Ints) -> Ints:
         if total >= SMALLEST_STRATUM:
             total, number = 0, number + 1
     if total and number:
-        group = [min(each, number - 1) for each in group]
+        group = [min(before, number - 1) for before in group]
     return np.array(group, dtype=np.int64)
 
 

@@ -1,0 +1,294 @@
+"""Sums of predictions over lists; and whether labelled rows have the predictions of the pairs that they represent.
+
+Labelled rows were drawn whatever is predicted of them, so Σ_S α w (ŷ - m) is 0 but for sampling error, m = Σ w ŷ / Σ w
+over all places with a prediction. A judge that repeats the labels, or was fitted on them, says something else of
+labelled rows than of the others, and then a slope on ŷ corrects nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.errors import RefusedError
+from truerank.core.estimator import Learned, Learner
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.metric import Additive
+from truerank.core.options import Denominator
+from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores
+from truerank.core.wording import option
+from truerank.estimators.predictions import Assistance, Predicted, Prediction
+from truerank.estimators.rows import per_unit, total_discount
+from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.ranking.kernel.rank import rank
+
+CELLS_AT_ONCE = 2**21
+FAR = 4.0  # standard errors
+NEARLY_ALL = 0.8  # of the pairs with a prediction, that labelled rows must represent to be compared with all of them
+ENOUGH_EQUAL = 10  # labelled rows of either label, all of which have their label as prediction
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ListSums:
+    """Of units: Σ w over places; Σ w and Σ w ŷ over those with a prediction, and Σ w², Σ w² ŷ and Σ w² ŷ² over these.
+
+    w is divided as the metric is.
+    """
+
+    sums: tuple[Floats, Floats, Floats]
+    squares: tuple[Floats, Floats, Floats]
+
+    @classmethod
+    def of(cls, sums: Floats, places: Floats, divisor: Floats) -> ListSums:
+        """Of the last five sums before they are divided."""
+        one, x, xx = sums[2:] / divisor**2
+        return cls((places / divisor, sums[0] / divisor, sums[1] / divisor), (one, x, xx))
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedLists:
+    """Of each labelled row what is predicted; and what is predicted of lists, and of all candidates (w = 1)."""
+
+    at_rows: Floats
+    inside: ListSums
+    candidates: ListSums
+
+    @property
+    def outside(self) -> list[Floats]:
+        """The sums of what is beside lists, where these are not divided."""
+        return [whole - part for whole, part in zip(self.candidates.sums, self.inside.sums, strict=True)]
+
+
+def predicted_lists(
+    name: str,
+    prediction: Prediction,
+    questions: Sequence[tuple[Additive, Learner | None]],
+    *,
+    chunk: JudgedChunk,
+    view: RankView,
+    learned: Learned,
+) -> list[PredictedLists]:
+    """What is predicted of the lists of each metric by what its learner has fitted, made once for all who ask.
+
+    Every list is ranked once for all of them.
+    """
+    log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
+    if view.scores is None:
+        raise RefusedError(f"{name} needs the scores of whole lists, not only the ranks of judged items.")
+    if candidates.only is None and candidates.n_items != len(log.items):
+        raise RefusedError(
+            f"{name} predicts the label of every candidate, but not all items are known by name. "
+            f"Give the catalogue with {option('items FILE')}."
+        )
+    keys = [(prediction, *question) for question in questions]
+    new = [key for key in dict.fromkeys(keys) if key not in view.listed]
+    predicted = {
+        learner: prediction.predicted(chunk, None if learner is None else learned[learner])
+        for learner in dict.fromkeys(learner for _, _, learner in new)
+    }
+    inside = {key: np.zeros((5, log.n_units)) for key in new}
+    every = {learner: np.zeros((5, log.n_units)) for learner in predicted}
+    for units, unit, item, ranks in ranked_lists(view.scores, view, log=log, candidates=candidates) if new else ():
+        values = {learner: block(units)[unit, item] for learner, block in predicted.items()}
+        for learner, sums in every.items():
+            sums[:, units] = _sums_of_lists(unit, np.ones(len(unit)), values[learner], len(units))
+        for key, sums in inside.items():
+            sums[:, units] = _sums_of_lists(unit, expected_worth(key[1], ranks), values[key[2]], len(units))
+    rows = {learner: at_rows(block, log) for learner, block in predicted.items()}
+    for key in new:
+        _, metric, learner = key
+        lists = ListSums.of(inside[key], total_discount(metric, view.ranks), known_or_one(metric, view.ranks))
+        all_items = ListSums.of(every[learner], view.ranks.n_candidates, np.ones(log.n_units))
+        view.listed[key] = PredictedLists(rows[learner], lists, all_items)
+    return [view.listed[key] for key in keys]
+
+
+def _sums_of_lists(unit: Ints, worth: Floats, predicted: Floats, n: int) -> list[Floats]:
+    """Of a block of units: what each of their candidates is worth, and what is predicted of it."""
+    kept = np.flatnonzero((worth > 0) & ~np.isnan(predicted))
+    unit, worth, predicted = unit[kept], worth[kept], predicted[kept]
+    square = worth * worth
+    columns = (worth, worth * predicted, square, square * predicted, square * predicted * predicted)
+    return [sums_by(unit, values, n=n) for values in columns]
+
+
+def at_rows(predicted: Predicted, log: Log) -> Floats:
+    """The prediction of each row of a log."""
+    found = np.empty(len(log))
+    order = np.argsort(log.unit, kind="stable")
+    start = np.searchsorted(log.unit[order], np.arange(log.n_units + 1))
+    for units in _blocks(log.n_units, len(log.items)):
+        rows = order[start[units[0]] : start[units[-1] + 1]]
+        found[rows] = predicted(units)[log.unit[rows] - units[0], log.item[rows]]
+    return found
+
+
+def ranked_lists(
+    scores: Scores, view: RankView, *, log: Log, candidates: Candidates
+) -> Iterator[tuple[Ints, Ints, Ints, Ranks]]:
+    """Blocks of units with all their candidates: the units, and of each candidate its place in the block, its item and
+    its rank."""
+    for units in _blocks(log.n_units, len(log.items)):
+        mask = np.full((len(units), len(log.items)), candidates.only is None)
+        for pairs, value in ((candidates.only, True), (candidates.exclude, False)):
+            if pairs is not None:
+                for place, unit in enumerate(units.tolist()):
+                    mask[place, pairs.of_unit(unit)] = value
+        unit, item = np.nonzero(mask)
+        part = replace(
+            log,
+            users=Ids(log.users.values[int(units[0]) : int(units[-1]) + 1]),
+            user=unit,
+            item=item,
+            rewards={"label": np.zeros(len(unit))},
+            propensity=None,
+            position=None,
+            session=None,
+            time=None,
+            inclusion=None,
+        )
+        pool = Candidates(len(units), candidates.n_items, only=Pairs.of(unit, item, n_units=len(units)))
+        (ranks,) = rank(scores, part, pools=[pool], ties=view.ties, seed=view.seed, threads=1, name=view.name)
+        yield units, unit, item, ranks
+
+
+def known_or_one(metric: Additive, ranks: Ranks) -> Floats:
+    """What sums are divided by; the number of relevant items is no constant but the other half of a ratio."""
+    if metric.denominator is Denominator.POSITIVES:
+        return np.ones(len(ranks.scored))
+    divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
+    return np.where(np.isnan(divisor), 1.0, divisor)
+
+
+def _blocks(n_units: int, n_items: int) -> Iterator[Ints]:
+    size = max(1, CELLS_AT_ONCE // max(1, n_items))
+    for start in range(0, n_units, size):
+        yield np.arange(start, min(start + size, n_units))
+
+
+# -------------------------------------------------------------------------------------------------------------- balance
+
+
+@dataclass(frozen=True, slots=True)
+class StratumBalance:
+    """Sums over units, of the places of lists or of all their candidates; those of other units add.
+
+    `places` are Σ w and Σ w ŷ over places with a prediction, `sampled` the same over labelled rows, each times α.
+    `squares` are Σ w², Σ w² ŷ and Σ w² ŷ² over places; `more` the sums over units of squares and products of what
+    labelled rows have more than places; `weights` are Σ_S α w² and Σ_S α (α - 1) w².
+    """
+
+    places: Floats
+    sampled: Floats
+    squares: Floats
+    more: Floats
+    weights: Floats
+
+    @classmethod
+    def of(
+        cls, log: Log, worth: Floats, predicted: Floats, lists: ListSums, *, weight: Floats, used: Bools
+    ) -> StratumBalance:
+        """Of labelled rows with these discounts, predictions and weights, and the lists of the `used` units."""
+        known = ~np.isnan(predicted) & used[log.unit]
+        one = np.where(known, weight * worth, 0.0)
+        foreseen = one * np.where(known, predicted, 0.0)
+        more = per_unit(log, one) - lists.sums[1], per_unit(log, foreseen) - lists.sums[2]
+        square = one * worth
+        return cls(
+            _sums(*(part[used] for part in lists.sums[1:])),
+            _sums(one, foreseen),
+            _sums(*(part[used] for part in lists.squares)),
+            _sums(*(part[used] for part in (more[0] ** 2, more[0] * more[1], more[1] ** 2))),
+            _sums(square, (weight - 1.0) * square),
+        )
+
+    def __add__(self, other: StratumBalance) -> StratumBalance:
+        names = ("places", "sampled", "squares", "more", "weights")
+        return StratumBalance(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    @property
+    def mean(self) -> float:
+        """The mean prediction of places."""
+        return float(self.places[1] / self.places[0]) if self.places[0] > 0 else math.nan
+
+    @property
+    def sampled_mean(self) -> float:
+        """The mean prediction of labelled rows, as they represent places."""
+        return float(self.sampled[1] / self.sampled[0]) if self.sampled[0] > 0 else math.nan
+
+    @property
+    def represents_all(self) -> bool:
+        """Whether labelled rows represent about as many pairs as have a prediction."""
+        return bool(NEARLY_ALL * self.places[0] <= self.sampled[0] <= self.places[0] / NEARLY_ALL)
+
+    @property
+    def z(self) -> float:
+        """How many standard errors the predictions of labelled rows are from those of places; NaN without any.
+
+        The larger of two variances: that of independent draws from all places, by the mean of 1 / π - 1, as labelled
+        rows may have no extreme prediction by chance; and what units show, as rows may be drawn together.
+        """
+        if not (self.places[0] > 0 and self.weights[0] > 0):
+            return math.nan
+        m = self.mean
+        excess = float(self.sampled[1] - m * self.sampled[0])
+        design = float(self.squares @ (m * m, -2 * m, 1.0)) * float(self.weights[1] / self.weights[0])
+        variance = max(design, float(self.more @ (m * m, -2 * m, 1.0)))
+        if abs(excess) <= ROUNDING * float(abs(self.sampled[1]) + abs(m * self.sampled[0])):
+            return 0.0
+        return excess / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, excess)
+
+
+def counted_equal(gain: Floats, predicted: Floats) -> Ints:
+    """
+    >>> counted_equal(np.array([1.0, 0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.5, np.nan])).tolist()
+    [1, 2, 1]
+    """
+    known = ~np.isnan(predicted)
+    kinds = ((gain > 0) & known, (gain == 0) & known, (gain != predicted) & known)
+    return np.array([np.count_nonzero(rows) for rows in kinds])
+
+
+def _sums(*columns: Floats) -> Floats:
+    return np.array([column.sum() for column in columns])
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionBalance:
+    """The balance of what assists a metric: of its lists, and of all candidates where labelled rows represent these.
+
+    `labelled` counts the labelled rows with a prediction: those with a gain, those without, and those whose prediction
+    is another number than their gain.
+    """
+
+    kind: Assistance
+    metric: Additive
+    lists: StratumBalance
+    candidates: StratumBalance
+    labelled: Ints
+
+    def __add__(self, other: PredictionBalance) -> PredictionBalance:
+        strata = self.lists + other.lists, self.candidates + other.candidates
+        return PredictionBalance(self.kind, self.metric, *strata, self.labelled + other.labelled)
+
+    @property
+    def repeats_labels(self) -> bool:
+        """Whether every labelled row has its own gain as prediction, and rows of both kinds are many enough to tell."""
+        hits, others, different = self.labelled.tolist()
+        return bool(different == 0 and min(hits, others) >= ENOUGH_EQUAL)
+
+    @property
+    def worst(self) -> StratumBalance:
+        """What is furthest off."""
+        strata = [self.lists, *([self.candidates] if self.candidates.represents_all else [])]
+        return max(strata, key=lambda part: -1.0 if math.isnan(part.z) else abs(part.z))
+
+    @property
+    def failed(self) -> bool:
+        return abs(self.worst.z) > FAR
