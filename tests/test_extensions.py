@@ -171,23 +171,22 @@ class ToyFit:
         return np.full(len(cells.user), min(self.chance, 1.0))
 ''',
     "datasets/toy.py": '''
-from truerank.io.dataset import PublishedSize, nothing_found
+from truerank.datasets.dataset import Dataset, PublishedSize
 
 
 @dataclass(frozen=True, slots=True)
-class ToyDataset:
+class ToyDataset(Dataset):
     """Nobody knows it."""
 
-    positive: str = ">0"
-    name: ClassVar[str] = "toy"
-    about: ClassVar[str] = "a toy"
-    home: ClassVar[str] = "https://example.org"
-    terms: ClassVar[str] = "none"
-    files: ClassVar[tuple[str, ...]] = ("toy.csv",)
-    published: ClassVar[Mapping[str, PublishedSize]] = {"train": PublishedSize(1, 1, 1)}
+    name = "toy"
+    about = "a toy"
+    home = "https://example.org"
+    terms = "none"
+    files = ("toy.csv",)
+    published: ClassVar = {"train": PublishedSize(1, 1, 1)}
 
-    def load(self, folder, *, parts=None, check=True):
-        raise nothing_found(ToyDataset, folder)
+    def parts(self, folder):
+        return {}
 ''',
     "models/toy.py": '''
 from truerank.models import NOTHING_BESIDE, Labels

@@ -18,9 +18,8 @@ from truerank.engines.frames import frame_of
 from truerank.evaluation import intervening
 from truerank.exposure.interventions import catalogue
 from truerank.io import partition
-from truerank.sampling import thresholds
-from truerank.sampling.pools import Members, PoolOrder
-from truerank.sampling.thresholds import DrawKeys, Narrowing
+from truerank.sampling import pools
+from truerank.sampling.pools import DrawKeys, Members, Narrowing, PoolOrder
 
 STRATEGIES = sorted(catalogue())
 OPTIONS: dict[str, Any] = {"fraction": 0.4, "seed": 3}
@@ -62,7 +61,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (intervening, partition):
         monkeypatch.setattr(module, "MEMORY_ROWS", 100)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
-    monkeypatch.setattr(thresholds, "FEW", 20)
+    monkeypatch.setattr(pools, "FEW", 20)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -151,7 +150,7 @@ def test_a_pair_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("weighs", [False, True])
 def test_thresholds_are_the_draw(monkeypatch: pytest.MonkeyPatch, n: int, weighs: bool) -> None:
     """Of pools of several sizes, one of them empty, with equal weights and weights of 0, cut into chunks."""
-    monkeypatch.setattr(thresholds, "FEW", 5)
+    monkeypatch.setattr(pools, "FEW", 5)
     rng = np.random.default_rng(n)
     pool = rng.choice([0, 1, 3], 600, p=[0.5, 0.48, 0.02])
     weight = rng.choice([0.0, 1e-9, 1.0], 600) if weighs else None

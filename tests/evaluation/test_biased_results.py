@@ -20,7 +20,7 @@ from truerank.estimators.doubly_robust import DoublyRobust
 from truerank.estimators.predictions import GivenRewards
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure
-from truerank.exposure.propensities.power import PopularityPower
+from truerank.exposure.propensities.counted import PopularityPower
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

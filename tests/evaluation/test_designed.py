@@ -14,9 +14,8 @@ from outcomes import outcomes
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.results import Results
-from truerank.evaluation.design_chances import ChanceMaker, designed_metrics
-from truerank.evaluation.design_world import lists_of, world_of
-from truerank.evaluation.designing import drawn_places
+from truerank.evaluation.design import drawn_places
+from truerank.evaluation.design_probabilities import DesignProbabilities, design_data, designed_metrics, lists_of
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
@@ -77,8 +76,8 @@ def test_every_way_to_draw_shows_as_many(way: DrawBy) -> None:
 def test_chances_are_those_of_the_formula() -> None:
     """N = 10, n = 2, a uniform share of .25, none for what is likely, two equal targets: .05 and .80."""
     one = {"a": np.array([[9.0, 8.0] + [0.0] * 8])}
-    world = world_of(one, exclude=None, users=None, items=None)
-    maker = ChanceMaker.of(
+    world = design_data(one, exclude=None, users=None, items=None)
+    maker = DesignProbabilities.of(
         world, lists_of(world, 2, seed=0, threads=1, progress=None), [Precision(2)], per_user=2, shares=(0.25, 0.0)
     )
     likely = world.likely(0)
@@ -87,9 +86,9 @@ def test_chances_are_those_of_the_formula() -> None:
 
 
 def test_a_wish_for_recall_is_for_everything() -> None:
-    world = world_of(scores(), exclude=None, users=None, items=None)
+    world = design_data(scores(), exclude=None, users=None, items=None)
     lists = lists_of(world, 3, seed=0, threads=1, progress=None)
-    maker = ChanceMaker.of(world, lists, designed_metrics([Recall(3)]), per_user=4, shares=(0.25, 0.25))
+    maker = DesignProbabilities.of(world, lists, designed_metrics([Recall(3)]), per_user=4, shares=(0.25, 0.25))
     wish, listed = maker.wishes(0, world.likely(0) ** 2)
     assert (wish > 0).all()
     assert wish[listed].min() > np.delete(wish, listed).max()
@@ -294,7 +293,7 @@ def test_savings_are_those_that_happen() -> None:
     matrix = rng.normal(size=(n_users, n_items))
     given = {"a": tr.scores.dense(matrix, users=np.arange(n_users), items=np.arange(n_items))}
     pairs = pl.DataFrame({"user": np.repeat(np.arange(n_users), 3), "item": rng.integers(0, n_items, 3 * n_users)})
-    world = world_of(given, exclude=pairs, users=None, items=None)
+    world = design_data(given, exclude=pairs, users=None, items=None)
     guess = np.array([world.likely(user) ** 2 for user in range(n_users)])[:, world.place]
     label = rng.random(guess.shape) < guess
     seen = np.zeros(label.shape, dtype=bool)
@@ -306,7 +305,7 @@ def test_savings_are_those_that_happen() -> None:
     n = (~seen).sum(axis=1)
     uniform = float((n**2 * (1 - per_user / n) * np.nanvar(z, axis=1, ddof=1) / per_user).sum())
     lists = lists_of(world, 5, seed=0, threads=1, progress=None)
-    maker = ChanceMaker.of(world, lists, [Precision(5)], per_user=per_user, shares=(0.25, 0.25))
+    maker = DesignProbabilities.of(world, lists, [Precision(5)], per_user=per_user, shares=(0.25, 0.25))
     chances, listed = [], []
     for user in range(n_users):
         likely = world.likely(user)

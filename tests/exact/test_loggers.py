@@ -13,8 +13,15 @@ from outcomes import outcomes
 from truerank.core.arrays import Bools, Floats
 from truerank.exposure.expose import Order, expose_independently
 from truerank.sampling.clocks import inclusion_of_first
-from truerank.sampling.designs import BernoulliDesign, SamplingDesign, WeightedDesign
-from truerank.sampling.inclusion import PoolShape, inclusion_of_pools, none_shown, shown_propensities
+from truerank.sampling.designs import (
+    BernoulliDesign,
+    PoolShape,
+    SamplingDesign,
+    WeightedDesign,
+    inclusion_of_pools,
+    none_shown,
+    shown_propensities,
+)
 from truerank.sampling.pools import Members
 
 POOLS = {
@@ -123,7 +130,7 @@ def test_the_approximation_of_large_pools_is_close(
     positive[:: members // 5] = True
     pool = np.array([0, members]), weight, positive
     exact = shown_propensities(*pool, size=np.array([n]))
-    monkeypatch.setattr("truerank.sampling.inclusion.TOTAL_STEPS", 0.0)
+    monkeypatch.setattr("truerank.sampling.designs.TOTAL_STEPS", 0.0)
     rough = shown_propensities(*pool, size=np.array([n]))
     assert rough.approximate.all()
     assert not exact.approximate.any()
@@ -145,9 +152,9 @@ def test_the_budget_is_one_for_all_pools_and_goes_to_the_smallest_first(monkeypa
     costs = [PoolShape.of(weight, n).steps() for weight, n in zip(weights, size.tolist(), strict=True)]
     small = costs[1] + costs[2] + costs[3]
     # pools of as many members are treated alike: the cheap one of 40 members does not come in alone
-    monkeypatch.setattr("truerank.sampling.inclusion.TOTAL_STEPS", small + costs[5])
+    monkeypatch.setattr("truerank.sampling.designs.TOTAL_STEPS", small + costs[5])
     assert approximate(order) == approximate(order[::-1]) == [True, False, False, False, True, True]
-    monkeypatch.setattr("truerank.sampling.inclusion.TOTAL_STEPS", small - 1)
+    monkeypatch.setattr("truerank.sampling.designs.TOTAL_STEPS", small - 1)
     assert approximate(order) == approximate(order[::-1]) == [True, False, True, False, True, True]
 
 
@@ -158,7 +165,7 @@ def test_pools_alike_share_one_computation(monkeypatch: pytest.MonkeyPatch) -> N
         calls.append(n)
         return inclusion_of_first(weight, n)
 
-    monkeypatch.setattr("truerank.sampling.inclusion.inclusion_of_first", counted)
+    monkeypatch.setattr("truerank.sampling.designs.inclusion_of_first", counted)
     pool = np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, False, False])
     chance, rough = none_shown([pool] * 50, np.array([2] * 49 + [3]))
     assert calls == [2, 3]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from truerank.core.errors import RefusedError
-from truerank.exposure.positions.clicks import ClickCells, fit_clicks, fit_harvest
+from truerank.exposure.positions.fits import ClickCells, fit_clicks, fit_harvest
 from truerank.exposure.positions.position_models import Table
 
 THETA, QUALITY = np.array([1.0, 0.5, 0.2]), np.array([0.9, 0.6, 0.3])

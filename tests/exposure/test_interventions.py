@@ -15,7 +15,7 @@ import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.exposure.counts import Floor, Margins, Smoothed
-from truerank.exposure.interventions import catalogue, design_of, dispersion, intervene, named, with_inclusion
+from truerank.exposure.interventions import catalogue, dispersion, intervene, named, rule_in_memory, with_inclusion
 from truerank.exposure.interventions.strategies import (
     EqualPerItemIntervention,
     FullIntervention,
@@ -128,7 +128,7 @@ def test_inclusion_probabilities_are_how_often_rows_are_drawn(strategy: Any) -> 
 )
 def test_small_pools_have_exact_inclusion_probabilities(strategy: Any) -> None:
     small = HELDOUT.select(np.arange(0, 501, 63))
-    weight = design_of(small, strategy, **DATA, fraction=0.5, seed=0).members.weights
+    weight = rule_in_memory(small, strategy, **DATA, fraction=0.5, seed=0).design(small)[1].weights
     expected = np.zeros(len(small))
     for rows, chance in outcomes(WeightedDesign(4), Members.alone(len(small), weight=weight)):
         expected[list(rows)] += chance

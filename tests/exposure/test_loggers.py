@@ -151,7 +151,7 @@ def test_users_with_the_same_pool_share_one_computation(monkeypatch: pytest.Monk
         asked.append(n)
         return inclusion_probabilities(weight, n, most_steps=most_steps)
 
-    monkeypatch.setattr("truerank.sampling.inclusion.inclusion_probabilities", counted)
+    monkeypatch.setattr("truerank.sampling.designs.inclusion_probabilities", counted)
     expose(large_world(), PopularityLogger(), size=20, keep_positive=False, train=TRAIN, seed=5)
     assert asked == [20]
 

@@ -21,7 +21,7 @@ from truerank.cli import _as_line
 from truerank.cli.commands import cli
 from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE
 from truerank.core.errors import InputError
-from truerank.exposure.propensities.power import PopularityPower
+from truerank.exposure.propensities.counted import PopularityPower
 
 N = 60
 

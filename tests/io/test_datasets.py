@@ -16,13 +16,13 @@ from truerank import datasets
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.datasets.coat import Coat
+from truerank.datasets.dataset import Dataset
 from truerank.datasets.jester import Jester
 from truerank.datasets.kuairand import KuaiRand
 from truerank.datasets.kuairec import KuaiRec
 from truerank.datasets.movielens import MovieLens1M, MovieLens100K
 from truerank.datasets.open_bandit import OpenBandit
 from truerank.datasets.yahoo_r3 import YahooR3
-from truerank.io.dataset import Dataset
 
 # ------------------------------------------------------------------------------------------ files as they are published
 

@@ -31,8 +31,7 @@ from truerank.exposure import positions, propensities
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.positions import as_positions, parse_position
 from truerank.exposure.propensities import GivenPropensity
-from truerank.exposure.propensities.naive_bayes import NaiveBayes
-from truerank.exposure.propensities.power import PopularityPower
+from truerank.exposure.propensities.counted import NaiveBayes, PopularityPower
 from truerank.metrics import METRICS
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG

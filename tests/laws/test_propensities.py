@@ -36,9 +36,8 @@ from truerank.exposure.propensities import (
     parse_propensity,
 )
 from truerank.exposure.propensities.calibration import calibration
+from truerank.exposure.propensities.counted import NaiveBayes, PopularityPower
 from truerank.exposure.propensities.logistic import Logistic
-from truerank.exposure.propensities.naive_bayes import NaiveBayes
-from truerank.exposure.propensities.power import PopularityPower
 from truerank.io.features import Features, read_features
 from truerank.metrics.precision import Precision
 from truerank.report.checks import calibration_plot, calibration_text
@@ -513,8 +512,8 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
     ("call", "words"),
     [
         (lambda: BiasedExposure("powr:0.5"), "Did you mean power"),
-        (lambda: BiasedExposure(PopularityPower), "expected a propensity or its text, one of logistic"),  # type: ignore[arg-type]
-        (lambda: BiasedExposure(0.5), "expected a propensity or its text, one of logistic"),  # type: ignore[arg-type]
+        (lambda: BiasedExposure(PopularityPower), "expected a propensity or its text, one of power"),  # type: ignore[arg-type]
+        (lambda: BiasedExposure(0.5), "expected a propensity or its text, one of power"),  # type: ignore[arg-type]
         (lambda: BiasedExposure(NaiveBayes(), random=[1, 2]), "a list of rows: expected"),
         (lambda: NaiveBayes(drawn="foo"), "drawn=foo; expected all or unseen"),
         (lambda: SNIPS(clip="a"), "clip a; expected a number from 1"),  # type: ignore[arg-type]

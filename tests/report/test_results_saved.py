@@ -31,7 +31,7 @@ from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential
-from truerank.exposure.propensities.power import PopularityPower
+from truerank.exposure.propensities.counted import PopularityPower
 from truerank.inference.clipping import AutoClip
 from truerank.io.atomic_write import seal
 from truerank.metrics.dcg import DCG

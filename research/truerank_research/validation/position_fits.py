@@ -11,9 +11,9 @@ import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
-from truerank.exposure.positions.clicks import ClickCells, fit_clicks, fit_harvest
 from truerank.exposure.positions.contextual import fit_contextual
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths
+from truerank.exposure.positions.fits import ClickCells, fit_clicks, fit_harvest
 from truerank.exposure.positions.position_models import YuleSimon
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study

@@ -21,9 +21,8 @@ from truerank.core.ranking import Candidates, Ranks, Scores
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Hajek, Pooled
-from truerank.evaluation.design_chances import SHARE, ChanceMaker
-from truerank.evaluation.design_world import lists_of, world_of
-from truerank.evaluation.designing import drawn_places
+from truerank.evaluation.design import drawn_places
+from truerank.evaluation.design_probabilities import SHARE, DesignProbabilities, design_data, lists_of
 from truerank.inference.intervals import Design, around, between
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
@@ -138,9 +137,9 @@ class TargetedChances:
 def targeted_chances(setting: TargetedSetting) -> TargetedChances:
     found = setting.models()
     known = {name: found.scores[name] for name in KNOWN}
-    world = world_of(known, exclude=found.outside, users=found.labels.users, items=found.labels.items)
+    world = design_data(known, exclude=found.outside, users=found.labels.users, items=found.labels.items)
     lists = lists_of(world, setting.k, seed=setting.seed, threads=1, progress=None)
-    maker = ChanceMaker.of(world, lists, setting.summed, per_user=PER_USER, shares=(SHARE, SHARE))
+    maker = DesignProbabilities.of(world, lists, setting.summed, per_user=PER_USER, shares=(SHARE, SHARE))
     chance, listed = np.empty(found.shape), []
     for user in range(len(chance)):
         likely = world.likely(user)

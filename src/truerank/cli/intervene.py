@@ -14,7 +14,7 @@ from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.exposure.interventions.design import Strategy
+    from truerank.exposure.interventions.strategies import Strategy
 
 INCLUSION = "inclusion"
 

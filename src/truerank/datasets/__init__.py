@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from truerank.core.language import Kind
 from truerank.core.rooms import room
-from truerank.io.dataset import Dataset
+from truerank.datasets.dataset import Dataset
 
 DATASETS: Kind[Dataset] = Kind("dataset", __name__, Dataset, group="truerank.datasets")
 catalogue = DATASETS.catalogue

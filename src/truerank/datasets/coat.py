@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,73 +14,72 @@ from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, cells, find, gather, nothing_found, read_columns, reading
+from truerank.datasets.dataset import (
+    ID_COLUMNS,
+    Dataset,
+    Part,
+    PublishedSize,
+    as_log,
+    cells,
+    find,
+    read_columns,
+    reading,
+)
 from truerank.io.files import read_table
 
-RULE = ">3"
 PLACES = ("", "coat")
 
 
 @dataclass(frozen=True, slots=True)
-class Coat:
+class Coat(Dataset):
     """`train` is what users chose (24 each), `random` what was drawn for them (16 each); label = rating > 3.
 
     The rows of `train` have the authors' propensities where their file is present. 366 pairs are in both parts, as
     many as chance gives: the random coats were drawn from all 300. Exclude the training pairs when evaluating.
     """
 
-    positive: str = RULE
+    positive: str = ">3"
 
-    name: ClassVar[str] = "coat"
-    about: ClassVar[str] = "ratings of coats; chosen by the users, and at random"
-    home: ClassVar[str] = "https://www.cs.cornell.edu/~schnabts/mnar/"
-    terms: ClassVar[str] = "research use, cite"
-    files: ClassVar[tuple[str, ...]] = ("train.ascii", "test.ascii", "propensities.ascii (optional)")
-    published: ClassVar[Mapping[str, PublishedSize]] = {
+    name = "coat"
+    about = "ratings of coats; chosen by the users, and at random"
+    home = "https://www.cs.cornell.edu/~schnabts/mnar/"
+    terms = "research use, cite"
+    files = ("train.ascii", "test.ascii", "propensities.ascii (optional)")
+    published: ClassVar = {
         "train": PublishedSize(290, 300, 6_960, 1_905),
         "random": PublishedSize(290, 300, 4_640, 860),
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
-        matrices = [find(folder, f"{name}.ascii", under=PLACES) for name in ("train", "test", "propensities")]
-        tables = [find(folder, f"{name}.parquet") for name in ("train_mnar", "test_mar", "propensities_authors")]
-        from_matrix = matrices[0] is not None or matrices[1] is not None
-        train, random, propensities = matrices if from_matrix else tables
-        found = {}
-        for part, path, weights in (("train", train, propensities), ("random", random, None)):
-            if path is not None:
-                counts = self.published[part]
-                counts = counts if self.positive == RULE else replace(counts, positives=None)
-                found[part] = Part(partial(self._read, path, weights), counts)
-        if not found:
-            raise nothing_found(Coat, folder)
-        return gather(self.name, found, parts=parts, check=check)
+    def parts(self, folder: Path) -> dict[str, Part]:
+        paths = [find(folder, f"{name}.ascii", under=PLACES) for name in ("train", "test", "propensities")]
+        if not any(paths[:2]):
+            paths = [find(folder, f"{name}.parquet") for name in ("train_mnar", "test_mar", "propensities_authors")]
+        train, random, propensities = paths
+        present = {"train": (train, propensities), "random": (random, None)}
+        return {name: Part(partial(self._read, path, beside)) for name, (path, beside) in present.items() if path}
 
     def features(self, folder: Path) -> dict[str, pl.DataFrame]:
         """`users` and `items`: their features, 0 or 1, in the order of the matrices."""
-        found = {}
+        tables = {}
         for kind, key in (("user", "users"), ("item", "items")):
             matrix = find(Path(folder), f"user_item_features/{kind}_features.ascii", under=PLACES)
             table = find(Path(folder), f"{kind}_features.parquet")
             if matrix is not None:
                 values = read_matrix(matrix)
-                columns = {f"{kind}_feature_{at}": values[:, at] for at in range(values.shape[1])}
-                found[key] = pl.DataFrame({kind: np.arange(len(values)), **columns})
+                columns = {f"{kind}_feature_{number}": column for number, column in enumerate(values.T)}
+                tables[key] = pl.DataFrame({kind: np.arange(len(values)), **columns})
             elif table is not None:
-                found[key] = read_table(table).rename({f"{kind}_id": kind})
-        if not found:
+                tables[key] = read_table(table).rename({f"{kind}_id": kind})
+        if not tables:
             raise InputError(f"{folder}: no features of {self.name}; expected the folder user_item_features.")
-        return found
+        return tables
 
     def _read(self, path: Path, propensities: Path | None) -> Log:
         if path.suffix == ".ascii":
             matrix = read_matrix(path)
             table, shape = cells(matrix, missing=0, value="rating"), matrix.shape
         else:
-            names = {"user_id": "user", "item_id": "item"}
-            table = read_columns(path, {"user_id": pl.Int64, "item_id": pl.Int64, "rating": pl.Float64}).rename(names)
-            shape = (290, 300)
+            table, shape = read_columns(path, {**ID_COLUMNS, "rating": pl.Float64}), (290, 300)
         users, items = (Ids.of(np.arange(size)) for size in shape)
         log = as_log(
             table, source=path, value="rating", positive=self.positive, rewards=("rating",), users=users, items=items
@@ -104,8 +102,7 @@ def _propensities(path: Path, shape: tuple[int, ...]) -> Floats:
     if path.suffix == ".ascii":
         matrix = read_matrix(path)
     else:
-        columns = {"user_id": pl.Int64, "item_id": pl.Int64, "propensity": pl.Float64}
-        table = read_columns(path, columns).sort("user_id", "item_id")
+        table = read_columns(path, {**ID_COLUMNS, "propensity": pl.Float64}).sort("user", "item")
         matrix = table["propensity"].to_numpy()
         matrix = matrix.reshape(shape) if len(matrix) == shape[0] * shape[1] else matrix[:, None]
     if matrix.shape != shape or not ((matrix > 0) & (matrix <= 1)).all():

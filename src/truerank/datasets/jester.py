@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Bools, Floats
+from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, cells, find, gather, nothing_found, read_columns, reading
+from truerank.datasets.dataset import (
+    ID_COLUMNS,
+    Dataset,
+    Part,
+    PublishedSize,
+    as_log,
+    cells,
+    find,
+    other_size,
+    read_columns,
+    reading,
+)
 
-RULE = ">0"
 JOKES, MISSING = 100, 99.0
 # users and ratings of each file; users are numbered through the files in this order
 FILES = {1: (24_983, 1_810_455), 2: (23_500, 1_708_993), 3: (24_938, 616_912)}
@@ -24,7 +34,7 @@ FULL = PublishedSize(7_200, 100, 720_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Jester:
+class Jester(Dataset):
     """`full` has the users who rated every joke, `train` the ratings of the others; label = rating > 0 of -10 to 10.
 
     The published files are matrices: the number of ratings, then 100 ratings, 99 where there is none. They are Excel
@@ -32,74 +42,59 @@ class Jester:
     through the files 1 to 3. The compact file has the `full` users of file 1. No paper sets the label rule: it is ours.
     """
 
-    positive: str = RULE
-
-    name: ClassVar[str] = "jester"
-    about: ClassVar[str] = "ratings of jokes; 7,200 users of file 1 rated all 100"
-    home: ClassVar[str] = "https://eigentaste.berkeley.edu/dataset/ (dataset 1)"
-    terms: ClassVar[str] = "research use, cite"
-    files: ClassVar[tuple[str, ...]] = ("jester-data-1.csv", "jester-data-2.csv and -3.csv (optional)")
-    published: ClassVar[Mapping[str, PublishedSize]] = {"full": FULL, "train": PublishedSize(17_783, 100, 1_090_455)}
+    name = "jester"
+    about = "ratings of jokes; 7,200 users of file 1 rated all 100"
+    home = "https://eigentaste.berkeley.edu/dataset/ (dataset 1)"
+    terms = "research use, cite"
+    files = ("jester-data-1.csv", "jester-data-2.csv and -3.csv (optional)")
+    published: ClassVar = {"full": FULL, "train": PublishedSize(17_783, 100, 1_090_455)}
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
-        compact = find(folder, "ratings_fully_observed.parquet")
-        paths = {
-            number: path
-            for number in FILES
-            for ending in (".xlsx", ".xls", ".csv")  # the last one found counts
-            if (path := find(folder, f"jester-data-{number}{ending}")) is not None
-        }
-        if not paths and compact is None:
-            raise nothing_found(Jester, folder)
-        if not paths and compact is not None:
-            found = {"full": Part(partial(self._table, compact), FULL)}
-            return gather(self.name, found, parts=parts, check=check)
-        matrices = {number: read_ratings(path) for number, path in paths.items()}
-        if check:
-            for number, matrix in matrices.items():
-                _check_file(paths[number], matrix, *FILES[number])
-        only_first = list(paths) == [1]
-        found = {
-            "full": Part(partial(self._rows, paths, matrices, whole=True), FULL if only_first else _UNKNOWN),
-            "train": Part(partial(self._rows, paths, matrices, whole=False), _UNKNOWN),
-        }
-        return gather(self.name, found, parts=parts, check=check)
+        """As of every dataset; with `check`, each file must also have its published number of users and ratings."""
+        for number, path in _matrices(Path(folder)).items() if check else ():
+            matrix, (users, ratings) = read_ratings(path), FILES[number]
+            count = int(np.count_nonzero(matrix != MISSING))
+            if (len(matrix), count) != (users, ratings):
+                raise other_size(
+                    f"{path}: {len(matrix):,} users and {count:,} ratings; expected {users:,} and {ratings:,}"
+                )
+        return super(Jester, self).load(folder, parts=parts, check=check)
 
-    def _rows(self, paths: Mapping[int, Path], matrices: Mapping[int, Floats], *, whole: bool) -> Log:
-        tables: Sequence[pl.DataFrame] = [
-            cells(np.where((_whole(matrix) == whole)[:, None], matrix, MISSING), missing=MISSING, value="rating",
-                  first_user=sum(size for before, (size, _) in FILES.items() if before < number))
-            for number, matrix in matrices.items()
-        ]  # fmt: skip
+    def parts(self, folder: Path) -> dict[str, Part]:
+        paths = _matrices(folder)
+        compact = find(folder, "ratings_fully_observed.parquet")
+        if not paths:
+            return {} if compact is None else {"full": Part(partial(self._table, compact))}
+        size = None if list(paths) == [1] else PublishedSize()
+        return {
+            "full": Part(partial(self._rows, paths, whole=True), size),
+            "train": Part(partial(self._rows, paths, whole=False), PublishedSize()),
+        }
+
+    def _rows(self, paths: Mapping[int, Path], *, whole: bool) -> Log:
+        tables = []
+        for number, path in paths.items():
+            matrix = read_ratings(path)
+            is_part = (matrix != MISSING).all(axis=1) == whole
+            first_user = sum(users for before, (users, _) in FILES.items() if before < number)
+            ratings = np.where(is_part[:, None], matrix, MISSING)
+            tables.append(cells(ratings, missing=MISSING, value="rating", first_user=first_user))
         return self._log(pl.concat(tables), next(iter(paths.values())))
 
     def _table(self, path: Path) -> Log:
-        names = {"user_id": "user", "item_id": "item"}
-        table = read_columns(path, {"user_id": pl.Int64, "item_id": pl.Int64, "rating": pl.Float64}).rename(names)
-        return self._log(table, path)
+        return self._log(read_columns(path, {**ID_COLUMNS, "rating": pl.Float64}), path)
 
     def _log(self, table: pl.DataFrame, source: Path) -> Log:
         return as_log(table, source=source, value="rating", positive=self.positive, rewards=("rating",))
 
 
-_UNKNOWN = PublishedSize(None, None, None)
+def _matrices(folder: Path) -> dict[int, Path]:
+    """The matrices in a folder, by their numbers."""
+    names = {number: [f"jester-data-{number}{ending}" for ending in (".csv", ".xls", ".xlsx")] for number in FILES}
+    return {number: path for number, of_number in names.items() if (path := find(folder, *of_number)) is not None}
 
 
-def _whole(matrix: Floats) -> Bools:
-    return np.asarray((matrix != MISSING).all(axis=1))
-
-
-def _check_file(path: Path, matrix: Floats, users: int, ratings: int) -> None:
-    found = (len(matrix), int(np.count_nonzero(matrix != MISSING)))
-    if found != (users, ratings):
-        raise InputError(
-            f"{path}: {found[0]:,} users and {found[1]:,} ratings; expected {users:,} and {ratings:,} as published. "
-            "The file is damaged or another one: get it again. For a subset on purpose, say "
-            "check=False."
-        )
-
-
+@lru_cache(maxsize=3)
 def read_ratings(path: Path) -> Floats:
     """The matrix of ratings of one file; the counts in its first column must agree with it."""
     with reading(path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,13 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, gather, nothing_found, read_columns
+from truerank.datasets.dataset import (
+    Dataset,
+    Part,
+    PublishedSize,
+    as_log,
+    read_columns,
+)
 
 SIGNALS = (
     "is_click", "is_like", "is_follow", "is_comment", "is_forward", "is_hate", "long_view",
@@ -28,7 +34,7 @@ FILE_NAME = re.compile(r"log_(standard|random)_.*_(27k|1k|pure)(_part\d+)?\.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class KuaiRand:
+class KuaiRand(Dataset):
     """`train` is every standard log together, `random` the log of random videos, in the versions 1K, Pure and 27K.
 
     The label is the click by default; `signal` names another of the feedback signals, which all stay as rewards.
@@ -37,42 +43,38 @@ class KuaiRand:
     """
 
     signal: str = "is_click"
-    positive: str = ">0"
 
-    name: ClassVar[str] = "kuairand"
-    about: ClassVar[str] = "short videos; standard feeds, and videos put into them at random"
-    home: ClassVar[str] = "https://kuairand.com (doi:10.5281/zenodo.10439422)"
-    terms: ClassVar[str] = "CC BY-SA 4.0"
-    files: ClassVar[tuple[str, ...]] = ("log_standard_*.csv", "log_random_*.csv")
-    published: ClassVar[Mapping[str, PublishedSize]] = {
+    name = "kuairand"
+    about = "short videos; standard feeds, and videos put into them at random"
+    home = "https://kuairand.com (doi:10.5281/zenodo.10439422)"
+    terms = "CC BY-SA 4.0"
+    files = ("log_standard_*.csv", "log_random_*.csv")
+    published: ClassVar = {
         f"{part} ({version})": counts for version, both in VERSIONS.items() for part, counts in both.items()
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
+    def parts(self, folder: Path) -> dict[str, Part]:
         if self.signal not in SIGNALS:
             raise InputError(f"signal {self.signal!r} is not known; expected one of {', '.join(SIGNALS)}.")
         logs: dict[tuple[str, str], list[Path]] = {}
         for path in sorted([*folder.glob("*.csv"), *folder.glob("data/*.csv")]):
-            if named := FILE_NAME.fullmatch(path.name):
-                logs.setdefault((named[2], named[1]), []).append(path)
+            if match := FILE_NAME.fullmatch(path.name):
+                logs.setdefault((match[2], match[1]), []).append(path)
         versions = sorted({version for version, _ in logs})
         if len(versions) > 1:
             raise InputError(
                 f"{folder}: versions {', '.join(versions)} together; expected one. Name the folder of one."
             )
-        if not versions:
-            raise nothing_found(KuaiRand, folder)
-        found = {
-            part: Part(partial(self._read, logs[versions[0], kind]), VERSIONS[versions[0]][part])
+        return {
+            part: Part(partial(self._read, logs[version, kind]), VERSIONS[version][part])
+            for version in versions
             for part, kind in (("train", "standard"), ("random", "random"))
-            if (versions[0], kind) in logs
+            if (version, kind) in logs
         }
-        return gather(self.name, found, parts=parts, check=check)
 
     def _read(self, paths: Sequence[Path]) -> Log:
         columns: dict[str, type[pl.DataType]] = {"user_id": pl.Int64, "video_id": pl.Int64, "time_ms": pl.Int64}
         columns |= dict.fromkeys(SIGNALS, pl.Float64)
         table = pl.concat([read_columns(path, columns) for path in paths])
-        table = table.rename({"user_id": "user", "video_id": "item", "time_ms": "time"})
+        table = table.rename({"time_ms": "time"})
         return as_log(table, source=paths[0], value=self.signal, positive=self.positive, rewards=SIGNALS)

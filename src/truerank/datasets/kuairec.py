@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,14 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns
+from truerank.datasets.dataset import (
+    Dataset,
+    Part,
+    PublishedSize,
+    as_log,
+    find,
+    read_columns,
+)
 from truerank.io.files import read_table
 
 RULE = ">2"
@@ -22,11 +28,10 @@ COLUMNS: dict[str, type[pl.DataType]] = {
     **IDS, "play_duration": pl.Float64, "video_duration": pl.Float64,
     "timestamp": pl.Float64, "watch_ratio": pl.Float64,
 }  # fmt: skip
-NAMES = {"user_id": "user", "video_id": "item"}
 
 
 @dataclass(frozen=True, slots=True)
-class KuaiRec:
+class KuaiRec(Dataset):
     """`full` is the small matrix, `train` the big one; label = watch_ratio > 2, as the dataset's authors suggest.
 
     The compact Parquet files are a second source: the block with its 17,827 unobserved cells labelled 0, the positives
@@ -35,26 +40,20 @@ class KuaiRec:
 
     positive: str = RULE
 
-    name: ClassVar[str] = "kuairec"
-    about: ClassVar[str] = "short videos; a fully observed block, and the log around it"
-    home: ClassVar[str] = "https://kuairec.com (paper: doi:10.1145/3511808.3557220)"
-    terms: ClassVar[str] = "CC BY-SA 4.0"
-    files: ClassVar[tuple[str, ...]] = ("small_matrix.csv", "big_matrix.csv")
-    published: ClassVar[Mapping[str, PublishedSize]] = {
+    name = "kuairec"
+    about = "short videos; a fully observed block, and the log around it"
+    home = "https://kuairec.com (paper: doi:10.1145/3511808.3557220)"
+    terms = "CC BY-SA 4.0"
+    files = ("small_matrix.csv", "big_matrix.csv")
+    published: ClassVar = {
         "full": PublishedSize(1_411, 3_327, 4_676_570, 217_175),
         "train": PublishedSize(7_176, 10_728, 12_530_806, 936_390),
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
-        found = {
-            part: Part(partial(self._original, path), self._counts(self.published[part]))
-            for part, name in zip(("full", "train"), self.files, strict=True)
-            if (path := find(folder, name, under=PLACES)) is not None
-        } or self._compact(folder)
-        if not found:
-            raise nothing_found(KuaiRec, folder)
-        return gather(self.name, found, parts=parts, check=check)
+    def parts(self, folder: Path) -> dict[str, Part]:
+        paths = [find(folder, name, under=PLACES) for name in self.files]
+        present = {part: path for part, path in zip(("full", "train"), paths, strict=True) if path is not None}
+        return {part: Part(partial(self._original, path)) for part, path in present.items()} or self._compact(folder)
 
     def features(self, folder: Path, *, until: int | None = None) -> dict[str, pl.DataFrame]:
         """`items`: the categories of each video, as a list; of the original files also `users` and `daily`.
@@ -64,35 +63,30 @@ class KuaiRec:
         Counts are decimal numbers, which a model with features cuts at their quartiles, as the sampler paper's code
         does; these two tables are its LightFM-F's features.
         """
-        found = {"items": self._categories(Path(folder))}
-        users, daily = (
-            find(Path(folder), name, under=PLACES) for name in ("user_features.csv", "item_daily_features.csv")
-        )
+        tables = {"items": self._categories(Path(folder))}
+        users = find(Path(folder), "user_features.csv", under=PLACES)
         if users is not None:
-            found["users"] = _of_users(users)
+            tables["users"] = _of_users(users)
+        daily = find(Path(folder), "item_daily_features.csv", under=PLACES)
         if daily is not None:
-            found["daily"] = _of_days(daily, until)
-        return found
+            tables["daily"] = _of_days(daily, until)
+        return tables
 
     def _categories(self, folder: Path) -> pl.DataFrame:
-        paths = (find(folder, f"item_categories{ending}", under=PLACES) for ending in (".csv", ".parquet"))
-        path = next((each for each in paths if each is not None), None)
+        path = find(folder, "item_categories.csv", "item_categories.parquet", under=PLACES)
         if path is None:
             raise InputError(f"{folder}: no item_categories.csv; expected it beside the matrices of {self.name}.")
         if path.suffix == ".parquet":
-            table = read_columns(path, {"video_id": pl.Int64, "categories": pl.List}).rename({"video_id": "item"})
+            table = read_columns(path, {"video_id": pl.Int64, "categories": pl.List})
         else:
             table = read_columns(path, {"video_id": pl.Int64, "feat": pl.String}).select(
-                item="video_id", categories=pl.col("feat").str.extract_all(r"\d+")
+                "item", categories=pl.col("feat").str.extract_all(r"\d+")
             )
         return table.with_columns(pl.col("item").cast(pl.Int64), pl.col("categories").cast(pl.List(pl.Int64)))
 
-    def _counts(self, counts: PublishedSize) -> PublishedSize:
-        return counts if self.positive == RULE else PublishedSize(counts.users, counts.items, counts.rows)
-
     def _original(self, path: Path) -> Log:
         # some rows of the small matrix have no time
-        table = read_columns(path, COLUMNS).rename({**NAMES, "timestamp": "time"})
+        table = read_columns(path, COLUMNS).rename({"timestamp": "time"})
         rewards = ("watch_ratio", "play_duration", "video_duration")
         return as_log(table, source=path, value="watch_ratio", positive=self.positive, rewards=rewards)
 
@@ -101,19 +95,19 @@ class KuaiRec:
             find(folder, f"{name}.parquet")
             for name in ("small_matrix_binary_grid", "big_matrix_positives", "small_matrix_watch_ratio_sample")
         )
-        if (grid or big) and self.positive != RULE:
+        if (grid or big) and not self.usual_rule:
             raise InputError(f"{folder}: the compact files hold labels for watch_ratio {RULE} only; found no ratios.")
-        found = {}
+        parts = {}
         if grid is not None:
-            found["full"] = Part(partial(_labelled, grid), PublishedSize(1_411, 3_327, 4_694_397, 217_175))
+            parts["full"] = Part(partial(_labelled, grid), PublishedSize(1_411, 3_327, 4_694_397, 217_175))
         if big is not None:
-            found["train"] = Part(partial(_positives, big), PublishedSize(None, None, 846_253, 846_253))
+            parts["train"] = Part(partial(_positives, big), PublishedSize(None, None, 846_253, 846_253))
         if graded is not None:
-            found["graded"] = Part(partial(self._graded, graded), PublishedSize(None, None, 117_113))
-        return found
+            parts["graded"] = Part(partial(self._graded, graded), PublishedSize(None, None, 117_113))
+        return parts
 
     def _graded(self, path: Path) -> Log:
-        table = read_columns(path, {**IDS, "watch_ratio": pl.Float64}).rename(NAMES)
+        table = read_columns(path, {**IDS, "watch_ratio": pl.Float64})
         return as_log(table, source=path, value="watch_ratio", positive=self.positive, rewards=("watch_ratio",))
 
 
@@ -136,7 +130,7 @@ def _of_users(path: Path) -> pl.DataFrame:
 
 def _of_days(path: Path, until: int | None) -> pl.DataFrame:
     kinds: dict[str, type[pl.DataType]] = {"video_id": pl.Int64, "date": pl.Int64, **dict.fromkeys(OF_DAYS, pl.Float64)}
-    table = read_columns(path, kinds).rename({"video_id": "item"})
+    table = read_columns(path, kinds)
     if until is not None:
         table = table.filter(pl.col("date") <= until)
     if not len(table):
@@ -146,9 +140,9 @@ def _of_days(path: Path, until: int | None) -> pl.DataFrame:
 
 
 def _labelled(path: Path) -> Log:
-    return as_log(read_columns(path, {**IDS, "label": pl.Boolean}).rename(NAMES), source=path, value="label")
+    return as_log(read_columns(path, {**IDS, "label": pl.Boolean}), source=path, value="label")
 
 
 def _positives(path: Path) -> Log:
-    table = read_columns(path, {**IDS, "n_views": pl.Int64}).rename(NAMES)
+    table = read_columns(path, {**IDS, "n_views": pl.Int64})
     return as_log(table.with_columns(label=pl.lit(1)), source=path, value="label", rewards=("n_views",))

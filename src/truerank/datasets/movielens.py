@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,9 +11,17 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns, read_fields
+from truerank.datasets.dataset import (
+    ID_COLUMNS,
+    Dataset,
+    Part,
+    PublishedSize,
+    as_log,
+    find,
+    read_columns,
+    read_fields,
+)
 
-RULE = ">=4"
 FIELDS: dict[str, type[pl.DataType]] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}
 
 
@@ -24,60 +31,50 @@ def _read(path: Path, *, separator: str, step: int, positive: str) -> Log:
 
 
 @dataclass(frozen=True, slots=True)
-class MovieLens100K:
+class MovieLens100K(Dataset):
     """`train` is every rating; label = rating >= 4."""
 
-    positive: str = RULE
+    positive: str = ">=4"
 
-    name: ClassVar[str] = "movielens-100k"
-    about: ClassVar[str] = "ratings of films, chosen by the users"
-    home: ClassVar[str] = "https://grouplens.org/datasets/movielens/100k/"
-    terms: ClassVar[str] = "research use, no redistribution, cite"
-    files: ClassVar[tuple[str, ...]] = ("u.data",)
-    published: ClassVar[Mapping[str, PublishedSize]] = {"train": PublishedSize(943, 1_682, 100_000, 55_375)}
+    name = "movielens-100k"
+    about = "ratings of films, chosen by the users"
+    home = "https://grouplens.org/datasets/movielens/100k/"
+    terms = "research use, no redistribution, cite"
+    files = ("u.data",)
+    published: ClassVar = {"train": PublishedSize(943, 1_682, 100_000, 55_375)}
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        path = find(Path(folder), "u.data", under=("", "ml-100k"))
+    def parts(self, folder: Path) -> dict[str, Part]:
+        path = find(folder, "u.data", under=("", "ml-100k"))
         if path is None:
-            raise nothing_found(MovieLens100K, Path(folder))
-        counts = self.published["train"]
-        counts = counts if self.positive == RULE else replace(counts, positives=None)
-        part = Part(partial(_read, path, separator="\t", step=1, positive=self.positive), counts)
-        return gather(self.name, {"train": part}, parts=parts, check=check)
+            return {}
+        return {"train": Part(partial(_read, path, separator="\t", step=1, positive=self.positive))}
 
 
 @dataclass(frozen=True, slots=True)
-class MovieLens1M:
+class MovieLens1M(Dataset):
     """`train` is every rating; label = rating >= 4. The compact file has pairs only: each is labelled 1."""
 
-    positive: str = RULE
+    positive: str = ">=4"
 
-    name: ClassVar[str] = "movielens-1m"
-    about: ClassVar[str] = "ratings of films, chosen by the users"
-    home: ClassVar[str] = "https://grouplens.org/datasets/movielens/1m/"
-    terms: ClassVar[str] = "research use, no redistribution, cite"
-    files: ClassVar[tuple[str, ...]] = ("ratings.dat",)
-    published: ClassVar[Mapping[str, PublishedSize]] = {"train": PublishedSize(6_040, 3_706, 1_000_209, 575_281)}
+    name = "movielens-1m"
+    about = "ratings of films, chosen by the users"
+    home = "https://grouplens.org/datasets/movielens/1m/"
+    terms = "research use, no redistribution, cite"
+    files = ("ratings.dat",)
+    published: ClassVar = {"train": PublishedSize(6_040, 3_706, 1_000_209, 575_281)}
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
+    def parts(self, folder: Path) -> dict[str, Part]:
         path = find(folder, "ratings.dat", under=("", "ml-1m"))
-        pairs = find(folder, "interactions.parquet")
-        counts = self.published["train"]
         if path is not None:
-            counts = counts if self.positive == RULE else replace(counts, positives=None)
-            part = Part(partial(_read, path, separator=":", step=2, positive=self.positive), counts)
-        elif pairs is not None:
-            if self.positive != RULE:
-                raise InputError(f"{pairs}: pairs without ratings; a rule for ratings cannot be applied to them.")
-            part = Part(partial(_pairs, pairs), replace(counts, positives=counts.rows))
-        else:
-            raise nothing_found(MovieLens1M, folder)
-        return gather(self.name, {"train": part}, parts=parts, check=check)
+            return {"train": Part(partial(_read, path, separator=":", step=2, positive=self.positive))}
+        pairs = find(folder, "interactions.parquet")
+        if pairs is None:
+            return {}
+        if not self.usual_rule:
+            raise InputError(f"{pairs}: pairs without ratings; a rule for ratings cannot be applied to them.")
+        size = self.published["train"]
+        return {"train": Part(partial(_pairs, pairs), replace(size, positives=size.rows))}
 
 
 def _pairs(path: Path) -> Log:
-    table = read_columns(path, {"user_id": pl.Int64, "item_id": pl.Int64}).rename(
-        {"user_id": "user", "item_id": "item"}
-    )
-    return as_log(table.with_columns(label=pl.lit(1)), source=path, value="label")
+    return as_log(read_columns(path, ID_COLUMNS).with_columns(label=pl.lit(1)), source=path, value="label")

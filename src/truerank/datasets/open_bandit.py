@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,14 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns
+from truerank.datasets.dataset import (
+    Dataset,
+    Part,
+    PublishedSize,
+    as_log,
+    find,
+    read_columns,
+)
 from truerank.io.files import read_table
 
 POLICIES, CAMPAIGNS = ("random", "bts"), {"all": 80, "men": 34, "women": 46}
@@ -26,7 +32,7 @@ ROWS = {"random all": 1_374_327, "random men": 452_949, "random women": 864_585}
 
 
 @dataclass(frozen=True, slots=True)
-class OpenBandit:
+class OpenBandit(Dataset):
     """One part per policy and campaign, as `random all` or `bts men`; label = click, with position and propensity.
 
     There are no user ids: each impression is a unit of its own, numbered in the order of the file. The authors' sample
@@ -35,57 +41,41 @@ class OpenBandit:
 
     positive: str = ">0"
 
-    name: ClassVar[str] = "open-bandit"
-    about: ClassVar[str] = "impressions of fashion items by a random and a Thompson-sampling policy"
-    home: ClassVar[str] = "https://research.zozo.com/data.html"
-    terms: ClassVar[str] = "CC BY 4.0"
-    files: ClassVar[tuple[str, ...]] = ("random/all/all.csv, ... bts/women/women.csv",)
-    published: ClassVar[Mapping[str, PublishedSize]] = {
+    name = "open-bandit"
+    about = "impressions of fashion items by a random and a Thompson-sampling policy"
+    home = "https://research.zozo.com/data.html"
+    terms = "CC BY 4.0"
+    files = ("random/all/all.csv, ... bts/women/women.csv",)
+    published: ClassVar = {
         f"{policy} {campaign}": PublishedSize(ROWS.get(f"{policy} {campaign}"), items, ROWS.get(f"{policy} {campaign}"))
         for policy in POLICIES
         for campaign, items in CAMPAIGNS.items()
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
-        found = {}
-        for policy in POLICIES:
-            for campaign in CAMPAIGNS:
-                names = (
-                    f"{policy}/{campaign}/{campaign}.csv",
-                    f"{policy}/{campaign}.csv",
-                    f"{policy}_{campaign}.parquet",
-                )
-                path = next((each for name in names if (each := find(folder, name, under=PLACES)) is not None), None)
-                if path is not None:
-                    found[f"{policy} {campaign}"] = Part(
-                        partial(self._read, path), self._counts(path, f"{policy} {campaign}")
-                    )
-        if not found:
-            raise nothing_found(OpenBandit, folder)
-        return gather(self.name, found, parts=parts, check=check)
+    def parts(self, folder: Path) -> dict[str, Part]:
+        parts = {}
+        for part in self.published:
+            policy, campaign = part.split()
+            names = (f"{policy}/{campaign}/{campaign}.csv", f"{policy}/{campaign}.csv", f"{policy}_{campaign}.parquet")
+            path = find(folder, *names, under=PLACES)
+            if path is not None:
+                is_sample = path.stat().st_size < 50e6  # the sample is as published as the whole
+                size = PublishedSize(SAMPLE, CAMPAIGNS[campaign], SAMPLE) if is_sample else None
+                parts[part] = Part(partial(self._read, path), size)
+        return parts
 
     def features(self, folder: Path) -> dict[str, pl.DataFrame]:
         """The features of the items of each campaign, by its name."""
-        found = {}
+        tables = {}
         for campaign in CAMPAIGNS:
-            names = (
-                *(f"{policy}/{campaign}/item_context.csv" for policy in POLICIES),
-                f"item_context_{campaign}.parquet",
-            )
-            path = next((each for name in names if (each := find(Path(folder), name, under=PLACES)) is not None), None)
+            names = [f"{policy}/{campaign}/item_context.csv" for policy in POLICIES]
+            path = find(Path(folder), *names, f"item_context_{campaign}.parquet", under=PLACES)
             if path is not None:
                 table = read_table(path).rename({"item_id": "item"})
-                found[campaign] = table.select(name for name in table.columns if name)
-        if not found:
+                tables[campaign] = table.select(name for name in table.columns if name)
+        if not tables:
             raise InputError(f"{folder}: no item_context.csv; expected one beside the log of a campaign.")
-        return found
-
-    def _counts(self, path: Path, part: str) -> PublishedSize:
-        """The sample is as published as the whole: a file of its size is one."""
-        counts = self.published[part]
-        small = path.stat().st_size < 50e6
-        return PublishedSize(SAMPLE, counts.items, SAMPLE) if small else counts
+        return tables
 
     def _read(self, path: Path) -> Log:
         table = read_columns(path, COLUMNS).with_row_index("user")
@@ -93,5 +83,6 @@ class OpenBandit:
         if time.dtype == pl.String:
             time = time.str.to_datetime(time_zone="UTC", strict=False).dt.replace_time_zone(None)
         table = table.drop("timestamp").with_columns(time=time)
-        table = table.rename({"item_id": "item", "propensity_score": "propensity"})
-        return as_log(table, source=path, value="click", positive=self.positive)
+        return as_log(
+            table.rename({"propensity_score": "propensity"}), source=path, value="click", positive=self.positive
+        )

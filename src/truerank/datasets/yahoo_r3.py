@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -11,46 +10,45 @@ from typing import ClassVar
 import polars as pl
 
 from truerank.core.log import Log
-from truerank.io.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_fields
-
-RULE = ">3"
+from truerank.datasets.dataset import (
+    Dataset,
+    Part,
+    PublishedSize,
+    as_log,
+    find,
+    read_fields,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class YahooR3:
+class YahooR3(Dataset):
     """`train` is what 15,400 users chose, `random` 10 random songs for each of 5,400 of them; label = rating > 3.
 
     No pair is in both parts, where chance would give about 1,290: the random songs were drawn among those the user had
     not rated, so `random` is a uniform sample of the songs outside `train`. Exclude the training pairs.
     """
 
-    positive: str = RULE
+    positive: str = ">3"
 
-    name: ClassVar[str] = "yahoo-r3"
-    about: ClassVar[str] = "ratings of songs; chosen by the users, and at random"
-    home: ClassVar[str] = "https://webscope.sandbox.yahoo.com (R3, Yahoo! Music ratings)"
-    terms: ClassVar[str] = "signed agreement with Yahoo!, no redistribution"
-    files: ClassVar[tuple[str, ...]] = (
+    name = "yahoo-r3"
+    about = "ratings of songs; chosen by the users, and at random"
+    home = "https://webscope.sandbox.yahoo.com (R3, Yahoo! Music ratings)"
+    terms = "signed agreement with Yahoo!, no redistribution"
+    files = (
         "ydata-ymusic-rating-study-v1_0-train.txt",
         "ydata-ymusic-rating-study-v1_0-test.txt",
     )
-    published: ClassVar[Mapping[str, PublishedSize]] = {
+    published: ClassVar = {
         "train": PublishedSize(15_400, 1_000, 311_704, 125_077),
         "random": PublishedSize(5_400, 1_000, 54_000, 4_749),
     }
 
-    def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        folder = Path(folder)
-        found = {}
-        for part, name in zip(("train", "random"), self.files, strict=True):
-            path = find(folder, name)
-            if path is not None:
-                counts = self.published[part]
-                counts = counts if self.positive == RULE else replace(counts, positives=None)
-                found[part] = Part(partial(self._read, path), counts)
-        if not found:
-            raise nothing_found(YahooR3, folder)
-        return gather(self.name, found, parts=parts, check=check)
+    def parts(self, folder: Path) -> dict[str, Part]:
+        return {
+            part: Part(partial(self._read, path))
+            for part, name in zip(("train", "random"), self.files, strict=True)
+            if (path := find(folder, name)) is not None
+        }
 
     def _read(self, path: Path) -> Log:
         table = read_fields(path, {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64}, separator="\t")

@@ -16,9 +16,9 @@ from truerank.core.messages import Message, message
 from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
 from truerank.evaluation.compare import ComparedTerms, Judged, clip_of, compared, in_order
-from truerank.evaluation.detectable import check_detectable
 from truerank.evaluation.families import AdjustedFamily, Correlation, adjusted_families, correlation_of_question
 from truerank.evaluation.measure import Measured
+from truerank.evaluation.power import check_detectable
 from truerank.evaluation.question import Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
 from truerank.inference.linearization import Bounds, Spread, at_a_bound, within_bounds

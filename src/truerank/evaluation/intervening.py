@@ -28,8 +28,15 @@ from truerank.engines.named import as_engine
 from truerank.exposure.counts import Margins, pair_order
 from truerank.exposure.interventions import intervene as draw_log
 from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
-from truerank.exposure.interventions.design import PAIR, PURPOSE, DrawingRule, Strategy, check_largest
-from truerank.exposure.interventions.strategies import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.exposure.interventions.strategies import (
+    PAIR,
+    PURPOSE,
+    DrawingRule,
+    EqualPerItemIntervention,
+    PopularityStratifiedIntervention,
+    Strategy,
+    check_largest,
+)
 from truerank.io.atomic_write import whole_file
 from truerank.io.batches import LazyTable, Piece
 from truerank.io.files import SEPARATORS, write_table
@@ -38,8 +45,7 @@ from truerank.io.parts import RowsOfPart
 from truerank.io.read import PairColumns, pair_table
 from truerank.io.scan import Distinct
 from truerank.io.spill import Scratch, scratch
-from truerank.sampling.pools import Share
-from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
+from truerank.sampling.pools import DrawKeys, DrawThreshold, Narrowing, Share
 
 ROW = "row"  # the number of a row in its table, where no column is called so
 

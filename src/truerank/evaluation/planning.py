@@ -26,13 +26,13 @@ from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS, RANKED
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
-from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
 from truerank.evaluation.impressions import prepare
 from truerank.evaluation.label_checks import check_selected_users
 from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.measure import Measured, measure
+from truerank.evaluation.power import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.question import Plan
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
@@ -77,15 +77,15 @@ class SamplePlan:
         )  # fmt: skip
 
     def _curve(self, pair: PlannedPair) -> Iterator[tuple[Any, ...]]:
-        of = pair.components
+        parts = pair.components
+        names = (pair.metric, pair.estimator, pair.reward, pair.model, pair.baseline)
         for n in per_user(pair):
-            users = users_for(of, self.difference, rows=n, sure=self.sure)
+            users = users_for(parts, self.difference, rows=n, sure=self.sure)
             smallest = None
             if pair.users is not None:
-                smallest = smallest_difference(of, users=pair.users, rows=n, sure=self.sure)
+                smallest = smallest_difference(parts, users=pair.users, rows=n, sure=self.sure)
             total = None if users is None else math.ceil(users * n)
-            names = (pair.metric, pair.estimator, pair.reward, pair.model, pair.baseline)
-            yield *names, n, users, total, smallest, n == of.rows and pair.users is not None
+            yield *names, n, users, total, smallest, n == parts.rows and pair.users is not None
 
     @property
     def at_hand(self) -> tuple[Message, ...]:
@@ -95,12 +95,12 @@ class SamplePlan:
 
 def per_user(pair: PlannedPair) -> list[float]:
     """Numbers of rows per user to plan for: 1, 2, 5, 10, ... as many as a user can have, and that of the pilot."""
-    of = pair.components
+    rows, most = pair.components.rows, pair.components.most_rows
     if not pair.varies_by_rows:
-        return [of.rows]
-    most = min(of.most_rows, MOST_STEPS if math.isfinite(of.most_rows) else 100.0)
+        return [rows]
+    most = min(most, MOST_STEPS if math.isfinite(most) else 100.0)
     steps = {float(step * 10**power) for power in range(5) for step in STEPS}
-    return sorted({step for step in steps if step <= most} | {of.rows})
+    return sorted({step for step in steps if step <= most} | {rows})
 
 
 @checked_arguments(
@@ -145,8 +145,8 @@ def plan_exposure(
             sure,
             _assumed(metrics, estimators, n_items=n_items, value=value, relevant=relevant, shared=shared),
         )
-    given = {"value": value, "relevant": relevant, "shared": shared or None}
-    _refuse(given, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
+    assumed = {"value": value, "relevant": relevant, "shared": shared or None}
+    _refuse(assumed, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
     if not scores or len(scores) < 2:
         raise InputError(f"{len(scores or {})} models with scores; expected at least two, whose difference is planned.")
     call = JudgedCall(
@@ -243,14 +243,14 @@ def _planned(plan: Plan, measured: Measured, difference: float, sure: Sure) -> S
     """The plan of every pair, each question's p adjusted over its pairs."""
     question = plan.question
     pairs = question.pairs(question.models)
-    found = [planned_pair(plan, measured, pair, number) for number in range(len(question.asked)) for pair in pairs]
-    known = tuple(each for each in found if each is not None)
-    if not known:
+    every = [planned_pair(plan, measured, pair, number) for number in range(len(question.asked)) for pair in pairs]
+    varying = tuple(pair for pair in every if pair is not None)
+    if not varying:
         raise RefusedError(
             "the pilot does not show how much the difference varies: too few users, or the models do not differ. Give "
             "a larger one, or assumed figures."
         )
-    return SamplePlan(difference, replace(sure, family=max(len(pairs), 1)), known)
+    return SamplePlan(difference, replace(sure, family=max(len(pairs), 1)), varying)
 
 
 def _assumed(
@@ -262,14 +262,13 @@ def _assumed(
     relevant: float | None,
     shared: float,
 ) -> tuple[PlannedPair, ...]:
-    none_asked = metrics is None or len(metrics) == 0
-    if metrics is None or none_asked or n_items is None or value is None:
-        missing = {"metric": none_asked, "n-items": n_items is None, "value": value is None}
-        raise InputError(_missing(missing, "judged rows with the scores of two models"))
+    if not metrics or n_items is None or value is None:
+        needed = {"metric": metrics or None, "n-items": n_items, "value": value}
+        raise InputError(_missing(needed, "judged rows with the scores of two models"))
     if not 0 <= shared < 1:
         raise InputError(f"shared {shared:g}; expected a share of listed items, from 0 to below 1.")
-    asked = None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators")
-    found = []
+    chosen = None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators")
+    pairs = []
     for metric in as_values(metrics, METRICS, what="metrics"):
         if not isinstance(metric, Additive) or metric.cutoff is None or metric.cutoff > n_items:
             raise RefusedError(f"{metric} is no sum over the places of a list of at most {n_items:,} items.")
@@ -280,42 +279,36 @@ def _assumed(
                 "user likes, which a recall alone needs."
             )
         supported = ("post-stratified", "pooled") if recall else ("hajek", "horvitz-thompson")
-        names = supported[:1] if asked is None else tuple(each.about.name for each in asked)
+        names = supported[:1] if chosen is None else tuple(estimator.about.name for estimator in chosen)
         for name in names:
             if name not in supported:
                 raise RefusedError(f"{name}: a plan of {metric} from assumed figures knows {' and '.join(supported)}.")
-            worth = metric.worth(np.arange(1.0, metric.cutoff + 1))
+            discount = metric.worth(np.arange(1.0, metric.cutoff + 1))
             if metric.denominator in (Denominator.CUTOFF, Denominator.LIST):
-                worth = worth / metric.cutoff
-            of = assumed_lists(
-                worth, n_items=n_items, value=value, relevant=relevant, shared=shared, normalised=name in NORMALISED
+                discount = discount / metric.cutoff
+            components = assumed_lists(
+                discount, n_items=n_items, value=value, relevant=relevant, shared=shared, normalised=name in NORMALISED
             )
-            found.append(PlannedPair(str(metric), name, "one", "the other", of))
-    return tuple(found)
+            pairs.append(PlannedPair(str(metric), name, "one", "the other", components))
+    return tuple(pairs)
 
 
 def _assumed_sessions(
     chosen: Sequence[RankedEstimator], reward: float | None, effective: float | None, sessions: float, alike: float
 ) -> tuple[PlannedPair, ...]:
     if reward is None or effective is None:
-        missing = {"reward": reward is None, "effective": effective is None}
-        raise InputError(_missing(missing, "a log with two targets"))
+        raise InputError(_missing({"reward": reward, "effective": effective}, "a log with two targets"))
     if not sessions >= 1:
         raise InputError(f"per-user {sessions:g}; expected the number of sessions of a user, from 1.")
-    known = {"ips": False, "snips": True}
-    refused = [each.about.name for each in chosen if each.about.name not in known]
-    if refused:
-        raise RefusedError(f"{refused[0]}: a plan from assumed figures knows {' and '.join(known)}.")
-    return tuple(
-        PlannedPair(
-            "reward per session", each.about.name, "target", "log",
-            assumed_sessions(
-                reward=reward, effective=effective, sessions=sessions, alike=alike, normalised=known[each.about.name]
-            ),
-            row="session",
+    normalised, pairs = {"ips": False, "snips": True}, []
+    for name in (estimator.about.name for estimator in chosen):
+        if name not in normalised:
+            raise RefusedError(f"{name}: a plan from assumed figures knows {' and '.join(normalised)}.")
+        components = assumed_sessions(
+            reward=reward, effective=effective, sessions=sessions, alike=alike, normalised=normalised[name]
         )
-        for each in chosen
-    )  # fmt: skip
+        pairs.append(PlannedPair("reward per session", name, "target", "log", components, row="session"))
+    return tuple(pairs)
 
 
 def _sure(difference: float, power: float, level: float) -> Sure:
@@ -327,12 +320,12 @@ def _sure(difference: float, power: float, level: float) -> Sure:
     return Sure(power, level)
 
 
-def _missing(missing: Mapping[str, bool], pilot: str) -> str:
-    names = ", ".join(name for name, gone in missing.items() if gone)
+def _missing(needed: Mapping[str, Any], pilot: str) -> str:
+    names = ", ".join(name for name, value in needed.items() if value is None)
     return f"without a pilot these are needed: {names}. Give them, or a pilot: {pilot}."
 
 
-def _refuse(given: Mapping[str, Any], why: str) -> None:
-    for name, each in given.items():
-        if each is not None:
-            raise InputError(f"{name} {each:g} {why}")
+def _refuse(assumed: Mapping[str, float | None], why: str) -> None:
+    for name, value in assumed.items():
+        if value is not None:
+            raise InputError(f"{name} {value:g} {why}")

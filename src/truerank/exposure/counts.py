@@ -31,8 +31,7 @@ def rows_of_items(log: Log, items: Ids, *, positive: bool = False) -> Ints:
     """
     place = items.locate(log.items, where=f"{log.source}, column 'item'")
     if log.complete and not positive:
-        known = np.bincount(place[place >= 0], minlength=len(items))
-        return np.asarray(known * len(log.users), dtype=np.int64)
+        return np.bincount(place[place >= 0], minlength=len(items)).astype(np.int64) * len(log.users)
     here = place[log.item[log.label == 1] if positive else log.item]
     return np.bincount(here[here >= 0], minlength=len(items)).astype(np.int64)
 
@@ -143,13 +142,8 @@ class Margins:
 
     @classmethod
     def of(cls, log: Log) -> Margins:
-        return cls(
-            log.users,
-            log.items,
-            np.bincount(log.user, minlength=len(log.users)),
-            np.bincount(log.item, minlength=len(log.items)),
-            log.source,
-        )
+        by_user = np.bincount(log.user, minlength=len(log.users))
+        return cls(log.users, log.items, by_user, np.bincount(log.item, minlength=len(log.items)), log.source)
 
     def __len__(self) -> int:
         return int(self.by_item.sum())
@@ -161,25 +155,23 @@ class Margins:
         return self.by_user if margin == "user" else self.by_item
 
 
-def counts_in(ids: Ids, other: Margins, *, margin: str, size: int) -> RowCounts:
-    """How many rows of another log each of these users or items has."""
-    place = ids.locate(other.ids(margin), where=f"{other.source}, column {margin!r}")
-    known = place >= 0
+def counts_in(ids: Ids, log: Margins, *, margin: str, size: int) -> RowCounts:
+    """How many rows of a log each of these users or items has."""
+    place = ids.locate(log.ids(margin), where=f"{log.source}, column {margin!r}")
     count = np.zeros(len(ids))
-    count[place[known]] = other.rows(margin)[known]
-    return RowCounts(count, len(other), size)
+    count[place[place >= 0]] = log.rows(margin)[place >= 0]
+    return RowCounts(count, len(log), size)
 
 
 def ratio_of(log: Margins, margin: str, *, train: Margins, random: Margins | None, zero: Zero) -> Floats:
     """w of every user or item of a log; `random` is the randomly shown slice, None for the hypothesised one."""
     sources = {"log": log, "train": train} | ({} if random is None else {"random": random})
     populations = {  # by role: two frames may have the same name
-        f"{role} {each.source}, column {margin!r}": each.ids(margin) for role, each in sources.items()
+        f"{role} {counts.source}, column {margin!r}": counts.ids(margin) for role, counts in sources.items()
     }
     ids, size = log.ids(margin), len(Ids.union(populations))
-    seen = counts_in(ids, train, margin=margin, size=size)
     shown = None if random is None else counts_in(ids, random, margin=margin, size=size)
-    ratio = posterior_ratio(shown, seen, zero=zero)
+    ratio = posterior_ratio(shown, counts_in(ids, train, margin=margin, size=size), zero=zero)
     bad = np.flatnonzero(~np.isfinite(ratio))
     if len(bad):
         raise InputError(

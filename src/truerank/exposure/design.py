@@ -77,7 +77,7 @@ class ExposureDesign:
         order = np.argsort(cell, kind="stable")
         if (np.diff(cell[order]) == 0).any():
             raise InputError(f"{source}: a pair is to be shown twice; expected each once. Make the design again.")
-        user, item, batch, chance = (frozen(each[order]) for each in (user, item, batch, chance))
+        user, item, batch, chance = (frozen(column[order]) for column in (user, item, batch, chance))
         return cls(users, items, user, item, batch, chance, settings or {}, source)
 
     @classmethod
@@ -112,14 +112,12 @@ class ExposureDesign:
     def n_batches(self) -> int:
         return int(self.batch.max(initial=1))
 
-    # ---- what came back
-
     def joined(self, log: Log) -> tuple[Log, Returned]:
-        """The rows of a log that were asked for, with what each stands for as 1 / propensity; and how much came back.
+        """The rows of a log that the design has, with what each represents as 1 / propensity; and how much came back.
 
         Rows that are not in the design have no known chance: they are left out, and counted. Rows that did not come
-        back count as missing by chance: those of the same user and batch that did stand for them. A row of batch s
-        stands for 1 / π in the estimate of its own batch, and for itself in those of later ones; batches of which
+        back count as missing by chance: those of the same user and batch that did represent them. A row of batch s
+        represents 1 / π in the estimate of its own batch, and itself in those of later ones; batches of which
         something came back count the same, whatever came back of them.
 
         >>> table = pl.DataFrame({"user": [7] * 2, "item": [1, 2], "batch": [1, 1], "propensity": [0.5, 0.25]})
@@ -128,20 +126,23 @@ class ExposureDesign:
         >>> rows.propensity.tolist(), returned.unasked, returned.partial  # one of two came back
         ([0.125], 1, 1)
         """
-        at = self._rows(log)
-        asked = np.flatnonzero(at >= 0)
-        rows, at = log.select(asked), at[asked]
-        n_batches = self.n_batches
-        own = self.users.locate(log.users, where=f"{log.source}, column 'user', against the users of {self.source}")
-        drawn = self._by_batch(self.user, self.batch)[own] * (own >= 0)[:, None]
-        back = np.bincount(rows.user * n_batches + self.batch[at] - 1, minlength=len(own) * n_batches)
-        back = back.reshape(len(own), n_batches).astype(np.float64)
+        users = self.users.locate(log.users, where=f"{log.source}, column 'user', against the users of {self.source}")
+        row = self._rows(log, users)
+        designed = np.flatnonzero(row >= 0)
+        rows, row, n_batches = log.select(designed), row[designed], self.n_batches
+
+        def by_batch(user: Ints, batch: Ints, n_users: int) -> Floats:
+            count = np.bincount(user * n_batches + batch - 1, minlength=n_users * n_batches)
+            return count.reshape(n_users, n_batches).astype(np.float64)
+
+        drawn = by_batch(self.user, self.batch, len(self.users))[users] * (users >= 0)[:, None]
+        back = by_batch(rows.user, self.batch[row], len(users))
         came = back > 0
-        missing = np.divide(drawn, back, out=np.ones_like(back), where=came)  # for how many each row stands
+        missing = np.divide(drawn, back, out=np.ones_like(back), where=came)  # how many each row represents
         later: Ints = np.cumsum(came[:, ::-1], axis=1)[:, ::-1] - came
-        of_row = (rows.user, self.batch[at] - 1)
+        of_row = (rows.user, self.batch[row] - 1)
         share = 1.0 / np.maximum(came.sum(axis=1), 1)[rows.user]
-        stands_for = share * missing[of_row] * (1.0 / self.chance[at] + later[of_row])
+        represented = share * missing[of_row] * (1.0 / self.chance[row] + later[of_row])
         n_drawn, n_back = drawn.sum(axis=1), back.sum(axis=1)
         returned = Returned(
             drawn=int(n_drawn.sum()),
@@ -150,22 +151,15 @@ class ExposureDesign:
             partial=int(np.count_nonzero((n_back > 0) & (n_back < n_drawn))),
             silent=int(np.count_nonzero(n_back == 0)),
         )
-        return replace(rows, propensity=frozen(1.0 / stands_for)), returned
+        return replace(rows, propensity=frozen(1.0 / represented)), returned
 
-    def _by_batch(self, user: Ints, batch: Ints) -> Floats:
-        """How many pairs each user was to be shown, [users x batches]."""
-        n = self.n_batches
-        count = np.bincount(user * n + batch - 1, minlength=len(self.users) * n)
-        return count.reshape(len(self.users), n).astype(np.float64)
-
-    def _rows(self, log: Log) -> Ints:
-        """The row of the design that each row of a log is of, -1 where it was not asked for."""
-        user = self.users.locate(log.users, where=f"{log.source}, column 'user', against {self.source}")[log.user]
-        item = self.items.locate(log.items, where=f"{log.source}, column 'item', against {self.source}")[log.item]
-        width = max(len(self.items), 1)
-        cell, known = np.where((user >= 0) & (item >= 0), user * width + item, -1), self.user * width + self.item
-        at = np.minimum(np.searchsorted(known, cell), max(len(known) - 1, 0))
-        return np.where((cell >= 0) & (known[at] == cell), at, -1) if len(known) else np.full(len(log), -1)
+    def _rows(self, log: Log, users: Ints) -> Ints:
+        """The row of the design of each row of a log, -1 where it has none; `users` are places of the log's users."""
+        items = self.items.locate(log.items, where=f"{log.source}, column 'item', against {self.source}")
+        user, item, width = users[log.user], items[log.item], max(len(self.items), 1)
+        cell, designed = np.where((user >= 0) & (item >= 0), user * width + item, -1), self.user * width + self.item
+        place = np.minimum(np.searchsorted(designed, cell), max(len(designed) - 1, 0))
+        return np.where((cell >= 0) & (designed[place] == cell), place, -1) if len(designed) else np.full(len(log), -1)
 
     def users_unheard(self, users: Ids) -> int:
         """How many users of the design are not among these."""

@@ -23,8 +23,7 @@ from truerank.datasets.split import split_per_user
 from truerank.exposure.counts import pair_order
 from truerank.exposure.logging_policies import LOGGERS, LoggingPolicy
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.designs import BernoulliDesign, UniformDesign
-from truerank.sampling.inclusion import Inclusion, shown_propensities
+from truerank.sampling.designs import BernoulliDesign, Inclusion, UniformDesign, shown_propensities
 from truerank.sampling.pools import Members, PoolOrder, Share, sizes_of
 from truerank.sampling.unequal import fill
 
@@ -111,8 +110,8 @@ def expose(
     order = Order.of(world, as_value(logger, LOGGERS).weights(world, train=train), seed=seed)
     sizes = order.sizes(sparsity=sparsity, size=size)
     shown = order.shown(sizes, keep_positive=keep_positive)
-    found = order.propensities(sizes, keep_positive=keep_positive).value if propensities else None
-    return _log(order.world, shown, found)
+    probability = order.propensities(sizes, keep_positive=keep_positive).value if propensities else None
+    return _log(order.world, shown, probability)
 
 
 def expose_independently(world: Log, probability: Floats, *, keep_positive: bool = False, seed: int) -> Log:
@@ -127,14 +126,14 @@ def expose_independently(world: Log, probability: Floats, *, keep_positive: bool
     >>> expose_independently(world, np.array([1.0, 0.0]), seed=0).propensity.tolist()
     [1.0]
     """
-    given = np.array(probability, dtype=np.float64)
-    if given.shape != (len(world),):
-        raise InputError(f"probabilities of shape {given.shape} for {len(world):,} rows; expected one for each.")
-    bad = np.flatnonzero(~((given >= 0) & (given <= 1)))
+    chance = np.array(probability, dtype=np.float64)
+    if chance.shape != (len(world),):
+        raise InputError(f"probabilities of shape {chance.shape} for {len(world):,} rows; expected one for each.")
+    bad = np.flatnonzero(~((chance >= 0) & (chance <= 1)))
     if len(bad):
-        raise InputError(f"the probability of row {bad[0]:,} is {given[bad[0]]:g}; expected a number from 0 to 1.")
-    world = sorted_world(replace(world, propensity=given))
-    chance = given if world.propensity is None else world.propensity
+        raise InputError(f"the probability of row {bad[0]:,} is {chance[bad[0]]:g}; expected a number from 0 to 1.")
+    order = pair_order(world)
+    world, chance = (world, chance) if order is None else (world.select(order), chance[order])
     members = Members.of(world, weight=chance, in_order=True)
     shown = np.zeros(len(world), dtype=bool)
     shown[BernoulliDesign().draw(members, seed=seed, purpose=f"{PURPOSE} independently")] = True
@@ -205,8 +204,8 @@ def sorted_world(world: Log) -> Log:
 
 
 def _log(world: Log, shown: Bools, propensity: Floats | None) -> Log:
-    known = replace(world, propensity=None if propensity is None else frozen(propensity), complete=False)
-    return known.select(np.flatnonzero(shown).astype(np.int64))
+    whole = replace(world, propensity=None if propensity is None else frozen(propensity), complete=False)
+    return whole.select(np.flatnonzero(shown).astype(np.int64))
 
 
 class HoldOutUnit(StrEnum):

@@ -185,9 +185,9 @@ class BiasedExposure(Exposure):
         if not isinstance(self.random, Log | None):
             object.__setattr__(self, "random", read(self.random, name="random"))
         for kind in ("user", "item"):
-            given = getattr(self, f"{kind}_features")
-            if not isinstance(given, Features | None):
-                object.__setattr__(self, f"{kind}_features", read_features(given, kind=kind))
+            features = getattr(self, f"{kind}_features")
+            if not isinstance(features, Features | None):
+                object.__setattr__(self, f"{kind}_features", read_features(features, kind=kind))
 
     def learner(self, seed: int) -> PropensityLearner | None:
         if self.model == COLUMN:

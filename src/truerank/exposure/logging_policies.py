@@ -42,19 +42,22 @@ class LoggingPolicy(Value):
     @property
     def needs_train(self) -> bool:
         """Whether the weights also depend on the training data."""
-        return False
+        return bool(getattr(self, "with_train", False))
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         """q_i of each item of the world, not normalised."""
         raise NotImplementedError
 
-    def _given(self, train: Log | None) -> Log:
+    def _logs(self, world: Log, train: Log | None) -> tuple[Log, ...]:
+        """The logs in which rows are counted."""
+        if not self.needs_train:
+            return (world,)
         if train is None:
             raise InputError(
                 f"the {self.name} logger counts rows of training data and world together; give train=, or "
                 "with_train=False, which looks at the world alone."
             )
-        return train
+        return world, train
 
 
 LOGGERS: Kind[LoggingPolicy] = Kind("logger", __name__, LoggingPolicy)
@@ -127,12 +130,8 @@ class PopularityLogger(LoggingPolicy):
     def published(cls) -> Self:
         return cls(zipf=False, with_train=False)
 
-    @property
-    def needs_train(self) -> bool:
-        return self.with_train
-
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
-        logs = (world, self._given(train)) if self.with_train else (world,)
+        logs = self._logs(world, train)
         items = Ids.union({f"{role}, items": log.items for role, log in zip(("world", "train"), logs, strict=False)})
         count = np.sum([rows_of_items(log, items) for log in logs], axis=0)
         weight = zipf(count, shift=1) if self.zipf else count.astype(np.float64)
@@ -162,13 +161,8 @@ class PositivityLogger(LoggingPolicy):
     def released(cls) -> Self:
         return cls(with_train=True)
 
-    @property
-    def needs_train(self) -> bool:
-        return self.with_train
-
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
-        logs = (world, self._given(train)) if self.with_train else (world,)
-        counts = [rows_of_items(log, world.items, positive=True) for log in logs]
+        counts = [rows_of_items(log, world.items, positive=True) for log in self._logs(world, train)]
         return np.asarray(np.sum(counts, axis=0), dtype=np.float64)
 
 

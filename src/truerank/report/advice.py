@@ -10,7 +10,7 @@ from typing import Any
 
 from truerank.core.escaping import printable
 from truerank.core.wording import worded
-from truerank.evaluation.diagnosed import Diagnosis
+from truerank.evaluation.diagnostics import Diagnosis
 from truerank.exposure.randomness.tests import Randomness
 from truerank.reliability.advice import Advice
 from truerank.reliability.advice_words import verdict, warnings

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from truerank.core.wording import option, worded
-from truerank.evaluation.designing import PlannedDesign
-from truerank.evaluation.detectable import PlannedPair
+from truerank.evaluation.design import PlannedDesign
 from truerank.evaluation.planning import SamplePlan
+from truerank.evaluation.power import PlannedPair
 from truerank.evaluation.watch import Watched, WatchedPair, WatchState
 from truerank.report.charts import COLOURS, TYPEFACE, alt, altair, picture_or_page
 from truerank.report.numbers import number

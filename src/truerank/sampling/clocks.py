@@ -35,12 +35,15 @@ def rank_probabilities(weight: Floats, *, depth: int | None = None) -> Floats:
     weight = checked_weights(weight)
     n = len(weight)
     depth = n if depth is None else min(depth, n)
-    found = np.zeros((n, depth))
+    probability = np.zeros((n, depth))
     able = np.flatnonzero(weight > 0)
-    found[able, : min(depth, len(able))] = _positive(weight[able], min(depth, len(able)))
-    if len(able) < min(depth, n):
-        found[np.flatnonzero(weight == 0), len(able) :] = 1.0 / (n - len(able))
-    return found
+    if len(able):
+        ranks = np.zeros((len(able), min(depth, len(able))))
+        _add_ranks(weight[able], *_nodes(weight[able], ranks.shape[1]), ranks)
+        probability[able, : ranks.shape[1]] = ranks
+    if len(able) < depth:
+        probability[np.flatnonzero(weight == 0), len(able) :] = 1.0 / (n - len(able))
+    return probability
 
 
 def inclusion_probabilities(weight: Floats, n: int, *, most_steps: float = EXACT_STEPS) -> Floats:
@@ -60,15 +63,15 @@ def inclusion_probabilities(weight: Floats, n: int, *, most_steps: float = EXACT
         return np.zeros(len(weight))
     if n >= len(weight):
         return np.ones(len(weight))
-    found = np.zeros(len(weight))
+    probability = np.zeros(len(weight))
     if n >= able.sum():
-        found[able] = 1.0
-        found[~able] = (n - able.sum()) / (~able).sum()
+        probability[able] = 1.0
+        probability[~able] = (n - able.sum()) / (~able).sum()
     elif exact_steps(int(able.sum()), n) <= most_steps:
-        found[able] = np.minimum(_first_of(weight[able], n), 1.0)
+        probability[able] = np.minimum(_first_of(weight[able], n), 1.0)
     else:
-        found[able] = rosen_probabilities(weight[able], n)
-    return found
+        probability[able] = rosen_probabilities(weight[able], n)
+    return probability
 
 
 def exact_steps(n_members: int, n: int, *, first: bool = False) -> float:
@@ -87,11 +90,11 @@ def inclusion_of_first(weight: Floats, n: int) -> float:
 
     time, width = _nodes(weight, n)
     density = width * weight[0] * time * np.exp(-weight[0] * time)
-    at = _sure(weight, n, time)
-    rung = -np.expm1(-weight[1:] * time[at:, None])
+    sure = _sure(weight, n, time)
+    rung = -np.expm1(-weight[1:] * time[sure:, None])
     count = np.zeros((len(rung), n))
     fast_clocks.all_joined(rung, count)
-    return min(float(density[:at].sum() + density[at:] @ count.sum(axis=1)), 1.0)
+    return min(float(density[:sure].sum() + density[sure:] @ count.sum(axis=1)), 1.0)
 
 
 def rosen_probabilities(weight: Floats, n: float) -> Floats:
@@ -123,29 +126,21 @@ def checked_weights(weight: Floats) -> Floats:
     return weight
 
 
-def _positive(weight: Floats, depth: int) -> Floats:
-    """Rank probabilities of members whose weights are all positive, by the trapezoid rule in log time."""
-    found = np.zeros((len(weight), depth))
-    if depth:
-        _add_ranks(weight, *_nodes(weight, depth), found)
-    return found
-
-
 def _first_of(weight: Floats, n: int) -> Floats:
     """P(i is among the first n), 0 < n < members, all weights positive: their ranks up to n, summed."""
     time, width = _nodes(weight, n)
-    at = _sure(weight, n, time)
-    found = np.zeros((len(weight), n))
-    _add_ranks(weight, time[at:], width[at:], found)
-    early = time[:at, None]
-    return np.asarray(found.sum(axis=1) + (width[:at] * time[:at]) @ np.exp(-weight * early) * weight)
+    sure = _sure(weight, n, time)
+    ranks = np.zeros((len(weight), n))
+    _add_ranks(weight, time[sure:], width[sure:], ranks)
+    early = time[:sure, None]
+    return np.asarray(ranks.sum(axis=1) + (width[:sure] * time[:sure]) @ np.exp(-weight * early) * weight)
 
 
-def _add_ranks(weight: Floats, time: Floats, width: Floats, found: Floats) -> None:
+def _add_ranks(weight: Floats, time: Floats, width: Floats, probability: Floats) -> None:
     for start in range(0, len(time), NODES_AT_ONCE):
         t = time[start : start + NODES_AT_ONCE, None]
         density = width[start : start + NODES_AT_ONCE, None] * weight * t * np.exp(-weight * t)
-        add_ranks(-np.expm1(-weight * t), density, found)
+        add_ranks(-np.expm1(-weight * t), density, probability)
 
 
 def _step(depth: int) -> float:
@@ -162,7 +157,7 @@ def _nodes(weight: Floats, depth: int) -> tuple[Floats, Floats]:
     step = _step(depth)
     low, high = math.log(1e-8 / weight.sum()), math.log(45.0 / weight.min())
     time = np.exp(np.arange(low, high + step, step))
-    time = time[: bisect_left(range(len(time)), True, key=lambda at: _past(weight, depth, time[at]))]
+    time = time[: bisect_left(range(len(time)), True, key=lambda node: _past(weight, depth, time[node]))]
     width = np.full(len(time), step)
     width[0] /= -math.expm1(-step)
     return time, width
@@ -183,8 +178,8 @@ def _sure(weight: Floats, n: int, time: Floats) -> int:
     return int(np.searchsorted(bound, NEGLIGIBLE))
 
 
-def add_ranks(rung: Floats, density: Floats, found: Floats) -> None:
-    """Add Σ over nodes of density x P(r - 1 of the others have rung) to found[i, r - 1]; rung, density are by node."""
+def add_ranks(rung: Floats, density: Floats, probability: Floats) -> None:
+    """Add Σ over nodes of density x P(r - 1 of the others have rung) to probability[i, r - 1]."""
     from truerank.sampling import fast_clocks
 
-    fast_clocks.add_without_each(rung, density, found)
+    fast_clocks.add_without_each(rung, density, probability)

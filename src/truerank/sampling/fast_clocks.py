@@ -22,8 +22,8 @@ def _join(count: Any, p: float, most: int) -> None:
 
 
 @compiled(boundscheck=False)
-def add_without_each(rung: Any, density: Any, found: Any) -> None:
-    """found[i, r - 1] += Σ over nodes of density x P(r - 1 of the others have rung), for all members i.
+def add_without_each(rung: Any, density: Any, probability: Any) -> None:
+    """probability[i, r - 1] += Σ over nodes of density x P(r - 1 of the others have rung), for all members i.
 
     Halving the members takes every one into all distributions but its own.
     """
@@ -31,7 +31,7 @@ def add_without_each(rung: Any, density: Any, found: Any) -> None:
     n_levels = 2
     while 2 ** (n_levels - 2) < n:
         n_levels += 1
-    count = np.zeros((n_levels, found.shape[1]))
+    count = np.zeros((n_levels, probability.shape[1]))
     count[0, 0] = 1.0
     # members low ... high - 1 are still outside at this level; first ... last - 1 join what the level above has
     waiting = np.empty((2 * n_levels, 5), np.int64)
@@ -49,8 +49,8 @@ def add_without_each(rung: Any, density: Any, found: Any) -> None:
                     seen += 1
                     _join(here, rung[node, i], seen)
             if high - low == 1:
-                for r in range(found.shape[1]):
-                    found[low, r] += density[node, low] * here[r]
+                for r in range(probability.shape[1]):
+                    probability[low, r] += density[node, low] * here[r]
             else:
                 middle = (low + high) // 2
                 waiting[n_waiting] = (low, middle, level + 1, middle, high)
@@ -59,9 +59,9 @@ def add_without_each(rung: Any, density: Any, found: Any) -> None:
 
 
 @compiled(boundscheck=False)
-def all_joined(rung: Any, found: Any) -> None:
-    """found[node, r] = P(r of the members have rung), for zeros given."""
+def all_joined(rung: Any, probability: Any) -> None:
+    """probability[node, r] = P(r of the members have rung), for zeros given."""
     for node in range(rung.shape[0]):
-        found[node, 0] = 1.0
+        probability[node, 0] = 1.0
         for i in range(rung.shape[1]):
-            _join(found[node], rung[node, i], i + 1)
+            _join(probability[node], rung[node, i], i + 1)

@@ -4,11 +4,16 @@ A clock with rate w rings after an exponential time divided by w; the first n of
 without replacement, and with equal weights a uniform one. The times depend on seed, purpose, user and item alone, so
 one table of them serves every set of weights, every size and every log of a study: samples do not depend on the order
 of rows, are nested in size, and differ between weights only as far as the weights do.
+
+Of pools whose members are in many chunks, a threshold for each pool tells who is drawn: the first n to ring are those
+whose key is at most the n-th smallest. That key is found without bringing keys together: chunks count how many fall
+into each part of an interval, which then becomes the part that holds the n-th, and so on, until few keys are left.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,11 +54,7 @@ class Members:
 
     @staticmethod
     def alone(n: int, *, weight: Floats | None = None) -> Members:
-        """One pool of n members.
-
-        >>> len(Members.alone(3))
-        3
-        """
+        """One pool of n members."""
         return Members.together(np.arange(n, dtype=np.uint64), weight=weight)
 
     @staticmethod
@@ -189,11 +190,10 @@ class PoolOrder:
         if members.weight is None:
             # equal weights: keys have the order of times, and hardly ever two of them are equal
             keys: tuple[npt.NDArray[Any], ...] = (cell_keys(seed, purpose, members.user, members.item),)
-        elif members.in_order:
-            keys = (members.clocks(seed=seed, purpose=purpose),)
         else:
-            clock = members.clocks(seed=seed, purpose=purpose)
-            keys = (cell_keys(seed, purpose, members.user, members.item), clock)
+            keys = (members.clocks(seed=seed, purpose=purpose),)
+            if not members.in_order:
+                keys = (cell_keys(seed, purpose, members.user, members.item), *keys)
         pool, count = members.pools()
         return cls(pool, count, frozen(places(pool, keys)))
 
@@ -212,10 +212,10 @@ class PoolOrder:
         chosen = self.place < size[self.pool]
         return chosen if one_of is None else chosen | (self.place == self.earliest(one_of)[self.pool])
 
-    def earliest(self, of: Bools) -> Ints:
+    def earliest(self, rows: Bools) -> Ints:
         """For each pool the place of the first of these rows, its number of rows where it has none."""
         place = self.count.copy()
-        np.minimum.at(place, self.pool[of], self.place[of])
+        np.minimum.at(place, self.pool[rows], self.place[rows])
         return place
 
 
@@ -238,3 +238,127 @@ def first_to_ring(clock: Floats, size: Ints) -> tuple[Ints, Ints]:
         order = clock.argsort(axis=1)[:, :most]
     taken: Bools = np.arange(most) < count[:, None]
     return order[taken].astype(np.int64), count.astype(np.int64)
+
+
+FEW = 2**20  # keys that can be looked at
+MOST_BITS = 16
+COUNTS = 2**20  # that a chunk gives, in all pools together
+ALL_BITS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawKeys:
+    """The keys of members, as whole numbers in the order in which they are drawn; `second` settles what is equal."""
+
+    pool: Ints
+    first: Keys
+    second: Keys
+
+    @classmethod
+    def of(cls, members: Members, *, seed: int, purpose: str) -> DrawKeys:
+        """In the order of `PoolOrder.drawn`; pools are numbered as their keys say. Those of weight 0 are left out."""
+        keys = cell_keys(seed, purpose, members.user, members.item)
+        pool = members.user.astype(np.int64)
+        if members.weight is None:
+            return cls(pool, keys, np.zeros_like(keys))
+        rows = np.flatnonzero(members.weight > 0)
+        # times are not negative, so that their bits have their order
+        clock = members.clocks(seed=seed, purpose=purpose)[rows].view(np.uint64)
+        return cls(pool[rows], clock, keys[rows])
+
+    def select(self, rows: Bools) -> DrawKeys:
+        return DrawKeys(self.pool[rows], self.first[rows], self.second[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Narrowing:
+    """For each pool the interval of 2^`bits` numbers from `low` on that holds the last key to be drawn.
+
+    `wanted` are the keys still to be drawn, of the `inside` ones that lie there. Once that is all or none of them, an
+    interval up to `last` is not divided further.
+    """
+
+    low: Keys
+    last: Keys
+    bits: int
+    wanted: Ints
+    inside: Ints
+
+    @classmethod
+    def of(cls, n: int, count: Ints) -> Narrowing:
+        """n of each pool; `count` are the members of pools."""
+        low = np.zeros(len(count), np.uint64)
+        return cls(low, ~low, ALL_BITS, np.minimum(n, count), count)
+
+    @property
+    def open(self) -> Bools:
+        """Pools of whose interval some are drawn and some are not."""
+        return (self.wanted > 0) & (self.wanted < self.inside)
+
+    @property
+    def done(self) -> bool:
+        return self.bits == 0 or int(self.inside[self.open].sum()) <= FEW
+
+    @property
+    def step(self) -> int:
+        """By how many bits an interval is divided at a time."""
+        return min(self.bits, MOST_BITS, max(1, int(np.log2(COUNTS / max(len(self.low), 1)))))
+
+    def within(self, keys: DrawKeys) -> Bools:
+        """The keys in the intervals of open pools."""
+        inside: Bools = self.open[keys.pool] & (keys.first >= self.low[keys.pool])
+        if self.bits < ALL_BITS:
+            inside &= (keys.first - self.low[keys.pool]) >> np.uint64(self.bits) == 0
+        return inside
+
+    def counts(self, keys: DrawKeys) -> Ints:
+        """How many keys lie in each part of the intervals, [pools x parts]."""
+        rows, step = self.within(keys), self.step
+        pool = keys.pool[rows]
+        part = ((keys.first[rows] - self.low[pool]) >> np.uint64(self.bits - step)).astype(np.int64)
+        return np.bincount((pool << step) + part, minlength=len(self.low) << step).reshape(len(self.low), -1)
+
+    def narrowed(self, counts: Ints) -> Narrowing:
+        """Each interval becomes that part of it which holds the last key to be drawn."""
+        upto = np.cumsum(counts, axis=1)
+        part = np.minimum((upto < self.wanted[:, None]).sum(axis=1), counts.shape[1] - 1)
+        pools, bits = np.arange(len(part)), self.bits - self.step
+        low = self.low + (part.astype(np.uint64) << np.uint64(bits))
+        before = np.where(part > 0, upto[pools, part - 1], 0)
+        new = (low, low + np.uint64(2**bits - 1), self.wanted - before, counts[pools, part])
+        old = (self.low, self.last, self.wanted, self.inside)
+        low, last, wanted, inside = (np.where(self.open, *pair) for pair in zip(new, old, strict=True))
+        return Narrowing(low, last, bits, wanted, inside)
+
+    def threshold(self, left: Sequence[DrawKeys]) -> DrawThreshold:
+        """From the keys that are left in the intervals of open pools: the last one that is drawn of each."""
+        first, second = self.last.copy(), np.full(len(self.low), np.iinfo(np.uint64).max)
+        pools = np.flatnonzero(self.open)
+        if len(pools):
+            columns = zip(*((keys.pool, keys.first, keys.second) for keys in left), strict=True)
+            pool, one_key, two_key = map(np.concatenate, columns)
+            order = np.lexsort((two_key, one_key, pool))
+            row = order[np.searchsorted(pool[order], pools) + self.wanted[pools] - 1]
+            first[pools], second[pools] = one_key[row], two_key[row]
+        return DrawThreshold(self.wanted > 0, first, second)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawThreshold:
+    """Of each pool whether any is drawn, and the last key that is."""
+
+    any: Bools
+    first: Keys
+    second: Keys
+
+    def drawn(self, keys: DrawKeys) -> Bools:
+        """Which members are drawn.
+
+        >>> keys = DrawKeys(np.zeros(3, np.int64), np.array([5, 1, 3], np.uint64), np.zeros(3, np.uint64))
+        >>> narrowing = Narrowing.of(2, np.array([3]))
+        >>> narrowing.done, narrowing.threshold([keys]).drawn(keys).tolist()
+        (True, [False, True, True])
+        """
+        first, second = self.first[keys.pool], self.second[keys.pool]
+        upto: Bools = (keys.first < first) | ((keys.first == first) & (keys.second <= second))
+        return upto & self.any[keys.pool]

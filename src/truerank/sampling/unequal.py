@@ -1,13 +1,12 @@
-"""Samples of fixed size with the very probabilities that were asked for: systematic, pivotal, conditional Poisson.
+"""Samples of fixed size with exactly the requested probabilities: systematic, pivotal, conditional Poisson.
 
 A pool has a chance π for each member with Σ π = n, and n members are drawn so that member i is among them with
 probability π_i exactly. Members that are sure (π = 1) are taken first; what is left is drawn in the order given, which
-whoever asks has made random. Members without a chance may stand among the others.
+the caller has made random. Members without a chance may stand among the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 
@@ -18,7 +17,7 @@ from truerank.core.errors import InputError
 
 WHOLE = 1e-6  # how far Σ π may be from a whole number
 MOST_ROUNDS = 500
-CLOSE = 1e-13  # to which odds give the chances asked for
+CLOSE = 1e-13  # to which odds give the requested chances
 
 
 def size_of_sample(chance: Floats) -> int:
@@ -36,27 +35,15 @@ def size_of_sample(chance: Floats) -> int:
     return round(total)
 
 
-# ----------------------------------------------------------------------------------------------------------- systematic
-
-
 def systematic(chance: Floats, rng: np.random.Generator) -> Ints:
     """Members laid end to end, each as long as its chance: those in which start, start + 1, ... lie (Madow 1949).
 
     The start is uniform on [0, 1), so that a member of length π < 1 is met with probability π.
     """
-    end, n = _ends(chance)
-    return np.searchsorted(end, rng.random() + np.arange(n), side="right").astype(np.int64)
-
-
-def _ends(chance: Floats) -> tuple[Floats, int]:
-    """Where members end, and how many are drawn; the last with a chance ends there whatever the rounding."""
     end = np.cumsum(chance)
     n = round(float(end[-1]))
-    end[np.flatnonzero(end >= end[-1])] = n  # the last that has a chance, and those without after it
-    return end, n
-
-
-# ------------------------------------------------------------------------------------------------------------- pivotal
+    end[np.flatnonzero(end >= end[-1])] = n  # the last that has a chance ends there whatever the rounding
+    return np.searchsorted(end, rng.random() + np.arange(n), side="right").astype(np.int64)
 
 
 def pivotal(chance: Floats, rng: np.random.Generator) -> Ints:
@@ -67,33 +54,24 @@ def pivotal(chance: Floats, rng: np.random.Generator) -> Ints:
     """
     n = round(float(chance.sum()))
     total = np.concatenate([[0.0], np.cumsum(chance)])
-    found: list[int] = []
+    drawn: list[int] = []
     holder, held, following = 0, float(chance[0]), 1
-    while len(found) < n and following < len(chance):
+    while len(drawn) < n and following < len(chance):
         # the first member with whom the sum reaches 1; those before are one by now
         last = int(np.searchsorted(total, 1.0 - held + total[following] - 1e-12)) - 1
         last = min(max(last, following), len(chance) - 1)
-        together = held + float(total[last] - total[following])
-        holder = _one_of(holder, held, chance[following:last], following, rng)
-        own, reached = float(chance[last]), together + float(chance[last])
-        wins = rng.random() * (2.0 - reached) < 1.0 - own if reached < 2.0 else True
-        found.append(holder if wins else last)
+        reached = held + float(total[last] - total[following]) + float(chance[last])
+        if last > following:
+            end = held + np.cumsum(chance[following:last])
+            point = rng.random() * float(end[-1])
+            if point >= held:
+                holder = following + min(int(np.searchsorted(end, point, side="right")), last - following - 1)
+        wins = rng.random() * (2.0 - reached) < 1.0 - float(chance[last]) if reached < 2.0 else True
+        drawn.append(holder if wins else last)
         holder, held, following = (last if wins else holder), max(reached - 1.0, 0.0), last + 1
-    if len(found) < n:
-        found.append(holder)
-    return np.sort(np.array(found, dtype=np.int64))
-
-
-def _one_of(holder: int, held: float, others: Floats, first: int, rng: np.random.Generator) -> int:
-    """Who is left of the holder and others, numbered from `first`, by chance."""
-    if not len(others):
-        return holder
-    end = held + np.cumsum(others)
-    at = rng.random() * float(end[-1])
-    return holder if at < held else first + min(int(np.searchsorted(end, at, side="right")), len(others) - 1)
-
-
-# -------------------------------------------------------------------------------------------------- conditional Poisson
+    if len(drawn) < n:
+        drawn.append(holder)
+    return np.sort(np.array(drawn, dtype=np.int64))
 
 
 def conditional_poisson(chance: Floats, rng: np.random.Generator) -> Ints:
@@ -141,25 +119,22 @@ def _odds_of(sorted_chances: bytes) -> Floats:
     n = round(float(chance.sum()))
     odds = chance / (1 - chance)
     for _ in range(MOST_ROUNDS):
-        found = conditional_inclusion(odds, n)
-        if np.abs(found - chance).max(initial=0.0) < CLOSE:
+        reached = conditional_inclusion(odds, n)
+        if np.abs(reached - chance).max(initial=0.0) < CLOSE:
             break
         # half way between the update in chances, which is slow near 1, and that in odds, which overshoots
-        odds = odds * chance / found * np.sqrt((1 - found) / (1 - chance))
+        odds = odds * chance / reached * np.sqrt((1 - reached) / (1 - chance))
     return odds
 
 
 def _counted(p: Floats, n: int) -> Floats:
     """P(j of the first i are drawn), [i = 0 ... members x j = 0 ... n], by additions of positive numbers only."""
-    found = np.zeros((len(p) + 1, n + 1))
-    found[0, 0] = 1.0
-    for at, chance in enumerate(p.tolist()):
-        found[at + 1] = found[at] * (1 - chance)
-        found[at + 1, 1:] += found[at, :-1] * chance
-    return found
-
-
-# ----------------------------------------------------------------------------------------------------------- allocation
+    count = np.zeros((len(p) + 1, n + 1))
+    count[0, 0] = 1.0
+    for member, chance in enumerate(p.tolist()):
+        count[member + 1] = count[member] * (1 - chance)
+        count[member + 1, 1:] += count[member, :-1] * chance
+    return count
 
 
 def allocate(base: Floats, wish: Floats, n: int) -> Floats:
@@ -220,12 +195,6 @@ class DrawBy(StrEnum):
         n, sure = size_of_sample(chance), np.flatnonzero(chance == 1)
         if len(sure):
             chance = np.where(chance == 1, 0.0, chance)
-        others = _WAYS[self](chance, rng) if len(sure) < n else np.zeros(0, dtype=np.int64)
+        ways = {"systematic": systematic, "pivotal": pivotal, "conditional-poisson": conditional_poisson}
+        others = ways[self](chance, rng) if len(sure) < n else np.zeros(0, dtype=np.int64)
         return np.sort(np.concatenate([sure, others])).astype(np.int64)
-
-
-_WAYS: Mapping[DrawBy, Callable[[Floats, np.random.Generator], Ints]] = {
-    DrawBy.SYSTEMATIC: systematic,
-    DrawBy.PIVOTAL: pivotal,
-    DrawBy.CONDITIONAL_POISSON: conditional_poisson,
-}

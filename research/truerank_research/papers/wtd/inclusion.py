@@ -16,9 +16,12 @@ from truerank.core.ranking import Pool, Ranks
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full as Plain
 from truerank.estimators.intervened import Intervened, IntervenedPooled
-from truerank.exposure.interventions import design_of, dispersion, intervene, with_inclusion
-from truerank.exposure.interventions.design import Strategy
-from truerank.exposure.interventions.strategies import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.exposure.interventions import dispersion, intervene, rule_in_memory, with_inclusion
+from truerank.exposure.interventions.strategies import (
+    EqualPerItemIntervention,
+    PopularityStratifiedIntervention,
+    Strategy,
+)
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
@@ -98,10 +101,10 @@ class RankedHeldOut:
     def by_drawing(self, strategy: Strategy, *, seeds: Sequence[int]) -> list[list[float]]:
         """The values on drawn sets by the plain estimator; pooled recall is Σ hits / Σ relevant."""
         given = {"train": self.split.train, "random": self.split.weights}
-        design = design_of(self.heldout, strategy, **given, fraction=0.5, seed=0)
+        rule = rule_in_memory(self.heldout, strategy, **given, fraction=0.5, seed=0)
         drawn = []
         for seed in seeds:
-            rows = design.draw(seed=seed)
+            rows = rule.draw(self.heldout, seed=seed)
             log = replace(self.heldout.select(rows), inclusion=np.ones(len(rows)))
             values = []
             for every in self.ranks.values():

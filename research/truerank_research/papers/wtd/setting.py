@@ -9,11 +9,11 @@ from itertools import product
 from truerank.core.log import Log
 from truerank.datasets.coat import Coat
 from truerank.exposure.interventions import intervene
-from truerank.exposure.interventions.design import Strategy
 from truerank.exposure.interventions.strategies import (
     FullIntervention,
     RegularIntervention,
     SkewIntervention,
+    Strategy,
     WTDHIntervention,
     WTDIntervention,
 )

@@ -2,7 +2,7 @@
 
 Carraro and Bridge 2020 (the WTD paper). `intervene` draws one such test set; `with_inclusion` gives every row its
 probability to be drawn, with which one evaluation replaces the average over many drawn test sets. A new strategy is
-one new class in a module here; `catalogue` and the command line find it by its place.
+one new class in `strategies`; `catalogue` and the command line find it there.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from truerank.core.arrays import Ints, frozen
+from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.wording import option
 from truerank.exposure.counts import Margins, counts_in, pair_order
-from truerank.exposure.interventions.design import STRATEGIES as STRATEGIES
-from truerank.exposure.interventions.design import DrawingRule, RowDesign, Strategy
+from truerank.exposure.interventions.strategies import STRATEGIES as STRATEGIES
+from truerank.exposure.interventions.strategies import DrawingRule, Strategy
 
 catalogue = STRATEGIES.catalogue
 named = STRATEGIES.named
@@ -44,8 +44,8 @@ def intervene(
     >>> len(intervene(log, SkewIntervention(), train=log, seed=0))
     2
     """
-    design = design_of(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
-    return log.select(design.draw(seed=seed))
+    rule = rule_in_memory(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    return log.select(rule.draw(log, seed=seed))
 
 
 @checked_arguments()
@@ -60,7 +60,7 @@ def with_inclusion(
 ) -> Log:
     """The same log with the probability of each row to be drawn by `intervene`, for `estimators.intervened`.
 
-    Exact for uniform draws and for small pools, by Rosén's equation beyond (`sampling.inclusion`). The seed matters
+    Exact for uniform draws and for small pools, by Rosén's equation beyond (`sampling.designs`). The seed matters
     only where weights are themselves drawn (the released form of SKEW).
 
     >>> import polars as pl, truerank as tr
@@ -69,8 +69,8 @@ def with_inclusion(
     >>> with_inclusion(log, RegularIntervention(), fraction=0.25).inclusion.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    design = design_of(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
-    return replace(log, inclusion=frozen(design.inclusion(len(log))))
+    rule = rule_in_memory(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    return replace(log, inclusion=frozen(rule.inclusion(log)))
 
 
 def dispersion(log: Log) -> float:
@@ -90,29 +90,32 @@ def unevenness(count: Ints) -> float:
 
 def unseen_notes(log: Margins, strategy: Strategy, train: Margins | None) -> list[str]:
     """How many users and items of the log the training log does not have, where the strategy counts them there."""
+    notes: list[str] = []
     if train is None:
-        return []
-    found = []
+        return notes
     for margin in strategy.margins:
-        unseen = counts_in(log.ids(margin), train, margin=margin, size=0).count == 0
-        rows = log.rows(margin)[unseen]
+        rows = log.rows(margin)[~_counted(log, train, margin)]
         missing = int(np.count_nonzero(rows))
         if missing:
-            found.append(
+            notes.append(
                 f"{missing:,} {margin}s of {log.source} ({int(rows.sum()):,} rows) are unseen in "
                 f"{train.source}; their weights follow the rule for zero counts."
             )
-    return found
+    return notes
 
 
-def design_of(
+def _counted(log: Margins, beside: Margins, margin: str) -> Bools:
+    """Which users or items of a log have rows in another."""
+    return counts_in(log.ids(margin), beside, margin=margin, size=0).count > 0
+
+
+def rule_in_memory(
     log: Log, strategy: Strategy | str, *, train: Log | None, random: Log | None, fraction: float, seed: int
-) -> RowDesign:
+) -> DrawingRule:
     """How the rows of a log in memory are drawn."""
-    counted = [None if each is None else Margins.of(each) for each in (train, random)]
     pair_order(log)
-    found = rule_of(Margins.of(log), strategy, train=counted[0], random=counted[1], fraction=fraction, seed=seed)
-    return found.design(log)
+    beside = [None if rows is None else Margins.of(rows) for rows in (train, random)]
+    return rule_of(Margins.of(log), strategy, train=beside[0], random=beside[1], fraction=fraction, seed=seed)
 
 
 def rule_of(
@@ -137,9 +140,9 @@ def rule_of(
             f"{chosen.name} compares with a slice that was shown at random; give it: {option('random MAR')}, "
             "or use wtd_h, which needs none."
         )
-    for needed, given in ((bool(chosen.margins), train), (chosen.needs_random, random)):
-        if needed and given is not None and not len(given):
-            raise InputError(f"{given.source}: no rows; {chosen.name} counts rows there.")
+    for needed, counts in ((bool(chosen.margins), train), (chosen.needs_random, random)):
+        if needed and counts is not None and not len(counts):
+            raise InputError(f"{counts.source}: no rows; {chosen.name} counts rows there.")
     if train is not None:
         for margin in chosen.margins:
             _check_common(log, train, (margin,))
@@ -148,14 +151,12 @@ def rule_of(
     return chosen.rule(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
 
 
-def _check_common(log: Margins, other: Margins, margins: tuple[str, ...]) -> None:
+def _check_common(log: Margins, beside: Margins, margins: tuple[str, ...]) -> None:
     """At least one user or item must be in both, or the ids are of different things."""
-    if any(counts_in(log.ids(m), other, margin=m, size=0).count.any() for m in margins):
+    if any(_counted(log, beside, margin).any() for margin in margins):
         return
-    ours, theirs = (
-        ", ".join(each.ids(margins[-1]).texts(np.arange(min(3, len(each.ids(margins[-1])))))) for each in (log, other)
-    )
+    ours, theirs = (", ".join(counts.ids(margins[-1]).texts()[:3]) for counts in (log, beside))
     raise InputError(
-        f"{log.source} and {other.source} have no {' and no '.join(margins)} in common: {margins[-1]}s such as {ours} "
+        f"{log.source} and {beside.source} have no {' and no '.join(margins)} in common: {margins[-1]}s such as {ours} "
         f"against {theirs}. Check the id columns."
     )

@@ -58,11 +58,11 @@ def parse_position(text: str) -> PositionModel | FitRequest | Positions:
     return Positions(tuple(rules))
 
 
-def as_positions(given: PositionModel | FitRequest | Positions | str) -> PositionModel | FitRequest | Positions:
-    """What was given for a position model, itself or as text."""
-    if isinstance(given, Positions):
-        return given
-    return parse_position(given) if isinstance(given, str) else as_value(given, POSITIONS, what="position")
+def as_positions(position: PositionModel | FitRequest | Positions | str) -> PositionModel | FitRequest | Positions:
+    """A position model, or several, itself or from text."""
+    if isinstance(position, Positions):
+        return position
+    return parse_position(position) if isinstance(position, str) else as_value(position, POSITIONS, what="position")
 
 
 def read_positions(path: Path) -> PositionModel | Positions:
@@ -116,6 +116,6 @@ def _single(text: str) -> PositionModel | FitRequest | Positions:
     model = read_positions(Path(path.strip()))
     if not cutoff:
         return model
-    rules = model.rules if isinstance(model, Positions) else ((Place(), model),)
-    made = tuple((place, changed(each, {"cutoff": cutoff})) for place, each in rules)
-    return Positions(made) if isinstance(model, Positions) else made[0][1]
+    if not isinstance(model, Positions):
+        return changed(model, {"cutoff": cutoff})
+    return Positions(tuple((place, changed(table, {"cutoff": cutoff})) for place, table in model.rules))

@@ -1,13 +1,21 @@
-"""What a fit of a position model reports: parameters with intervals, and its goodness of fit."""
+"""What a fit of a position model reports; and position bias from clicks, where all displayed items are logged.
+
+P(click | item, rank) = θ_rank q_item, fitted by expectation-maximisation or by intervention harvesting. Only products
+are observed, so θ is identified up to its value at rank 1, which is set to 1, and only between ranks that some item
+connects. These fits have no intervals.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from truerank.core.arrays import Floats
-from truerank.exposure.positions.position_models import PositionModel
+from truerank.core.arrays import Floats, Ints, sums_by
+from truerank.core.errors import RefusedError, some
+from truerank.exposure.positions.position_models import PositionModel, Table
 
 LEAST_EXPECTED = 5.0  # expected events in a bucket, the usual rule for a chi-square
 GROWTH = 1.4  # each bucket reaches about so many times deeper than the one before
@@ -123,3 +131,222 @@ def _edges(expected: Floats) -> list[int]:
     if len(edges) > 2 and expected[edges[-2] : edges[-1]].sum() < LEAST_EXPECTED:
         edges.pop(-2)
     return edges
+
+
+ROUNDS = 5_000
+CLOSE = 1e-9
+LEAST = 1e-9
+FEW = 20  # impressions of an item below which its quality is so noisy that it bends θ
+THIRDS = 3
+MOST_CELLS = 2**22  # counts that are looked up, not sorted
+
+
+def sum_by_cell(keys: tuple[Ints, ...], values: tuple[Floats, ...]) -> tuple[tuple[Ints, ...], tuple[Floats, ...]]:
+    """The cells (tuples of keys) that occur, in ascending order, and the sums of values over each.
+
+    >>> sum_by_cell((np.array([1, 0, 1]), np.array([2, 0, 2])), (np.array([1.0, 5.0, 2.0]),))
+    ((array([0, 1]), array([0, 2])), (array([5., 3.]),))
+    """
+    shape = tuple(int(key.max(initial=0)) + 1 for key in keys)
+    code = np.ravel_multi_index(keys, shape)
+    if math.prod(shape) <= MOST_CELLS:
+        cells = np.flatnonzero(np.bincount(code))
+        sums = tuple(sums_by(code, value, n=0)[cells] for value in values)
+    else:
+        cells, row = np.unique(code, return_inverse=True)
+        sums = tuple(sums_by(row.reshape(-1), value, n=len(cells)) for value in values)
+    return tuple(np.unravel_index(cells, shape)), sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClickCells:
+    """Clicks and other impressions of each item (or context-item pair) at each rank, which is all that the fits use."""
+
+    item: Ints
+    rank: Ints  # from 0
+    clicks: Floats
+    others: Floats
+
+    @classmethod
+    def of(
+        cls, item: npt.ArrayLike, position: npt.ArrayLike, click: npt.ArrayLike, *, count: Floats | float = 1.0
+    ) -> ClickCells:
+        """From one row per displayed item, or per `count` of them."""
+        items = np.unique(np.asarray(item), return_inverse=True)[1].reshape(-1)
+        clicked = np.asarray(click, dtype=np.float64)
+        cells = items, np.asarray(position, dtype=np.int64) - 1
+        (item, rank), sums = sum_by_cell(cells, (count * clicked, count * (1 - clicked)))
+        return cls(item, rank, *sums)
+
+    @property
+    def n_items(self) -> int:
+        return int(self.item.max(initial=-1)) + 1
+
+    @property
+    def n_ranks(self) -> int:
+        return int(self.rank.max(initial=-1)) + 1
+
+    @property
+    def displayed(self) -> Floats:
+        """Impressions of each cell."""
+        return self.clicks + self.others
+
+    def by_item(self, values: Floats) -> Floats:
+        return sums_by(self.item, values, n=self.n_items)
+
+    def log_likelihood(self, theta: Floats, quality: Floats) -> float:
+        p = theta[self.rank] * quality[self.item]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            hit = np.where(self.clicks > 0, self.clicks * np.log(p), 0.0)
+            miss = np.where(self.others > 0, self.others * np.log1p(-p), 0.0)
+        return float((hit + miss).sum())
+
+
+def fit_clicks(cells: ClickCells) -> PositionFit:
+    """Maximum likelihood of θ_r and q_i together, by expectation-maximisation (Wang et al. 2018, without features).
+
+    E: an item that was not clicked was viewed with probability θ(1 - q) / (1 - θq) and liked with q(1 - θ) / (1 - θq).
+    M: θ_r and q_i are the means. Items with few impressions bias θ, because their q is fitted to their own noise.
+
+    >>> item, rank = [0] * 20 + [1] * 20, ([1] * 10 + [2] * 10) * 2
+    >>> clicks = ([1] * 8 + [0] * 2 + [1] * 4 + [0] * 6) + ([1] * 4 + [0] * 6 + [1] * 2 + [0] * 8)
+    >>> [round(value, 4) for value in fit_clicks(ClickCells.of(item, rank, clicks)).model.probability]
+    [1.0, 0.5]
+    """
+    check_connected(cells)
+    theta, quality = _maximise(cells)
+    few = int((cells.by_item(cells.displayed) < FEW).sum())
+    notes = (f"{few:,} items have fewer than {FEW} impressions; their noise biases the fit",) if few else ()
+    return _described(cells, theta, quality, notes=notes)
+
+
+def fit_harvest(cells: ClickCells) -> PositionFit:
+    """Intervention harvesting (Agarwal et al. 2019, all pairs): items displayed at two ranks compare these two ranks.
+
+    For each pair of ranks the click rates of the items displayed at both are added up, each item once, so that no
+    item's quality is estimated; θ and one quality per pair then maximise Σ ĉ ln(θq) + (1 - ĉ) ln(1 - θq). Needs that
+    what moves an item between ranks does not depend on how good it is in that session.
+
+    >>> item, rank = [0] * 20 + [1] * 20, ([1] * 10 + [2] * 10) * 2
+    >>> clicks = ([1] * 8 + [0] * 2 + [1] * 4 + [0] * 6) + ([1] * 4 + [0] * 6 + [1] * 2 + [0] * 8)
+    >>> [round(value, 4) for value in fit_harvest(ClickCells.of(item, rank, clicks)).model.probability]
+    [1.0, 0.5]
+    """
+    check_connected(cells)
+    theta = _maximise(_pairs(cells))[0]
+    # each item's quality given θ: clicks over expected views
+    views = cells.by_item(cells.displayed * theta[cells.rank])
+    quality = np.minimum(cells.by_item(cells.clicks) / np.maximum(views, 1e-300), 1.0)
+    return _described(cells, theta, quality, notes=())
+
+
+def check_connected(cells: ClickCells) -> None:
+    """Refused unless items that were ever clicked connect every rank with rank 1."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    if not cells.clicks.any():
+        raise RefusedError(
+            "no click in the log, so nothing tells ranks apart. Collect clicks, or name a position model."
+        )
+    n_items, size = cells.n_items, cells.n_items + cells.n_ranks
+    missing = np.setdiff1d(np.arange(cells.n_ranks), cells.rank) + 1
+    if len(missing):
+        raise RefusedError(
+            f"nothing was displayed at rank {some([str(rank) for rank in missing])}; expected every rank from 1."
+        )
+    useful = cells.by_item(cells.clicks)[cells.item] > 0
+    edges = (np.ones(int(useful.sum())), (cells.item[useful], n_items + cells.rank[useful]))
+    part = connected_components(coo_array(edges, shape=(size, size)), directed=False)[1][n_items:]
+    apart = np.flatnonzero(part != part[0]) + 1
+    if len(apart):
+        raise RefusedError(
+            f"rank {some([str(rank) for rank in apart])} shares no clicked item with rank 1, not even through other "
+            "ranks: clicks there may come from good items or from many views. Randomise some rankings, or fit scroll "
+            "depths."
+        )
+
+
+def _maximise(cells: ClickCells) -> tuple[Floats, Floats]:
+    """θ with θ_1 = 1 and q by expectation-maximisation, sped up by squared extrapolation (Varadhan and Roland 2008).
+
+    An extrapolated point is taken only if the likelihood rises there, so that every round rises it.
+    """
+    n_ranks, n_items, displayed = cells.n_ranks, cells.n_items, cells.displayed
+    total = np.concatenate([sums_by(cells.rank, displayed, n=n_ranks), cells.by_item(displayed)])
+
+    def improved(now: Floats) -> Floats:
+        t, q = now[:n_ranks][cells.rank], now[n_ranks:][cells.item]
+        missed = np.maximum(1.0 - t * q, 1e-300)
+        viewed, liked = t * (1 - q) / missed, q * (1 - t) / missed
+        ranks = sums_by(cells.rank, cells.clicks + cells.others * viewed, n=n_ranks)
+        new = np.concatenate([ranks, cells.by_item(cells.clicks + cells.others * liked)])
+        new = np.where(total > 0, new / np.maximum(total, 1e-300), now)
+        new[0] = 1.0
+        return np.asarray(new)
+
+    def log_likelihood(now: Floats) -> float:
+        return cells.log_likelihood(now[:n_ranks], now[n_ranks:])
+
+    rate = np.clip(2 * cells.clicks.sum() / max(float(displayed.sum()), 1e-300), 0.01, 0.9)
+    now = np.concatenate([np.arange(1.0, n_ranks + 1.0) ** -0.5, np.full(n_items, rate)])
+    for _ in range(ROUNDS):
+        first = improved(now)
+        second = improved(first)
+        move, bend = first - now, (second - first) - (first - now)
+        if np.abs(second - first).max() < CLOSE:
+            now = second
+            break
+        length = min(-1.0, -float(np.linalg.norm(move)) / max(float(np.linalg.norm(bend)), 1e-300))
+        far = improved(np.clip(now - 2 * length * move + length**2 * bend, LEAST, 1.0))
+        now = far if log_likelihood(far) >= log_likelihood(second) else second
+    return now[:n_ranks], now[n_ranks:]
+
+
+def _pairs(cells: ClickCells) -> ClickCells:
+    """A cell for each of two ranks of every pair of ranks, with the rates of the items that were displayed at both."""
+    rate, there = np.zeros((2, cells.n_items, cells.n_ranks))
+    rows = cells.displayed > 0
+    where = cells.item[rows], cells.rank[rows]
+    rate[where], there[where] = cells.clicks[rows] / cells.displayed[rows], 1.0
+    both = there.T @ there  # items displayed at both ranks
+    clicked = rate.T @ there  # at [r, s]: rates at r of items that were displayed at s too
+    first, second = np.nonzero(np.triu(both, 1) > 0)
+    ranks, partners = np.concatenate([first, second]), np.concatenate([second, first])
+    clicks = clicked[ranks, partners]
+    return ClickCells(np.tile(np.arange(len(first)), 2), ranks, clicks, (both[ranks, partners] - clicks).clip(0.0))
+
+
+def _described(cells: ClickCells, theta: Floats, quality: Floats, *, notes: tuple[str, ...]) -> PositionFit:
+    if (np.diff(theta) > 0).any():
+        notes = (*notes, "some rank was fitted above the one before it; the model is the nearest one that never rises")
+    displayed = sums_by(cells.rank, cells.displayed, n=len(theta))
+    return PositionFit(
+        model=Table.of_frequencies(theta * displayed, displayed),
+        parameters=tuple(
+            Parameter(f"P(V|{rank})", float(value), math.nan, math.nan, math.nan) for rank, value in enumerate(theta, 1)
+        ),
+        scale="",
+        log_likelihood=cells.log_likelihood(theta, quality),
+        n=round(float(cells.displayed.sum())),
+        n_censored=0,
+        goodness=_goodness(cells, theta, quality),
+        notes=notes,
+    )
+
+
+def _goodness(cells: ClickCells, theta: Floats, quality: Floats) -> Goodness:
+    """Clicks at each rank for the worst, middle and best third of items against Σ n θ q: does rank act on all alike?"""
+    n_ranks, n = len(theta), cells.displayed
+    third = np.argsort(np.argsort(quality, kind="stable"), kind="stable") * THIRDS // len(quality)
+    part = cells.rank * THIRDS + third[cells.item]
+    p = theta[cells.rank] * quality[cells.item]
+    sums = np.stack([sums_by(part, values, n=n_ranks * THIRDS) for values in (n, cells.clicks, n * p, n * p * (1 - p))])
+    tested = sums[3] > 0
+    degrees = max((n_ranks - 1) * (THIRDS - 1), 0)
+    test = chi_square(*sums[1:, tested], parameters=int(tested.sum()) - degrees)
+    totals = sums.reshape(4, n_ranks, THIRDS).sum(axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        columns = (*totals[:3], totals[1] / totals[2] * theta, theta)
+    buckets = [Bucket(rank, rank, *map(float, row)) for rank, row in enumerate(zip(*columns, strict=True), 1)]
+    return Goodness(tuple(buckets), *test)

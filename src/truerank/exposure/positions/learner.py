@@ -16,9 +16,8 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
 from truerank.core.wording import columns_option
-from truerank.exposure.positions.clicks import ClickCells, fit_clicks, fit_harvest, sum_by_cell
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups, pooled, table_of
-from truerank.exposure.positions.fits import Goodness, PositionFit
+from truerank.exposure.positions.fits import ClickCells, Goodness, PositionFit, fit_clicks, fit_harvest, sum_by_cell
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.impressions import Impressions, Logged, RankedChunk
 
@@ -128,8 +127,8 @@ def fit_requests(
             depths[place] = lists if end is None else lists.ending_at(end)
 
     def of_all_surfaces(place: Place) -> Depths | None:
-        alike = [other for other, model in requests.items() if model == requests[place] and other.group == place.group]
-        parts = [depths[other] for other in alike if other in depths]
+        alike = [key for key, model in requests.items() if model == requests[place] and key.group == place.group]
+        parts = [depths[key] for key in alike if key in depths]
         return pooled(parts) if parts else None
 
     fits: dict[Place, PositionFit] = {}

@@ -138,9 +138,7 @@ class Table(Formula):
                 f"position table: probability {self.probability[0]:g} at rank 1; expected 1. Divide all of them by it: "
                 "exposures are relative to the first rank."
             )
-        rising = [
-            rank for rank, (a, b) in enumerate(zip(self.probability, self.probability[1:], strict=False), 2) if b > a
-        ]
+        rising = (np.flatnonzero(np.diff(self.probability) > 0) + 2).tolist()
         if rising:
             raise InputError(
                 f"position table: rank {rising[0]} is viewed more often than rank {rising[0] - 1}; expected "
@@ -272,8 +270,8 @@ class Positions:
         places = [str(place) for place, _ in self.rules]
         repeated = sorted({name for name in places if places.count(name) > 1})
         if repeated or not places:
-            found = f"several position models for {some(repeated)}" if repeated else "no position model"
-            raise InputError(f"{found}; expected one for each surface or group.")
+            problem = f"several position models for {some(repeated)}" if repeated else "no position model"
+            raise InputError(f"{problem}; expected one for each surface or group.")
 
     def __str__(self) -> str:
         if len(self.rules) == 1 and self.rules[0][0] == Place():
@@ -319,32 +317,27 @@ class Positions:
         self, n: int, *, surface: npt.NDArray[Any] | None = None, group: npt.NDArray[Any] | None = None
     ) -> npt.NDArray[np.int64]:
         """Which rule holds for each of n rows."""
-        surfaces = _column(surface, n, needed=self.by_surface, what="surface")
-        groups = _column(group, n, needed=self.by_group, what="group")
-        at = np.full(n, -1, dtype=np.int64)
-        for number, (place, _) in sorted(enumerate(self.rules), key=lambda rule: rule[1][0].rank):
+        columns = []
+        for what, values, needed in (("surface", surface, self.by_surface), ("group", group, self.by_group)):
+            if values is None and needed:
+                raise InputError(
+                    f"position models differ by {what}, but the log has no column {what}. Name it with columns."
+                )
+            columns.append(np.full(n, "", dtype=str) if values is None else np.asarray(values).astype(str))
+        surfaces, groups = columns
+        rule = np.full(n, -1, dtype=np.int64)
+        for number, (place, _) in sorted(enumerate(self.rules), key=lambda entry: entry[1][0].rank):
             rows = np.ones(n, dtype=bool)
             if place.surface is not None:
                 rows &= surfaces == place.surface
             if place.group is not None:
                 rows &= groups == place.group
-            at[rows] = number
-        lost = np.flatnonzero(at < 0)
-        if len(lost):
-            row = lost[0]
+            rule[rows] = number
+        if (rule < 0).any():
+            row = int(np.argmax(rule < 0))
             place = Place(surfaces[row] or None, groups[row] or None)
             raise InputError(
                 f"row {row + 1}: no position model for {place}; there are models for "
                 f"{some([str(place) for place, _ in self.rules])}. Add one, or one for {ANY}."
             )
-        return at
-
-
-def _column(values: npt.NDArray[Any] | None, n: int, *, needed: bool, what: str) -> npt.NDArray[Any]:
-    if values is None:
-        if needed:
-            raise InputError(
-                f"position models differ by {what}, but the log has no column {what}. Name it with columns."
-            )
-        return np.full(n, "", dtype=str)
-    return np.asarray(values).astype(str)
+        return rule

@@ -150,7 +150,7 @@ def calibration(
 
     >>> from truerank.io.read import read
     >>> from truerank.exposure.propensities import fit_propensities
-    >>> from truerank.exposure.propensities.naive_bayes import NaiveBayes
+    >>> from truerank.exposure.propensities.counted import NaiveBayes
     >>> import polars as pl
     >>> pairs = {"user": [1, 1, 2, 2], "item": [1, 2, 3, 4]}
     >>> log = read(pl.DataFrame({**pairs, "label": [1, 1, 1, 0]}))

@@ -24,7 +24,7 @@ from truerank.core.ranking import Candidates
 from truerank.core.values import check, text_of
 from truerank.exposure.counts import rows_of_items
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.inclusion import Inclusion, inclusion_of_each
+from truerank.sampling.designs import Inclusion, inclusion_of_each
 from truerank.sampling.pools import NEVER, first_to_ring, ring_times, rings
 
 PURPOSE = "candidates"

@@ -22,8 +22,16 @@ from truerank.core.language import as_value, as_values
 from truerank.core.metric import Metric
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
-from truerank.evaluation.design_chances import SHARE, ChanceMaker, Saving, designed_metrics
-from truerank.evaluation.design_world import BLOCK_USERS, DesignWorld, lists_of, world_of
+from truerank.evaluation.design_probabilities import (
+    BLOCK_USERS,
+    SHARE,
+    DesignData,
+    DesignProbabilities,
+    Saving,
+    design_data,
+    designed_metrics,
+    lists_of,
+)
 from truerank.evaluation.label_source import check_call, check_sizes
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics import METRICS
@@ -94,7 +102,7 @@ def design_exposure(
     if not 1 <= batches <= per_user:
         raise InputError(f"{batches} batches of {per_user} items per user; expected 1 to {per_user}.")
     with watching(progress) as say:
-        world = world_of(scores, exclude=exclude, users=users, items=items)
+        world = design_data(scores, exclude=exclude, users=users, items=items)
         check_size(
             f"a design for {len(world.users):,} users and {len(world.items):,} items",
             memory=8.0 * (per_user * 4 + sum(metric.cutoff or 0 for metric in wished)) * len(world.users),
@@ -103,7 +111,7 @@ def design_exposure(
         )
         workers = threads or os.cpu_count() or 1
         lists = lists_of(world, max(metric.cutoff or 0 for metric in wished), seed=seed, threads=workers, progress=say)
-        maker = ChanceMaker.of(world, lists, wished, per_user=per_user, shares=shares)
+        maker = DesignProbabilities.of(world, lists, wished, per_user=per_user, shares=shares)
         rows = list(_made(maker, world, batches=batches, way=way, seed=seed, progress=say))
     columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
     order = np.argsort(columns[0] * len(world.items) + columns[1], kind="stable")
@@ -130,7 +138,7 @@ def _checked_shares(uniform: float, likely: float) -> tuple[float, float]:
 
 
 def _made(
-    maker: ChanceMaker, world: DesignWorld, *, batches: int, way: DrawBy, seed: int, progress: Progress | None
+    maker: DesignProbabilities, world: DesignData, *, batches: int, way: DrawBy, seed: int, progress: Progress | None
 ) -> Iterator[tuple[Ints, Ints, Ints, Floats]]:
     """Users, items, batches and chances of what is to be shown, user after user."""
     keys = world.users.keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -19,24 +19,37 @@ from truerank.io.files import check_readable, kind_of
 from truerank.io.read import read
 
 PolarsType = type[pl.DataType]
+IDS = {"user_id": "user", "item_id": "item", "video_id": "item"}
+ID_COLUMNS: dict[str, PolarsType] = {"user_id": pl.Int64, "item_id": pl.Int64}
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSize:
     """How large a part is as published; None where that is not known."""
 
-    users: int | None
-    items: int | None
-    rows: int | None
+    users: int | None = None
+    items: int | None = None
+    rows: int | None = None
     positives: int | None = None
 
 
-class Dataset(Protocol):
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part that the files of a folder have: how to read it, and how large it should be if not as published."""
+
+    read: Callable[[], Log]
+    size: PublishedSize | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
     """A public dataset: what it is, where it is, and how its files become logs.
 
-    `positive` is the rule for labels, and can be given; the raw values stay beside the label. `published` has the
+    `positive` is the rule for labels, and can be another; the raw values stay beside the label. `published` has the
     size of each part: `train` (what a system or the users chose), `random` (shown at random), `full` (every pair).
     """
+
+    positive: str = ">0"
 
     name: ClassVar[str]
     about: ClassVar[str]
@@ -46,74 +59,74 @@ class Dataset(Protocol):
     published: ClassVar[Mapping[str, PublishedSize]]
 
     @property
-    def positive(self) -> str: ...
+    def usual_rule(self) -> bool:
+        """Whether labels are made by the rule of the dataset, for which positives are published."""
+        return self.positive == type(self)().positive
+
+    def parts(self, folder: Path) -> dict[str, Part]:
+        """The parts that the files of a folder have, by name."""
+        raise NotImplementedError
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
-        """The parts by name, or those asked for; with `check`, a part of another size than published is refused."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part that the files of a folder have: how to read it, and how large it should be."""
-
-    read: Callable[[], Log]
-    counts: PublishedSize
-
-
-def gather(name: str, found: Mapping[str, Part], *, parts: Collection[str] | None, check: bool) -> dict[str, Log]:
-    """Read the parts asked for and check their sizes."""
-    unknown = sorted(set(parts or ()) - set(found))
-    if unknown:
-        raise InputError(f"{name} has no part {unknown[0]!r} here; expected one of {', '.join(found)}.")
-    logs = {}
-    for key, part in found.items():
-        if parts is None or key in parts:
-            logs[key] = part.read()
-            if check:
-                _check(name, key, logs[key], part.counts)
-    return logs
-
-
-def _check(name: str, part: str, log: Log, counts: PublishedSize) -> None:
-    positives = int(log.rewards["label"].sum()) if "label" in log.rewards else None
-    for what, expected, found in (
-        ("rows", counts.rows, len(log)),
-        ("users", counts.users, len(log.users)),
-        ("items", counts.items, len(log.items)),
-        ("positives", counts.positives, positives),
-    ):
-        if expected is not None and found != expected:
+        """The parts by name, or some of them; with `check`, a part of another size than published is refused."""
+        folder = Path(folder)
+        present = self.parts(folder)
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder. Check the path.")
+        if not present:
             raise InputError(
-                f"{log.source}: {found or 0:,} {what}; expected {expected:,} in {name}, part {part}, as published. "
-                "The file is damaged or another one: get it again. For a subset on purpose, say "
-                "check=False."
+                f"{folder}: no files of {self.name}; expected {', '.join(self.files)}. Get them from {self.home}."
             )
+        unknown = sorted(set(parts or ()) - set(present))
+        if unknown:
+            raise InputError(f"{self.name} has no part {unknown[0]!r} here; expected one of {', '.join(present)}.")
+        logs = {}
+        for name, part in present.items():
+            if parts is None or name in parts:
+                logs[name] = part.read()
+                if check:
+                    self._check(name, logs[name], part.size or self.published[name])
+        return logs
+
+    def _check(self, part: str, log: Log, size: PublishedSize) -> None:
+        positives = int(log.rewards["label"].sum()) if "label" in log.rewards else 0
+        for what, expected, count in (
+            ("rows", size.rows, len(log)),
+            ("users", size.users, len(log.users)),
+            ("items", size.items, len(log.items)),
+            ("positives", size.positives if self.usual_rule else None, positives),
+        ):
+            if expected is not None and count != expected:
+                raise other_size(f"{log.source}: {count:,} {what}; expected {expected:,} in {self.name}, part {part},")
 
 
-def find(folder: Path, name: str, *, under: Sequence[str] = ("",)) -> Path | None:
-    """The file of this name, in the folder or one of these below it."""
-    return next((path for each in under if (path := folder / each / name).is_file()), None)
-
-
-def nothing_found(dataset: type[Dataset], folder: Path) -> InputError:
-    """The error for a folder with none of the files."""
-    if not folder.is_dir():
-        return InputError(f"{folder}: no such folder. Check the path.")
+def other_size(what: str) -> InputError:
+    """The refusal of a file that is not as published."""
     return InputError(
-        f"{folder}: no files of {dataset.name}; expected {', '.join(dataset.files)}. Get them from {dataset.home}."
+        f"{what} as published. The file is damaged or another one: get it again. For a subset on purpose, say "
+        "check=False."
     )
 
 
+def find(folder: Path, *names: str, under: Sequence[str] = ("",)) -> Path | None:
+    """The file of one of these names, in the folder or one of those below it."""
+    return next((path for name in names for place in under if (path := folder / place / name).is_file()), None)
+
+
 def read_columns(path: Path, columns: Mapping[str, PolarsType]) -> pl.DataFrame:
-    """These columns of a CSV or Parquet file, and no others: public logs have dozens."""
+    """These columns of a CSV or Parquet file, and no others: public logs have dozens. Ids are called user and item."""
     check_readable(path)
     with reading(path):
-        if kind_of(path) == ".parquet":
-            _has(path, pl.read_parquet_schema(path), columns)
-            return pl.read_parquet(path, columns=list(columns), glob=False)
-        _has(path, pl.read_csv(path, n_rows=0, glob=False).columns, columns)
-        return pl.read_csv(path, columns=list(columns), schema_overrides=columns, glob=False)
+        is_parquet = kind_of(path) == ".parquet"
+        present = pl.read_parquet_schema(path) if is_parquet else pl.read_csv(path, n_rows=0, glob=False).columns
+        missing = [name for name in columns if name not in present]
+        if missing:
+            raise InputError(f"{path}: no column {missing[0]!r}; found {', '.join(present)}. Get the file again.")
+        if is_parquet:
+            table = pl.read_parquet(path, columns=list(columns), glob=False)
+        else:
+            table = pl.read_csv(path, columns=list(columns), schema_overrides=columns, glob=False)
+        return table.rename(IDS, strict=False)
 
 
 def read_fields(path: Path, columns: Mapping[str, PolarsType], *, separator: str, step: int = 1) -> pl.DataFrame:
@@ -148,12 +161,6 @@ class reading:  # noqa: N801
             raise InputError(f"{self.path}: cannot be read ({reason}). Get the file again.") from None
 
 
-def _has(path: Path, found: Collection[str], wanted: Collection[str]) -> None:
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        raise InputError(f"{path}: no column {missing[0]!r}; found {', '.join(found)}. Get the file again.")
-
-
 def as_log(
     table: pl.DataFrame,
     *,
@@ -173,12 +180,8 @@ def as_log(
         items=items,
         name=str(source),
     )
-    raw = {name: _floats(ordered[name]) for name in rewards}
+    raw = {name: frozen(ordered[name].cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()) for name in rewards}
     return replace(log, rewards={name: values for name, values in {**log.rewards, **raw}.items() if name != "value"})
-
-
-def _floats(column: pl.Series) -> Floats:
-    return frozen(column.cast(pl.Float64).fill_null(float("nan")).to_numpy().copy())
 
 
 def cells(matrix: Floats, *, missing: float, value: str, first_user: int = 0) -> pl.DataFrame:
