@@ -48,8 +48,8 @@ def run(*, n_rows: int = 10_000_000, rounds: int = 5) -> dict[str, Any]:
         return lambda: spreads(view, reward)
 
     def with_diagnostics() -> Any:
-        tally = WeightTally.of(view, CLIPS, most=tail_length(len(log)))
-        return spreads(view, "click"), tally.at(math.inf)
+        tally = WeightTally.count(view, CLIPS, most=tail_length(len(log)))
+        return spreads(view, "click"), tally.diagnostics(math.inf)
 
     agree(ours("click")(), by_hand(frame, "click"))
     agree(ours("dwell")(), by_hand(frame, "dwell"))

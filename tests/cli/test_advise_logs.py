@@ -15,7 +15,7 @@ from realdata import folder_of
 from truerank.core.log import Log
 from truerank.datasets.coat import Coat
 from truerank.datasets.kuairec import KuaiRec
-from truerank.evaluation.diagnosis import diagnose
+from truerank.evaluation.diagnostics import diagnose
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run

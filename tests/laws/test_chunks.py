@@ -214,8 +214,8 @@ class LooksAtTheChunk(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return Pooled().refusal(context)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"{asked.metric}, wrongly"
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return f"{request.metric}, wrongly"
 
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         sound = Pooled().term(chunk, view, question, learned, keep_rows=keep_rows)

@@ -122,14 +122,14 @@ def test_threads_and_the_order_of_rows_do_not_change_a_bit() -> None:
 @pytest.mark.parametrize("of", list(Limited))
 def test_sums_of_weights_for_all_clips_are_those_of_each(of: Limited) -> None:
     made = views(make_log(7))["new"]
-    tally = WeightTally.of(made, CLIPS, most=1000, limits=of)
+    tally = WeightTally.count(made, CLIPS, most=1000, limits=of)
     for clip in CLIPS.tolist():
-        weight, found = made.weights(clip, of=of), tally.at(clip)
+        weight, found = made.weights(clip, of=of), tally.diagnostics(clip)
         assert found.ess == pytest.approx(weight.sum() ** 2 / (weight**2).sum(), rel=1e-12)
         assert found.lost == pytest.approx(1 - weight.sum() / made.weights().sum(), abs=1e-12)
         lowered = np.count_nonzero((weight > 0) & (made.weights() > weight * (1 + 1e-15)))
         assert found.clipped == lowered / len(weight)
-    assert tally.at(INF).largest == made.weights().max()
+    assert tally.diagnostics(INF).largest == made.weights().max()
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["ratios", "scaled"])
@@ -335,7 +335,7 @@ def test_support_from_candidates_and_from_weights() -> None:
 
     def share(log: pl.DataFrame) -> float | None:
         made = views_of(read(log), {"new": target}, position=Exponential(0.5))["new"]
-        return SupportTally.of(made).share()[0]
+        return SupportTally.count(made).share()[0]
 
     assert share(frame) == 0.5
     # from weights: (0.5 / 1 + 0.5 / 0.5) / 2

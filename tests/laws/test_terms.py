@@ -728,8 +728,8 @@ class OneTooMany(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return HorvitzThompson().refusal(context)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"{asked.metric}, wrongly"
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return f"{request.metric}, wrongly"
 
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         n = view.ranks.n_candidates[:, None]

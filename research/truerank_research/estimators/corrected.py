@@ -64,8 +64,8 @@ class Corrected(Estimator):
             return f"its model counts hits in a list, and {context} weighs them by rank; use pooled."
         return reason
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"mean {asked.metric} over {asked.metric.on_full_labels}, by a model of users without a judged one"
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return f"mean {request.metric} over {request.metric.on_full_labels}, by a model of users without a judged one"
 
     def term(
         self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool

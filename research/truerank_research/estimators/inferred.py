@@ -92,10 +92,10 @@ class Inferred(Estimator):
             return None
         return only_labelled(context) or "it infers AP and nDCG alone; use AP or nDCG."
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Asked, unit: str = "user") -> str:
         precision = {Program.TREC_EVAL: "infAP", Program.SAMPLE_EVAL: "xinfAP"}[self.program]
-        name = precision if isinstance(asked.metric, AveragePrecision) else "infNDCG"
-        return f"mean {name} over users with a judged relevant item, each as TREC has it; not mean {asked.metric}"
+        name = precision if isinstance(request.metric, AveragePrecision) else "infNDCG"
+        return f"mean {name} over users with a judged relevant item, each as TREC has it; not mean {request.metric}"
 
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         log, ranks, metric = chunk.labels, view.ranks, question.metric

@@ -26,8 +26,8 @@ class MeanRecall(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, self.purpose)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"mean {asked.metric} over {self.users}"
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return f"mean {request.metric} over {self.users}"
 
     def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
         log = chunk.labels

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from truerank.core.arrays import Floats
 from truerank.core.chance import generator
-from truerank.inference.sequences import FIRST, ConfidenceSequence, RunningMean
+from truerank.inference.sequences import FIRST, ConfidenceSequence
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -66,6 +66,51 @@ STREAMS = (
     UserStream("better, 50 %: .55", 0.5, better=0.55),
     UserStream("better, 20 %, sizes lognormal .5: .62", 0.2, better=0.62, tail=0.5),
 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningMean:
+    """The mean of the first t of numbers that arrive in order, its standard error, and how many are not 0.
+
+    >>> found = RunningMean.of(np.array([1.0, 0.0, 2.0]))
+    >>> found.mean.tolist(), found.informative.tolist()
+    ([1.0, 0.5, 1.0], [1, 1, 2])
+    """
+
+    mean: Floats
+    stderr: Floats
+    df: Floats
+    skewness: Floats
+    informative: np.ndarray
+
+    @classmethod
+    def of(cls, values: Floats) -> RunningMean:
+        """Along the last axis: one run, or several at once."""
+        t = np.arange(1.0, values.shape[-1] + 1)
+        centre = values.mean(axis=-1, keepdims=True)  # sums of powers around it lose no digits
+        total, squares, cubes, fourths = (np.cumsum((values - centre) ** power, axis=-1) for power in (1, 2, 3, 4))
+        m = total / t
+        second = np.maximum(squares - t * m**2, 0.0)
+        third = cubes - 3 * m * squares + 2 * t * m**3
+        fourth = fourths - 4 * m * cubes + 6 * m**2 * squares - 3 * t * m**4
+        some = second > 1e-12 * np.maximum(squares, 1e-300)
+        spread = np.where(some, second, 1.0)
+        excess = np.where(some, t * fourth / spread**2 - 1, 0.0)
+        df = np.divide(2 * t, excess, out=t.copy() + np.zeros_like(m), where=excess > 1e-12) - 1
+        return cls(
+            centre + m,
+            np.where(some, np.sqrt(spread / (np.maximum(t - 1, 1) * t)), 0.0),
+            np.clip(df, 1.0, np.maximum(t - 1, 1.0)),
+            np.where(some, third / spread**1.5, 0.0),
+            np.cumsum(values != 0, axis=-1),
+        )
+
+    def interval(self, sequence: ConfidenceSequence) -> tuple[Floats, Floats]:
+        """Low and high at every t; NaN before enough users tell the models apart."""
+        t = np.arange(1.0, self.mean.shape[-1] + 1)
+        able = (self.informative >= FIRST) & (self.stderr > 0)
+        low, high = sequence.interval(self.mean, self.stderr, self.df, self.skewness, t)
+        return np.where(able, low, math.nan), np.where(able, high, math.nan)
 
 
 def watch_stream(stream: UserStream, users: int, seed: int, first: int) -> pl.DataFrame:

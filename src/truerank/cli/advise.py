@@ -60,7 +60,7 @@ def advise(
     truerank advise log.parquet --scores als=als.npz --scores pop=pop.parquet
     truerank advise log.parquet --n-items 10728 --study study
     """
-    from truerank.evaluation.diagnosis import diagnose
+    from truerank.evaluation.diagnostics import diagnose
     from truerank.io.atomic_write import MARKER
     from truerank.reliability.studied import FILES
     from truerank.report.advice import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from truerank.cli.groups import Reading, Scoring
 
 if TYPE_CHECKING:
-    from truerank.evaluation.diagnosed import Diagnosis
+    from truerank.evaluation.diagnostics import Diagnosis
 
 STAND_IN = "random"  # a model that knows nothing, in place of one's own
 
@@ -49,7 +49,7 @@ def _exposure(diagnosis: Diagnosis) -> list[str]:
         return []
     if diagnosis.propensities:
         return ["--propensity", diagnosis.columns["propensity"]]
-    from truerank.evaluation.diagnosis import propensity_models
+    from truerank.evaluation.diagnostics import propensity_models
 
     return ["--propensity", f"{propensity_models()[0]}:0.5"]
 

@@ -68,10 +68,12 @@ class Clusters:
         of_row = self.of_row[order]
         first = np.full(len(self.key), len(of_row), dtype=np.int64)
         np.minimum.at(first, of_row, np.arange(len(of_row)))
-        kept = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(of_row))]
+        first_rows = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(of_row))]
         number = np.empty(len(first), dtype=np.int64)
-        number[kept] = np.arange(len(kept))
-        return Clusters(number[of_row], self.key[kept], None if self.stratum is None else self.stratum[kept])
+        number[first_rows] = np.arange(len(first_rows))
+        return Clusters(
+            number[of_row], self.key[first_rows], None if self.stratum is None else self.stratum[first_rows]
+        )
 
     @staticmethod
     def join(parts: Sequence[Clusters]) -> Clusters:

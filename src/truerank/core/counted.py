@@ -114,8 +114,8 @@ class Inequality:
         change = sums_by(row, n - 1.0 - 2.0 * fewer[item], n=n_rows) - 2.0 * _equal_pairs(count[item], row, n_rows)
         total = count.sum() - np.bincount(row, minlength=n_rows)
         apart = self._apart(count) + change
-        found: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
-        return found
+        gini: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
+        return gini
 
     def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
         return 0.0
@@ -137,10 +137,10 @@ def _equal_pairs(values: Ints, row: Ints, n_rows: int) -> Floats:
     if not len(values):
         return np.zeros(n_rows)
     order = np.lexsort((values, row))
-    of, own = row[order], values[order]
-    first = np.flatnonzero(np.append(True, (np.diff(of) != 0) | (np.diff(own) != 0)))
-    size = np.diff(np.append(first, len(own))).astype(np.float64)
-    return sums_by(of[first], size * (size - 1) / 2, n=n_rows)
+    row_of, value = row[order], values[order]
+    first = np.flatnonzero(np.append(True, (np.diff(row_of) != 0) | (np.diff(value) != 0)))
+    size = np.diff(np.append(first, len(value))).astype(np.float64)
+    return sums_by(row_of[first], size * (size - 1) / 2, n=n_rows)
 
 
 # --------------------------------------------------------------------------------------------------------------- terms
@@ -201,14 +201,14 @@ class CountedItems:
 
     def _without(self) -> Floats:
         """The value without each cluster."""
-        of, n = self.clusters.of_row[self._row()], len(self.clusters)
+        cluster_of, n = self.clusters.of_row[self._row()], len(self.clusters)
         count = self.count()
-        cell = np.sort(of * self.n_known + self.item)
+        cell = np.sort(cluster_of * self.n_known + self.item)
         twice = np.unique(cell[1:][cell[1:] == cell[:-1]] // max(self.n_known, 1))
-        alone = self.form.without(count, of, self.item, n_rows=n)
+        alone = self.form.without(count, cluster_of, self.item, n_rows=n)
         for cluster in twice.tolist():  # several units that list the same item
-            own = np.bincount(self.item[of == cluster], minlength=self.n_known)
-            alone[cluster] = self.form.value(count - own)
+            listed = np.bincount(self.item[cluster_of == cluster], minlength=self.n_known)
+            alone[cluster] = self.form.value(count - listed)
         return alone
 
     def reach(self) -> float:

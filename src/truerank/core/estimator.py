@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -134,9 +135,9 @@ class Estimator:
         """Why it cannot be had in this context (a metric, or a log and a target) and what to use, or None."""
         return None
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Asked, unit: str = "user") -> str:
         """What its value estimates, in words."""
-        return f"mean {asked.metric} over {asked.metric.on_full_labels}"
+        return f"mean {request.metric} over {request.metric.on_full_labels}"
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """What it must learn from all units: the propensities, where these are fitted and it uses them."""
@@ -157,8 +158,8 @@ def clips_of(estimator: Estimator, clips: Sequence[float]) -> tuple[float, ...]:
     """Where the weights of an estimator are cut: nowhere, at a clip of its own, or at each of the question's."""
     if estimator.about.clipping is Clipping.NONE:
         return (math.inf,)
-    own: float | None = getattr(estimator, "clip", None)
-    return tuple(clips) if own is None else (own,)
+    limit: float | None = getattr(estimator, "clip", None)
+    return tuple(clips) if limit is None else (limit,)
 
 
 # ------------------------------------------------------------------------------------------------------------- learners
@@ -211,23 +212,18 @@ class Groups:
         >>> np.bincount(groups.at(np.arange(6, dtype=np.uint64))).tolist()
         [2, 2, 2]
         """
-        chance = np.sort(_chance(seed, purpose, key))
-        n = max(1, min(n, len(chance)))
-        first = (np.arange(1, n) * len(chance)) // n
-        return cls(seed, purpose, tuple(chance[first].tolist()))
+        uniform = np.sort(cell_uniforms(seed, purpose, key, np.zeros_like(key)))
+        n = max(1, min(n, len(uniform)))
+        first = (np.arange(1, n) * len(uniform)) // n
+        return cls(seed, purpose, tuple(uniform[first].tolist()))
 
     def __len__(self) -> int:
         return len(self.cuts) + 1
 
     def at(self, key: Keys) -> Ints:
         """The group of each cluster."""
-        return np.searchsorted(np.array(self.cuts), _chance(self.seed, self.purpose, key), side="right").astype(
-            np.int64
-        )
-
-
-def _chance(seed: int, purpose: str, key: Keys) -> Floats:
-    return cell_uniforms(seed, purpose, key, np.zeros(len(key), dtype=np.uint64))
+        uniform = cell_uniforms(self.seed, self.purpose, key, np.zeros_like(key))
+        return np.searchsorted(np.array(self.cuts), uniform, side="right").astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,17 +285,17 @@ def learn(
     """
     todo = _with_needs(learners)
     again = any(learner.refitted for learner in todo) and len(groups) > 1
-    of = groups if again else Groups(groups.seed, groups.purpose)
+    fold_groups = groups if again else Groups(groups.seed, groups.purpose)
     models: dict[Any, Any] = {}
     failures: dict[str, set[int]] = {}
     refits: list[dict[Any, Any]] = [{} for _ in range(len(groups) if again else 0)]
     while todo:
         ready = [learner for learner in todo if all(need in models for need in learner.needs)]
-        learned = Learned(models, (), of, facts)
+        learned = Learned(models, (), fold_groups, facts)
         tallies: dict[Learner, Any] = {}
-        for of_chunk in mapped(_Tallying(ready, of, learned)):
-            for learner, made in zip(ready, of_chunk, strict=True):
-                tallies[learner] = made if learner not in tallies else tallies[learner] + made
+        for of_chunk in mapped(partial(_tally, ready, fold_groups, learned)):
+            for learner, tally in zip(ready, of_chunk, strict=True):
+                tallies[learner] = tally if learner not in tallies else tallies[learner] + tally
         for learner in ready:
             models[learner] = learner.fit(tallies[learner].without(None))
             for group, refit in enumerate(refits):
@@ -313,26 +309,18 @@ def learn(
     return Learned(models, () if failures else tuple(refits), groups if again else None, facts, counted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tallying:
-    """What learners count in a chunk: a pure function, to be sent."""
-
-    learners: Sequence[Learner]
-    groups: Groups
-    learned: Learned
-
-    def __call__(self, chunk: Any) -> list[Any]:
-        one = Groups(self.groups.seed, self.groups.purpose)
-        return [
-            learner.tally(chunk, groups=self.groups if learner.refitted else one, learned=self.learned)
-            for learner in self.learners
-        ]
+def _tally(learners: Sequence[Learner], groups: Groups, learned: Learned, chunk: Any) -> list[Any]:
+    """What learners count in a chunk."""
+    single = Groups(groups.seed, groups.purpose)
+    return [
+        learner.tally(chunk, groups=groups if learner.refitted else single, learned=learned) for learner in learners
+    ]
 
 
 def _with_needs(learners: Sequence[Learner]) -> list[Learner]:
     """The learners and all that they need, each once."""
-    found: dict[Learner, None] = {}
+    needed: dict[Learner, None] = {}
     for learner in learners:
         for need in (*_with_needs(learner.needs), learner):
-            found.setdefault(need)
-    return list(found)
+            needed.setdefault(need)
+    return list(needed)

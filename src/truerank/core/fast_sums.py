@@ -10,6 +10,7 @@ import numpy as np
 from truerank.core.arrays import LEAST, MOST, Floats
 from truerank.core.compiled import compiled
 
+BLOCK = 1024  # numbers whose powers are added by themselves
 SIZE_BITS = 49  # the bits behind sign, exponent and the first three of a number: sizes to an eighth
 
 
@@ -57,6 +58,28 @@ def line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
     return out
 
 
+@compiled(boundscheck=False, fastmath={"reassoc", "contract"})
+def central_powers(values: Any, mean: float) -> tuple[float, float, float]:
+    """Σ (x - mean)², ³ and ⁴, block by block, so that little is rounded."""
+    squares, cubes, fourths = 0.0, 0.0, 0.0
+    for start in range(0, values.shape[0], BLOCK):
+        second, third, fourth = 0.0, 0.0, 0.0
+        for i in range(start, min(start + BLOCK, values.shape[0])):
+            x = values[i] - mean
+            second += x * x
+            third += x * x * x
+            fourth += x * x * (x * x)
+        squares += second
+        cubes += third
+        fourths += fourth
+    return squares, cubes, fourths
+
+
+def are_equal(values: Floats) -> bool:
+    """Whether all numbers are the same."""
+    return bool(looked_at(values.view(np.int64))[1])
+
+
 def _number(bits: int) -> float:
     """The number that has these bits."""
     return float(np.array([bits]).view(np.float64)[0])
@@ -70,7 +93,7 @@ def largest_of(values: Floats) -> float:
 def shares_of(values: Floats, total: float) -> Floats:
     """Each as a share of the total; where all are the same, one number that stands for all of them."""
     values = np.ascontiguousarray(values)
-    if looked_at(values.view(np.int64))[1]:
+    if are_equal(values):
         return np.broadcast_to(values[0] / total, values.shape)
     return np.asarray(values / total)
 

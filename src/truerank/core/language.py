@@ -97,11 +97,11 @@ class Kind(Generic[T]):
         """What to write for each class, for messages and help."""
         return [form_of(cls) for cls in self.catalogue().values()]
 
-    def accepts(self, given: Any) -> bool:
+    def accepts(self, value: Any) -> bool:
         """Whether it is a value of this kind, of one's own class too."""
-        if isinstance(given, type) or self.protocol is None:
-            return isinstance(given, self.also)
-        return isinstance(given, self.also) or all(hasattr(given, name) for name in _members(self.protocol))
+        if isinstance(value, type) or self.protocol is None:
+            return isinstance(value, self.also)
+        return isinstance(value, self.also) or all(hasattr(value, name) for name in _members(self.protocol))
 
     def class_of(self, name: str, text: str, *, colon: bool = False) -> type[Any]:
         """The class of a name in a text, where a colon follows it or not."""
@@ -126,10 +126,10 @@ KINDS: dict[Any, Kind[Any]] = {}  # every kind that has been loaded, by its prot
 
 @cache
 def _catalogue(kind: Kind[Any]) -> dict[str, type[Any]]:
-    found = [] if kind.package is None else classes(kind.package, kind.protocol, deep=kind.deep)
+    members = [] if kind.package is None else classes(kind.package, kind.protocol, deep=kind.deep)
     offered = plugins(kind.group).values() if kind.group else ()
-    kept = [cls for cls in (*found, *kind.also, *offered) if kind.among is None or kind.among(cls)]
-    return {name_of(cls): cls for cls in kept}
+    used = [cls for cls in (*members, *kind.also, *offered) if kind.among is None or kind.among(cls)]
+    return {name_of(cls): cls for cls in used}
 
 
 @cache
@@ -148,14 +148,14 @@ def classes(package: str, protocol: Any, *, deep: bool = False) -> list[type[Any
         walk = pkgutil.walk_packages if deep else pkgutil.iter_modules
         modules = sorted(entry.name for entry in walk(root.__path__, f"{package}."))
     wanted = _members(protocol)
-    found: list[type[Any]] = []
+    members: list[type[Any]] = []
     for module in modules:
         contents = importlib.import_module(module)
         for value in vars(contents).values():
-            own = isinstance(value, type) and value.__module__ == contents.__name__
-            if own and not getattr(value, "_is_protocol", False) and all(hasattr(value, name) for name in wanted):
-                found.append(value)
-    return found
+            local = isinstance(value, type) and value.__module__ == contents.__name__
+            if local and not getattr(value, "_is_protocol", False) and all(hasattr(value, name) for name in wanted):
+                members.append(value)
+    return members
 
 
 def _members(protocol: Any) -> set[str]:
@@ -169,33 +169,33 @@ def _members(protocol: Any) -> set[str]:
 # ------------------------------------------------------------------------------------------------------------- borders
 
 
-def as_value(given: Any, kind: Kind[T] | type[StrEnum], *, what: str | None = None) -> Any:
+def as_value(value: Any, kind: Kind[T] | type[StrEnum], *, what: str | None = None) -> Any:
     """The value that was given, itself or as text; anything else is refused. `what` is the name of the argument."""
     if isinstance(kind, Kind):
-        if isinstance(given, str):
-            return kind.parse(given)
-        if kind.accepts(given):
-            return given
-        hint = f" Make a value of it: {given.__name__}(...)." if isinstance(given, type) else ""
+        if isinstance(value, str):
+            return kind.parse(value)
+        if kind.accepts(value):
+            return value
+        hint = f" Make a value of it: {value.__name__}(...)." if isinstance(value, type) else ""
         forms = ", ".join(kind.forms())
-        raise InputError(f"{what or kind.what} {given!r}; expected a {kind.what} or its text, one of {forms}.{hint}")
+        raise InputError(f"{what or kind.what} {value!r}; expected a {kind.what} or its text, one of {forms}.{hint}")
     choices = {str(choice): choice for choice in kind}
-    if isinstance(given, str) and given.strip().lower() in choices:
-        return choices[given.strip().lower()]
-    raise InputError(f"{what or words_of(kind)} {given!r}; expected {' or '.join(choices)}.")
+    if isinstance(value, str) and value.strip().lower() in choices:
+        return choices[value.strip().lower()]
+    raise InputError(f"{what or words_of(kind)} {value!r}; expected {' or '.join(choices)}.")
 
 
-def as_values(given: Any, kind: Kind[T], *, what: str | None = None) -> tuple[T, ...]:
+def as_values(values: Any, kind: Kind[T], *, what: str | None = None) -> tuple[T, ...]:
     """The values that were given, one or several, each itself or as text; equal ones once, in their order."""
-    several = [given] if isinstance(given, str) or kind.accepts(given) else given
+    several = [values] if isinstance(values, str) or kind.accepts(values) else values
     if not isinstance(several, Iterable):
-        raise InputError(f"{what or kind.what} {given!r}; expected a list of values, or of their texts.")
-    found: list[T] = []
-    for each in several:
-        found += kind.parse_all(each) if isinstance(each, str) else [as_value(each, kind, what=what)]
-    if not found:
+        raise InputError(f"{what or kind.what} {values!r}; expected a list of values, or of their texts.")
+    parsed: list[T] = []
+    for value in several:
+        parsed += kind.parse_all(value) if isinstance(value, str) else [as_value(value, kind, what=what)]
+    if not parsed:
         raise InputError(f"no {what or kind.what} given; expected at least one, or none at all for the defaults.")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(parsed))
 
 
 # -------------------------------------------------------------------------------------------------------------- parsing
@@ -207,14 +207,14 @@ def pieces(text: str, separators: str) -> list[str]:
     >>> pieces('a(b,c),"d,e"', ",")
     ['a(b,c)', '"d,e"']
     """
-    found, start, depth, quote, escaped = [], 0, 0, False, False
+    parts, start, depth, quote, escaped = [], 0, 0, False, False
     for place, sign in enumerate(text):
         if quote:
             quote, escaped = escaped or sign != '"', sign == "\\" and not escaped
         elif sign == '"':
             quote = True
         elif not depth and sign in separators:
-            found.append(text[start:place].strip())
+            parts.append(text[start:place].strip())
             start = place + 1
         elif sign in "({":
             depth += 1
@@ -224,7 +224,7 @@ def pieces(text: str, separators: str) -> list[str]:
             raise ValueError
     if depth or quote:
         raise ValueError
-    return [*found, text[start:].strip()]
+    return [*parts, text[start:].strip()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +252,10 @@ class TextForm:
 def changed(value: T, options: Mapping[str, str], *, word: str = "option") -> T:
     """The same value with some options, given as text."""
     cls: Any = type(value)
-    found = {name: _read(_option(cls, name, where=cls.name, word=word), text, where=cls.name)
+    values = {name: _read(_option(cls, name, where=cls.name, word=word), text, where=cls.name)
              for name, text in options.items()}  # fmt: skip
-    made: T = dataclasses.replace(value, **found)  # type: ignore[type-var]
-    return made
+    changed_value: T = dataclasses.replace(value, **values)  # type: ignore[type-var]
+    return changed_value
 
 
 def _parsed(kind: Kind[Any], text: str) -> Any:
@@ -267,16 +267,16 @@ def _parsed(kind: Kind[Any], text: str) -> Any:
     except ValueError:
         raise InputError(f"{where} is not understood; expected one of {', '.join(kind.forms())}.") from None
     cls = kind.class_of(form.name, text, colon=bool(form.parts))
-    expected, at = form_of(cls), at_of(cls)
-    if len(form.numbers) > (at is not None):
+    expected, at_field = form_of(cls), at_of(cls)
+    if len(form.numbers) > (at_field is not None):
         raise InputError(f"{where}: {'@'.join(['', *form.numbers])} is not understood; expected {expected}.")
-    given = {**_by_place(cls, form.parts, where=where), **{str(at): number for number in form.numbers}}
+    texts = {**_by_place(cls, form.parts, where=where), **{str(at_field): number for number in form.numbers}}
     for part in form.options:
         name, sign, value = (side.strip() for side in part.partition("="))
-        if not sign or name.lower() in given:
+        if not sign or name.lower() in texts:
             raise InputError(f"{where}: option {part!r} is not understood; expected NAME=VALUE, each once.")
-        given[name.lower()] = value
-    read = {name: _read(_option(cls, name, where=where), value, where=where) for name, value in given.items()}
+        texts[name.lower()] = value
+    read = {name: _read(_option(cls, name, where=where), value, where=where) for name, value in texts.items()}
     for field in dataclasses.fields(cls):
         if field.init and field.name not in read and field.default is field.default_factory is MISSING:
             if field.name not in options_of(cls):
@@ -300,7 +300,7 @@ def _option(cls: type[Any], name: str, *, where: str, word: str = "option") -> O
     options = options_of(cls)
     if name in options:
         return options[name]
-    names = [each for each in options if each != at_of(cls)]
+    names = [choice for choice in options if choice != at_of(cls)]
     close = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     expected = f"one of {', '.join(names)}" if names else f"none: {cls.name} has no {word}s"
@@ -315,35 +315,39 @@ def _read(option: Option, text: str, *, where: str) -> Any:
     nested = kind_held(option)
     if nested is not None:
         return nested.parse(text)
-    for each in option.alternatives:
+    for alternative in option.alternatives:
         try:
-            raw = _raw(each, text)
+            raw = _raw(alternative, text)
         except ValueError:
             continue
         return fitted(option, raw, where=where)
     raise InputError(f"{where}: {option.name}={text}; expected {option}.")
 
 
-def _raw(each: Alternative, text: str) -> Any:
+def _raw(alternative: Alternative, text: str) -> Any:
     """The text as a type, whatever its bounds; ValueError where it is none."""
-    if each.choices or each.type is bool:
-        choices = {"true": True, "false": False} if each.type is bool else {str(name): name for name in each.choices}
+    if alternative.choices or alternative.type is bool:
+        choices = (
+            {"true": True, "false": False}
+            if alternative.type is bool
+            else {str(name): name for name in alternative.choices}
+        )
         if text.lower() not in choices:
             raise ValueError
         return choices[text.lower()]
-    member = each.member
+    member = alternative.member
     if member is not None:
         if not (text[:1] == "(" and text[-1:] == ")"):
             raise ValueError
         return tuple(_raw(member, part) for part in pieces(text[1:-1], ",") if text != "()")
-    if each.type is str:
+    if alternative.type is str:
         return json.loads(text) if text[:1] == '"' else text
-    return each.type(text)
+    return alternative.type(text)
 
 
 def kind_held(option: Option) -> Kind[Any] | None:
     """The kind of value that an option holds, where it is no plain one."""
-    classes = tuple(each.type for each in option.alternatives if is_nested(each.type))
+    classes = tuple(alternative.type for alternative in option.alternatives if is_nested(alternative.type))
     protocols = [cls for cls in classes if not isinstance(getattr(cls, "name", None), str)]
     if not protocols:
         return Kind(option.name, also=classes) if classes else None

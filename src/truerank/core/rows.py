@@ -64,17 +64,17 @@ class SampledRows:
     @staticmethod
     def concatenate(parts: Sequence[SampledRows | None], n_units: Sequence[int]) -> SampledRows | None:
         """The rows of all parts, None unless every part has kept them."""
-        kept = [part for part in parts if part is not None]
-        if not kept or len(kept) < len(parts):
+        whole = [part for part in parts if part is not None]
+        if not whole or len(whole) < len(parts):
             return None
         shift = np.cumsum([0, *n_units])
         return SampledRows(
-            unit=np.concatenate([part.unit + s for part, s in zip(kept, shift, strict=False)]),
-            sums=np.concatenate([part.sums for part in kept]),
-            n_judged=np.concatenate([part.n_judged for part in kept]),
-            n_candidates=np.concatenate([part.n_candidates for part in kept]),
-            rate=kept[0].rate,
-            chance=_joined([part.chance for part in kept]),
+            unit=np.concatenate([part.unit + s for part, s in zip(whole, shift, strict=False)]),
+            sums=np.concatenate([part.sums for part in whole]),
+            n_judged=np.concatenate([part.n_judged for part in whole]),
+            n_candidates=np.concatenate([part.n_candidates for part in whole]),
+            rate=whole[0].rate,
+            chance=_joined([part.chance for part in whole]),
         )
 
     def take(self, order: Ints) -> SampledRows:
@@ -94,8 +94,8 @@ class SampledRows:
 
 
 def _joined(parts: Sequence[Floats | None]) -> Floats | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if known and len(known) == len(parts) else None
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present and len(present) == len(parts) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class Weighting:
         >>> found.rows, found.largest, round(found.effective, 3)
         (3, 0.5, 2.667)
         """
-        kept = weight[weight > 0]
-        return cls(len(kept), float(kept.sum()), float((kept**2).sum()), float(kept.max(initial=0.0)), cut)
+        carried = weight[weight > 0]
+        return cls(len(carried), float(carried.sum()), float((carried**2).sum()), float(carried.max(initial=0.0)), cut)
 
     @classmethod
     def unknown(cls) -> Weighting:
@@ -147,13 +147,13 @@ class Weighting:
     @staticmethod
     def merge(parts: Sequence[Weighting | None]) -> Weighting | None:
         """Of all parts together, None unless every part has it."""
-        kept = [part for part in parts if part is not None]
-        if not kept or len(kept) < len(parts):
+        counted = [part for part in parts if part is not None]
+        if not counted or len(counted) < len(parts):
             return None
         return Weighting(
-            rows=sum(part.rows for part in kept),
-            total=math.fsum(part.total for part in kept),
-            squares=math.fsum(part.squares for part in kept),
-            heaviest=max(part.heaviest for part in kept),
-            cut=math.fsum(part.cut for part in kept),
+            rows=sum(part.rows for part in counted),
+            total=math.fsum(part.total for part in counted),
+            squares=math.fsum(part.squares for part in counted),
+            heaviest=max(part.heaviest for part in counted),
+            cut=math.fsum(part.cut for part in counted),
         )

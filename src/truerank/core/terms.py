@@ -279,11 +279,11 @@ class Smooth:
         """Clusters whose sums differ from the other's; alone those with a denominator, for a mean with a numerator."""
         if isinstance(other, Smooth):
             differ = np.zeros(len(self.clusters), dtype=bool)
-            for own, others in zip(self.telling.T, other.telling.T, strict=True):
-                differ |= self.clusters.sums(own) != self.clusters.sums(others)
+            for mine, theirs in zip(self.telling.T, other.telling.T, strict=True):
+                differ |= self.clusters.sums(mine) != self.clusters.sums(theirs)
             return int(np.count_nonzero(differ))
-        one = self.sums[:, 1] == 1
-        mean = bool(one.all() or (one | ~self.defined).all())
+        unit_denominator = self.sums[:, 1] == 1
+        mean = bool(unit_denominator.all() or (unit_denominator | ~self.defined).all())
         return int(np.count_nonzero(self.clusters.has(self.sums[:, 0 if mean else 1] != 0)))
 
     @property
@@ -360,11 +360,11 @@ def ratios(sums: Floats, *, defined: Bools | None = None, clusters: Clusters | N
     >>> [terms.value() for terms in ratios(np.array([[1.0, 2.0], [3.0, 0.0], [2.0, 4.0]]))]
     [0.5, 0.5]
     """
-    kept = np.ones(sums.shape[1], dtype=bool) if defined is None else defined
-    sums = sums if kept.all() else np.where(kept, sums, 0.0)
-    of = Clusters.numbered(sums.shape[1]) if clusters is None else clusters
+    used = np.ones(sums.shape[1], dtype=bool) if defined is None else defined
+    sums = sums if used.all() else np.where(used, sums, 0.0)
+    row_clusters = Clusters.numbered(sums.shape[1]) if clusters is None else clusters
     last = len(sums) - 1
-    return [Smooth(Ratio(), sums[at :: last - at].T, kept, of) for at in range(last)]
+    return [Smooth(Ratio(), sums[number :: last - number].T, used, row_clusters) for number in range(last)]
 
 
 def known_total(num: Floats, den: Floats, total: Floats, **options: Any) -> Smooth:
@@ -384,7 +384,7 @@ def smooth(
 ) -> Smooth:
     """Terms of a function of the totals of these columns of rows; without clusters each row is its own."""
     sums = np.stack(columns).T  # each column in one piece: totals run over columns
-    kept = np.ones(len(sums), dtype=bool) if defined is None else defined
-    sums = sums if kept.all() else np.where(kept[:, None], sums, 0.0)
-    of = Clusters.numbered(len(sums)) if clusters is None else clusters
-    return Smooth(form, sums, kept, of, exact=exact, rows=rows, weighting=weighting)
+    used = np.ones(len(sums), dtype=bool) if defined is None else defined
+    sums = sums if used.all() else np.where(used[:, None], sums, 0.0)
+    row_clusters = Clusters.numbered(len(sums)) if clusters is None else clusters
+    return Smooth(form, sums, used, row_clusters, exact=exact, rows=rows, weighting=weighting)

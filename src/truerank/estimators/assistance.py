@@ -75,17 +75,17 @@ def assisted_sum(columns: Sequence[Columns], *, few: Columns, doubt: float) -> C
 
     Complex numbers pass through it, so that its slopes are known to the last digits.
     """
-    (found, listed, covered, foreseen, one, x, xx, y, xy, _, _, _, every, every_y, _, _,
+    (hits, listed, covered, foreseen, weight, x, xx, y, xy, _, _, _, every, every_y, _, _,
      places, covered_places, foreseen_places) = columns  # fmt: skip
     with np.errstate(invalid="ignore", divide="ignore"):
         used = _able(columns) & ~few
-        kept = _kept(columns, used, doubt)
+        share = _share_kept(columns, used, doubt)
         mean = np.where(used, foreseen_places / covered_places, 0.0)
-        slope = np.where(used, kept * (one * xy - x * y) / (one * xx - x * x), 0.0)
-        level = np.where(used, (every_y - slope * (x + mean * (every - one))) / every, found / listed)
+        slope = np.where(used, share * (weight * xy - x * y) / (weight * xx - x * x), 0.0)
+        level = np.where(used, (every_y - slope * (x + mean * (every - weight))) / every, hits / listed)
         missing = places - listed
         apart = mean * places - foreseen - mean * (listed - covered)
-        total = found + level * missing + slope * apart
+        total = hits + level * missing + slope * apart
         return np.where(listed.real > 0, total, np.where(places.real > 0, math.nan, 0.0))
 
 
@@ -99,10 +99,10 @@ def help_of(columns: Sequence[Columns], *, few: Columns, doubt: float) -> Help:
     places, covered = (float(columns[place].real[0]) for place in (-3, -2))
     able = _able(columns)
     with np.errstate(invalid="ignore", divide="ignore"):
-        kept = float(_kept(columns, able & ~few, doubt).real[0])
+        share = float(_share_kept(columns, able & ~few, doubt).real[0])
     why_not = NotAssisted.FEW_ROWS if few[0] else NotAssisted.NO_SLOPE if able[0] else NotAssisted.ALIKE
     rows = round(float(rows_of(columns)[0]))
-    return Help(covered / places if places > 0 else 0.0, kept, rows, None if kept > 0 else why_not)
+    return Help(covered / places if places > 0 else 0.0, share, rows, None if share > 0 else why_not)
 
 
 def hit_move(columns: Sequence[Columns]) -> float:
@@ -117,14 +117,14 @@ def hit_move(columns: Sequence[Columns]) -> float:
 def _able(columns: Sequence[Columns]) -> Columns:
     """Whether there is something to fit: labelled rows of which the prediction differs; and where places are without a
     label, some of them with a prediction."""
-    one, x, xx = (column.real for column in columns[FITTED][:3])
-    differ = one * xx - x * x > ALIKE * one * xx
+    weight, x, xx = (column.real for column in columns[FITTED][:3])
+    differ = weight * xx - x * x > ALIKE * weight * xx
     places, covered = columns[-3].real, columns[-2].real
     covered_rows = columns[SAMPLED.index("covered_rows")].real * (1 + ALIKE)
     return np.asarray((covered > 0) & differ & ((covered > covered_rows) | (covered_rows >= places)))
 
 
-def _kept(columns: Sequence[Columns], able: Columns, doubt: float) -> Columns:
+def _share_kept(columns: Sequence[Columns], able: Columns, doubt: float) -> Columns:
     """The part of the slope of least squares that is kept, max(0, 1 - doubt / t²); none if any line fits.
 
     The number of rows is a constant, not a sum that moves with the weights of units: otherwise influences would not
@@ -132,14 +132,14 @@ def _kept(columns: Sequence[Columns], able: Columns, doubt: float) -> Columns:
     """
     if doubt == 0:
         return np.where(able, 1.0, 0.0)
-    one, x, xx, y, xy, yy, squares, counted = columns[FITTED]
-    spread, together, varied = one * xx - x * x, one * xy - x * y, one * yy - y * y
+    weight, x, xx, y, xy, yy, squares, counted = columns[FITTED]
+    spread, together, varied = weight * xx - x * x, weight * xy - x * y, weight * yy - y * y
     explained, whole = together * together, spread * varied
-    rows = counted.real * one * one / (squares * counted)
-    told = able & (rows.real > LINE) & (explained.real > 0)
+    rows = counted.real * weight * weight / (squares * counted)
+    fitted = able & (rows.real > LINE) & (explained.real > 0)
     rest = np.where((whole - explained).real > ALIKE * whole.real, whole - explained, 0.0)
-    share = 1.0 - doubt * rest / np.where(told, (rows - LINE) * explained, 1.0)
-    return np.where(told & (share.real > 0), share, 0.0)
+    share = 1.0 - doubt * rest / np.where(fitted, (rows - LINE) * explained, 1.0)
+    return np.where(fitted & (share.real > 0), share, 0.0)
 
 
 class AssistedForm(Form):
@@ -235,10 +235,10 @@ OUTSIDE = [AssistedShare.columns.index(f"beside_{name}") for name in (*SAMPLED, 
 
 def sampled(gain: Floats, worth: Floats, foreseen: Floats, weight: Floats) -> list[Floats]:
     """What each judged row adds to the sums of a stratum, in the order of `SAMPLED`, before it is weighted by α."""
-    known = ~np.isnan(foreseen)
-    x = np.where(known, foreseen, 0.0)
+    covered = ~np.isnan(foreseen)
+    x = np.where(covered, foreseen, 0.0)
     every = worth**2 * (weight - 1.0)
-    v = np.where(known, every, 0.0)
+    v = np.where(covered, every, 0.0)
     fitted = [v, v * x, v * x * x, v * gain, v * x * gain, v * gain * gain, weight * v * v, (every > 0) / weight]
-    kish = [worth**2 * weight, worth * known / weight]
-    return [gain * worth, worth, worth * known, worth * x, *fitted, every, every * gain, *kish]
+    kish = [worth**2 * weight, worth * covered / weight]
+    return [gain * worth, worth, worth * covered, worth * x, *fitted, every, every * gain, *kish]

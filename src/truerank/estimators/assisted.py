@@ -79,8 +79,8 @@ class Assisted(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return estimand(asked.metric)
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return estimand(request.metric)
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """The propensities, and rates where these predict."""
@@ -89,22 +89,28 @@ class Assisted(Estimator):
         return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
     def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
     ) -> list[Smooth]:
-        found = []
+        terms = []
         for metric, rows, lists, kind in assisted_rows(self.by, chunk, view, asked, learned):
             check_predictions(view, (kind, metric), rows, lists)
             values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
-            known: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
+            totals: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
             form: Form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
             if rows.is_recall:
                 beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
                 values = [values[0], rows.gain, *values[1:], *beside]
-                known = [*lists.inside.sums, *lists.outside]
+                totals = [*lists.inside.sums, *lists.outside]
                 form = AssistedShare(self.fewest, self.doubt)
             sums = [per_unit(rows.log, rows.weight * value) for value in values]
-            found.append(rows.smooth(form, [*sums, *known], values, keep_rows=keep_rows))
-        return found
+            terms.append(rows.smooth(form, [*sums, *totals], values, keep_rows=keep_rows))
+        return terms
 
 
 def assisted_rows(
@@ -169,17 +175,23 @@ class JudgeAlone(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return f"{estimand(asked.metric)}, if the judge were right"
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return f"{estimand(request.metric)}, if the judge were right"
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         chosen(context.predictions, Assistance.JUDGE)
         return ()
 
     def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
     ) -> list[Smooth]:
-        found = []
+        terms = []
         for _, rows, lists, _ in assisted_rows(Assistance.JUDGE, chunk, view, asked, learned):
             total, covered, predicted = lists.inside.sums
             form: Form = KnownTotal()
@@ -189,5 +201,5 @@ class JudgeAlone(Estimator):
                 relevant = predicted + predicted_others
                 form = TwoStrata()
                 columns = [predicted, relevant, covered, predicted_others, covered_others, total, others]
-            found.append(smooth(form, columns, rows.sample.defined, chunk.clusters))
-        return found
+            terms.append(smooth(form, columns, rows.sample.defined, chunk.clusters))
+        return terms

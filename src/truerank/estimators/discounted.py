@@ -38,8 +38,8 @@ class DiscountedRewards(RankedEstimator):
             return None
         return "it discounts by rank, and the target gives exposures; give ranks, or use ips."
 
-    def estimand(self, asked: Asked, unit: str = "session") -> str:
-        form = self.form.format(asked.reward)
+    def estimand(self, request: Asked, unit: str = "session") -> str:
+        form = self.form.format(request.reward)
         return f"mean over {unit}s of Σ {form}; for comparison, no estimate of reward"
 
     def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
@@ -136,8 +136,8 @@ class RankedPostNormalised(RankedEstimator):
             return "the best order is not defined where position models differ within a log; use ips."
         return None
 
-    def estimand(self, asked: Asked, unit: str = "session") -> str:
-        return f"DCG of {asked.reward} over all {unit}s, divided by that of the best order of what was seen"
+    def estimand(self, request: Asked, unit: str = "session") -> str:
+        return f"DCG of {request.reward} over all {unit}s, divided by that of the best order of what was seen"
 
     def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
         sums = zip(view.rewards(reward, clips, self.of), self._ideals(view, reward, clips), strict=True)
@@ -188,12 +188,11 @@ class RankedNDCG(RankedPostNormalised):
         assumed = "nDCG is not an estimate of reward: even where DCG is unbiased it can order policies otherwise"
         return Counted("nDCG", (assumed,), left_out="have no ranking or no reward")
 
-    def estimand(self, asked: Asked, unit: str = "session") -> str:
-        return (
-            f"mean over {unit}s with a {asked.reward} of DCG over the DCG of the best order of what was seen; no reward"
-        )
+    def estimand(self, request: Asked, unit: str = "session") -> str:
+        best = "the DCG of the best order of what was seen"
+        return f"mean over {unit}s with a {request.reward} of DCG over {best}; no reward"
 
     def share(self, view: Exposures, dcg: Floats, best: Floats) -> Smooth:
         kept = best > 0
         value = np.divide(dcg, best, out=np.zeros(len(dcg)), where=kept)
-        return view.ratio(value, kept.astype(np.float64), kept=kept)
+        return view.ratio(value, kept.astype(np.float64), among=kept)

@@ -72,8 +72,8 @@ class DoublyRobust(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return estimand(asked.metric)
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return estimand(request.metric)
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """The propensities, and the reward model of every metric and clip."""
@@ -84,7 +84,13 @@ class DoublyRobust(Estimator):
         return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
     def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
     ) -> list[Smooth]:
         propensity = learned.facts.get("propensity")
         clips = [self._clip(question) for question in asked]
@@ -93,14 +99,14 @@ class DoublyRobust(Estimator):
             for question, clip in zip(asked, clips, strict=True)
         ]
         listed = predicted_lists(self.about.name, self.reward, questions, chunk=chunk, view=view, learned=learned)
-        found = []
+        terms = []
         for (metric, _), clip, lists in zip(questions, clips, listed, strict=True):
             rows = Rows.of(chunk, view.ranks, metric, learned, exposed=Exposed.BIASED, clip=clip)
             error = rows.weight * (gains_of(metric, rows.log) - lists.at_rows)
             inside = lists.inside.sums[2] + per_unit(rows.log, error * rows.discount)
             every = lists.candidates.sums[2] + per_unit(rows.log, error)
-            found.append(rows.smooth(Ratio(), [inside, every if rows.is_recall else np.ones(rows.log.n_units)]))
-        return found
+            terms.append(rows.smooth(Ratio(), [inside, every if rows.is_recall else np.ones(rows.log.n_units)]))
+        return terms
 
     def _clip(self, question: Asked) -> float:
         return question.clip if self.clip is None else self.clip
@@ -261,8 +267,8 @@ class RankedDoublyRobust(RankedEstimator):
             )
         return None
 
-    def estimand(self, asked: Asked, unit: str = "session") -> str:
-        return Normaliser.SESSION.estimand(asked.reward, unit)
+    def estimand(self, request: Asked, unit: str = "session") -> str:
+        return Normaliser.SESSION.estimand(request.reward, unit)
 
     def prepare(self, context: RankedContext) -> tuple[Learner, ...]:
         return () if context.reward is None else self.model.learners(context, context.reward, seed=self.seed)

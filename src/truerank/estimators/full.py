@@ -1,4 +1,4 @@
-"""Estimators that treat the labels they see as all there are."""
+"""Estimators that treat the labels they see as all there are: full labels, or judged items alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats
-from truerank.core.clusters import Clusters
+from truerank.core.arrays import Bools
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
@@ -21,8 +21,45 @@ from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import Pairwise, relevant
 
 
+class MeanOfUsers(Estimator):
+    """The mean of a metric over users, from the labels that there are."""
+
+    __slots__ = ()
+
+    exact: ClassVar[bool] = True  # every label is taken to be known
+    pairs_undefined: ClassVar[bool] = True  # without a relevant item
+
+    def refusal(self, context: Metric) -> str | None:
+        return only_labelled(context)
+
+    def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:
+        """The users who count where they have a value, and those who count as 0 where they have none."""
+        counted = ranks.scored & ~(ranks.n_candidates == 0)
+        return counted, np.zeros_like(counted)
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        terms, values = [], unit_values_of([request.metric for request in asked], chunk.labels, view.ranks)
+        counted, zero = self.counted(chunk.labels, view.ranks)
+        for request in asked:
+            value = values[request.metric]
+            valued = counted & ~np.isnan(value)
+            # nothing relevant may count as 0; of pairs, as in AUC, there are none to be right or wrong about
+            defined = valued if isinstance(request.metric, Pairwise) and self.pairs_undefined else valued | zero
+            sums = np.where(valued, value, 0.0), defined.astype(np.float64)
+            terms.append(ratio(*sums, defined=defined, clusters=chunk.clusters, exact=self.exact))
+        return terms
+
+
 @dataclass(frozen=True, slots=True)
-class Full(Estimator):
+class Full(MeanOfUsers):
     """The plain evaluation on full labels: the mean of the metric over users.
 
     Users whose value is undefined (no relevant item for Recall, nDCG, AP or RR; no candidate) are left out and counted;
@@ -50,34 +87,18 @@ class Full(Estimator):
     def __post_init__(self) -> None:
         check(self)
 
-    def refusal(self, context: Metric) -> str | None:
-        return only_labelled(context)
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        if self.without_relevant is AbsentUsers.ZERO and not isinstance(request.metric, Pairwise):
+            return f"mean {request.metric} over all users, those without a relevant item as 0"
+        return Estimator.estimand(self, request)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        if self._counts_nothing(asked.metric):
-            return f"mean {asked.metric} over all users, those without a relevant item as 0"
-        return f"mean {asked.metric} over {asked.metric.on_full_labels}"
-
-    def _counts_nothing(self, metric: Metric) -> bool:
-        """Whether nothing relevant is a value of 0; of pairs, as in AUC, there are none to be right or wrong about."""
-        return self.without_relevant is AbsentUsers.ZERO and not isinstance(metric, Pairwise)
-
-    def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
-    ) -> list[Smooth]:
-        metrics, labels = [asking.metric for asking in asked], chunk.labels
-        values = unit_values_of(metrics, labels, view.ranks)
-        if self.without_relevant is AbsentUsers.ZERO:
-            nothing = np.bincount(labels.user[relevant(labels)], minlength=labels.n_units) == 0
-            values = {
-                metric: np.where(nothing & np.isnan(own), 0.0, own) if self._counts_nothing(metric) else own
-                for metric, own in values.items()
-            }
-        return [_mean(values[metric], view.ranks, chunk.clusters, exact=True) for metric in metrics]
+    def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:
+        counted, zero = MeanOfUsers.counted(self, labels, ranks)
+        return counted, counted & without_relevant(labels) if self.without_relevant is AbsentUsers.ZERO else zero
 
 
 @dataclass(frozen=True, slots=True)
-class Traditional(Estimator):
+class Traditional(MeanOfUsers):
     """The usual scheme on randomly exposed data: rank only the judged items, cut at K-bar (spec 5.1.5).
 
     Among N-bar judged items instead of N candidates a cut-off of K-bar is about as deep as K-bar N / N-bar in the
@@ -100,25 +121,15 @@ class Traditional(Estimator):
         assumptions=("the judged items are all the items that matter",),
         pool=Pool.JUDGED,
     )
+    exact: ClassVar[bool] = False
 
-    def refusal(self, context: Metric) -> str | None:
-        return only_labelled(context)
-
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        metric = asked.metric
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        metric = request.metric
         if isinstance(metric, Pairwise):
             return f"mean {metric} over {metric.judged_only}"
         return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
 
-    def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
-    ) -> list[Smooth]:
-        values = unit_values_of([asking.metric for asking in asked], chunk.labels, view.ranks)
-        return [_mean(values[asking.metric], view.ranks, chunk.clusters, exact=False) for asking in asked]
 
-
-def _mean(values: Floats, ranks: Ranks, clusters: Clusters, *, exact: bool) -> Smooth:
-    defined = ranks.scored & ~np.isnan(values) & ~(ranks.n_candidates == 0)
-    return ratio(
-        np.where(defined, values, 0.0), defined.astype(np.float64), defined=defined, clusters=clusters, exact=exact
-    )
+def without_relevant(labels: Log) -> Bools:
+    """Users without a relevant item."""
+    return np.asarray(np.bincount(labels.user[relevant(labels)], minlength=labels.n_units) == 0)

@@ -317,11 +317,11 @@ class Exposures:
 
     # ------------------------------------------------------------------------------------------------------------ terms
 
-    def ratio(self, num: Floats, den: Floats | None = None, *, kept: Bools | None = None) -> Smooth:
+    def ratio(self, num: Floats, den: Floats | None = None, *, among: Bools | None = None) -> Smooth:
         """Terms of Σ num / Σ den, or of a mean, over the units whose ranking is known."""
         defined = self.target.defined()
         den = np.ones(len(num)) if den is None else den
-        return ratio(num, den, defined=defined if kept is None else defined & kept, clusters=self.clusters)
+        return ratio(num, den, defined=defined if among is None else defined & among, clusters=self.clusters)
 
     def form_terms(
         self, form: Form, columns: Sequence[Column], reward: str, clips: Floats, of: Limited
@@ -372,9 +372,9 @@ class Exposures:
         place = "" if log.position is None else f" at position {log.position[row]}"
         what = "was viewed" if self.views_known else "has a reward"
         exposure = float(self.logging.exposure(np.array([row]))[0])
-        given, weight = (f"an exposure of {exposure:.3g}", "beyond 1e40") if exposure else ("no exposure", "infinite")
+        exposed, weight = (f"an exposure of {exposure:.3g}", "beyond 1e40") if exposure else ("no exposure", "infinite")
         return (
-            f"{log.source}: an item{place} {what} although the logging policy gives it {given}: its weight is "
+            f"{log.source}: an item{place} {what} although the logging policy gives it {exposed}: its weight is "
             f"{weight}, and dropping it would lose rewards in silence. Use a position model without that cut-off, or "
             "leave such rows out of the log to count rewards above the cut-off only."
         )

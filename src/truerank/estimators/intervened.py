@@ -6,20 +6,19 @@ metrics carry the noise of that draw. Their expectation does not need it: rows e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
-from truerank.core.ranking import JudgedChunk, Ranks, RankView
+from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
 from truerank.core.wording import either
 from truerank.estimators.refusals import LABEL_FREE, additive
@@ -64,54 +63,47 @@ class Intervened(Estimator):
         uses=frozenset({"inclusion"}),
         left_out="have no relevant item that could be drawn",
     )
+    pooled: ClassVar[bool] = False
 
     def refusal(self, context: Metric) -> str | None:
-        metric = context
-        if not isinstance(metric, Additive):
-            return _not_additive(metric)
-        if metric.denominator is Denominator.SMALLER:
+        if not isinstance(context, Additive):
+            return (
+                f"{context} is no sum over relevant items, so single rows have no share in it; draw test sets "
+                "(truerank intervene) and use full."
+            )
+        if context.denominator is Denominator.SMALLER:
             return (
                 "it divides by the smaller of K and a user's relevant items in the test set; "
-                f"use {metric.name} divided by all relevant items, its default."
+                f"use {context.name} divided by all relevant items, its default."
             )
         return None
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        metric = asked.metric
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        metric = request.metric
         return f"mean {metric} over {metric.on_full_labels} in an intervened test set, expected over its draws"
 
-    def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
-    ) -> list[Smooth]:
-        chance = inclusion_of(chunk.labels)
-        return [
-            self._divided_by_relevant(chunk, view.ranks, chance, metric)
-            if metric.denominator.needs_every_label
-            else self._sum(chunk, view.ranks, chance, metric)
-            for metric in (additive(question.metric) for question in asked)
-        ]
-
-    @staticmethod
-    def _sum(chunk: JudgedChunk, ranks: Ranks, chance: Floats, metric: Additive) -> Smooth:
-        log = chunk.labels
-        divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
-        defined = ranks.scored & ~np.isnan(divisor) & ~(ranks.n_candidates == 0)
-        worth = gains_of(metric, log) * expected_worth(metric, ranks)
-        total = per_unit(log, chance * worth) / np.where(defined, divisor, 1.0)
-        return _terms(chunk, total, np.ones(log.n_units), defined)
-
-    @staticmethod
-    def _divided_by_relevant(chunk: JudgedChunk, ranks: Ranks, chance: Floats, metric: Additive) -> Smooth:
-        log = chunk.labels
-        rows = np.flatnonzero(log.label == 1)
-        worth = (gains_of(metric, log) * expected_worth(metric, ranks))[rows]
-        share = shares(log.unit[rows], chance[rows], n_units=log.n_units)
-        den = sums_by(log.unit[rows], share, n=log.n_units)
-        return _terms(chunk, sums_by(log.unit[rows], share * worth, n=log.n_units), den, ranks.scored & (den > 0))
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        log, ranks, metric = chunk.labels, view.ranks, additive(question.metric)
+        chance, gain = inclusion_of(log), gains_of(metric, log) * expected_worth(metric, ranks)
+        defined, den = ranks.scored & ~(ranks.n_candidates == 0), np.ones(log.n_units)
+        if not metric.denominator.needs_every_label:
+            divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
+            defined &= ~np.isnan(divisor)
+            num = per_unit(log, chance * gain) / np.where(defined, divisor, 1.0)
+        elif self.pooled:
+            num, den = per_unit(log, chance * gain), per_unit(log, chance * log.label)
+        else:
+            rows = np.flatnonzero(log.label == 1)
+            share = np.zeros(len(log))
+            share[rows] = shares(log.unit[rows], chance[rows], n_units=log.n_units)
+            num, den = per_unit(log, share * gain), per_unit(log, share)
+            defined = ranks.scored & (den > 0)
+        # nothing is left to chance but the users
+        return ratio(num, den, defined=defined, clusters=chunk.clusters, exact=True)
 
 
 @dataclass(frozen=True, slots=True)
-class IntervenedPooled(Estimator):
+class IntervenedPooled(Intervened):
     """Recall over all relevant pairs of an intervened test set: Σ π_i hit_i / Σ π_i over relevant rows.
 
     Both sums are exactly the expected numbers of hits and of relevant rows in a drawn test set, whatever the design;
@@ -133,35 +125,18 @@ class IntervenedPooled(Estimator):
         ties=LABEL_FREE,
         uses=frozenset({"inclusion"}),
     )
+    pooled: ClassVar[bool] = True
 
     def refusal(self, context: Metric) -> str | None:
-        metric = context
-        if not isinstance(metric, Additive):
-            return _not_additive(metric)
-        if metric.denominator is Denominator.POSITIVES:
-            return None
-        if metric.denominator is Denominator.SMALLER:
-            return Intervened().refusal(metric)
-        return f"pooling divides by the number of relevant items; for {metric} use intervened."
+        if isinstance(context, Additive) and not context.denominator.needs_every_label:
+            return f"pooling divides by the number of relevant items; for {context} use intervened."
+        return Intervened.refusal(self, context)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Asked, unit: str = "user") -> str:
         return (
-            f"{asked.metric} pooled over all relevant user-item pairs in an intervened test set, so users with many of "
-            "them count more"
+            f"{request.metric} pooled over all relevant user-item pairs in an intervened test set, so users with many "
+            "of them count more"
         )
-
-    def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
-    ) -> list[Smooth]:
-        log, ranks = chunk.labels, view.ranks
-        chance = inclusion_of(log)
-        defined = ranks.scored & ~(ranks.n_candidates == 0)
-        terms = []
-        for question in asked:
-            hit = gains_of(question.metric, log) * expected_worth(additive(question.metric), ranks)
-            num, den = (per_unit(log, chance * values) for values in (hit, log.label))
-            terms.append(_terms(chunk, num, den, defined))
-        return terms
 
 
 def inclusion_of(log: Log) -> Floats:
@@ -186,28 +161,25 @@ def shares(unit: Ints, chance: Floats, *, n_units: int) -> Floats:
     count = np.bincount(unit, minlength=n_units)
     order = np.argsort(unit, kind="stable")
     start = np.cumsum(count) - count
-    found = np.empty(len(unit))
+    share = np.empty(len(unit))
     for n in np.unique(count[count > 0]).tolist():
         rows = order[start[count == n][:, None] + np.arange(n)]  # [units with n rows x n]
-        found[rows] = _shares_of(chance[rows])
-    return found
+        share[rows] = _shares_of(chance[rows])
+    return share
 
 
 def _shares_of(chance: Floats) -> Floats:
     """The shares of units with the same number of rows, [units x rows]."""
     n = chance.shape[1]
-    node, weight = _gauss(min((n + 1) // 2, MOST_NODES))
-    # the polynomial is below exp(-(1 - t) Σ π): of many rows, only those t count where that is not nothing
-    width = (
-        np.ones(len(chance))
-        if n <= 2 * MOST_NODES
-        else np.minimum(1.0, NOTHING / np.maximum(chance.sum(axis=1) - 1, 1))
-    )
-    found = np.zeros(chance.shape)
-    for x, w in zip(node, weight, strict=True):
-        factor = 1 - chance * (width * (1 - x))[:, None]  # never 0: nodes lie inside (0, 1)
-        found += chance * ((w * width * factor.prod(axis=1))[:, None] / factor)
-    return found
+    nodes, weights = _gauss(min((n + 1) // 2, MOST_NODES))
+    width = np.ones(len(chance))
+    if n > 2 * MOST_NODES:  # the polynomial is below exp(-(1 - t) Σ π): only those t count where that is not nothing
+        width = np.minimum(1.0, NOTHING / np.maximum(chance.sum(axis=1) - 1, 1))
+    share = np.zeros(chance.shape)
+    for node, weight in zip(nodes, weights, strict=True):
+        factor = 1 - chance * (width * (1 - node))[:, None]  # never 0: nodes lie inside (0, 1)
+        share += chance * ((weight * width * factor.prod(axis=1))[:, None] / factor)
+    return share
 
 
 @cache
@@ -215,15 +187,3 @@ def _gauss(n: int) -> tuple[list[float], list[float]]:
     """Nodes and weights on [0, 1], exact for polynomials up to degree 2 n - 1."""
     node, weight = np.polynomial.legendre.leggauss(n)
     return ((node + 1) / 2).tolist(), (weight / 2).tolist()
-
-
-def _terms(chunk: JudgedChunk, num: Floats, den: Floats, defined: Bools) -> Smooth:
-    # nothing is left to chance but the users
-    return ratio(num, den, defined=defined, clusters=chunk.clusters, exact=True)
-
-
-def _not_additive(metric: Metric) -> str:
-    return (
-        f"{metric} is no sum over relevant items, so single rows have no share in it; draw test sets "
-        "(truerank intervene) and use full."
-    )

@@ -111,8 +111,8 @@ def predicted_lists(
 
 def _sums_of_lists(unit: Ints, worth: Floats, predicted: Floats, n: int) -> list[Floats]:
     """Of a block of units: what each of their candidates is worth, and what is predicted of it."""
-    kept = np.flatnonzero((worth > 0) & ~np.isnan(predicted))
-    unit, worth, predicted = unit[kept], worth[kept], predicted[kept]
+    rows = np.flatnonzero((worth > 0) & ~np.isnan(predicted))
+    unit, worth, predicted = unit[rows], worth[rows], predicted[rows]
     square = worth * worth
     columns = (worth, worth * predicted, square, square * predicted, square * predicted * predicted)
     return [sums_by(unit, values, n=n) for values in columns]
@@ -120,13 +120,13 @@ def _sums_of_lists(unit: Ints, worth: Floats, predicted: Floats, n: int) -> list
 
 def at_rows(predicted: Predicted, log: Log) -> Floats:
     """The prediction of each row of a log."""
-    found = np.empty(len(log))
+    predictions = np.empty(len(log))
     order = np.argsort(log.unit, kind="stable")
     start = np.searchsorted(log.unit[order], np.arange(log.n_units + 1))
     for units in _blocks(log.n_units, len(log.items)):
         rows = order[start[units[0]] : start[units[-1] + 1]]
-        found[rows] = predicted(units)[log.unit[rows] - units[0], log.item[rows]]
-    return found
+        predictions[rows] = predicted(units)[log.unit[rows] - units[0], log.item[rows]]
+    return predictions
 
 
 def ranked_lists(
@@ -195,14 +195,14 @@ class StratumBalance:
         cls, log: Log, worth: Floats, predicted: Floats, lists: ListSums, *, weight: Floats, used: Bools
     ) -> StratumBalance:
         """Of labelled rows with these discounts, predictions and weights, and the lists of the `used` units."""
-        known = ~np.isnan(predicted) & used[log.unit]
-        one = np.where(known, weight * worth, 0.0)
-        foreseen = one * np.where(known, predicted, 0.0)
-        more = per_unit(log, one) - lists.sums[1], per_unit(log, foreseen) - lists.sums[2]
-        square = one * worth
+        covered = ~np.isnan(predicted) & used[log.unit]
+        weights = np.where(covered, weight * worth, 0.0)
+        foreseen = weights * np.where(covered, predicted, 0.0)
+        more = per_unit(log, weights) - lists.sums[1], per_unit(log, foreseen) - lists.sums[2]
+        square = weights * worth
         return cls(
             _sums(*(part[used] for part in lists.sums[1:])),
-            _sums(one, foreseen),
+            _sums(weights, foreseen),
             _sums(*(part[used] for part in lists.squares)),
             _sums(*(part[used] for part in (more[0] ** 2, more[0] * more[1], more[1] ** 2))),
             _sums(square, (weight - 1.0) * square),
@@ -250,8 +250,8 @@ def counted_equal(gain: Floats, predicted: Floats) -> Ints:
     >>> counted_equal(np.array([1.0, 0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.5, np.nan])).tolist()
     [1, 2, 1]
     """
-    known = ~np.isnan(predicted)
-    kinds = ((gain > 0) & known, (gain == 0) & known, (gain != predicted) & known)
+    covered = ~np.isnan(predicted)
+    kinds = ((gain > 0) & covered, (gain == 0) & covered, (gain != predicted) & covered)
     return np.array([np.count_nonzero(rows) for rows in kinds])
 
 

@@ -56,11 +56,17 @@ class RecommendedLists(Estimator):
             f"{option('estimator', 'estimators=')} out, or name another."
         )
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return str(asked.metric.on_lists)
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return str(request.metric.on_lists)
 
     def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
     ) -> list[Terms]:
         facts: ListFacts = learned.facts["lists"]
         deepest = top_of(chunk, view, max(asking.metric.k for asking in asked))
@@ -77,8 +83,8 @@ def top_of(chunk: JudgedChunk, view: RankView, k: int) -> TopLists:
         aligned = Aligned.of(view.scores, users=log.users, items=log.items, name=view.name)
         pool = chunk.pools[Pool.CATALOGUE]
         view.listed["top", k] = top_lists(aligned, log, pool=pool, k=k, seed=view.seed, name=view.name)
-    found: TopLists = view.listed["top", k]
-    return found
+    lists: TopLists = view.listed["top", k]
+    return lists
 
 
 def listed(chunk: JudgedChunk, lists: TopLists, facts: ListFacts) -> ListedItems:

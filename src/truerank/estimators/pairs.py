@@ -61,11 +61,17 @@ class ExpandedPairs(Estimator):
             return context.no_sums
         return only_labelled(context) or f"{context} is not made of pairs of relevant items, as AUC is; use AUC."
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        return str(asked.metric.pooled)
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        return str(request.metric.pooled)
 
     def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
     ) -> list[Smooth]:
         sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
         positives = Positives.of(chunk.labels, view.ranks, gain=chunk.labels.label)
@@ -92,5 +98,5 @@ def pair_expansion(sample: Sample) -> Floats:
     if sample.rate is not None:
         return np.full(len(sample.n_labelled), sample.rate**-2.0)
     n, judged = sample.n_candidates, sample.n_labelled
-    found = np.divide(n * (n - 1), judged * (judged - 1), out=np.full(len(n), np.nan), where=judged > 1)
-    return np.where((n == 1) & (judged == 1), 1.0, found)
+    expansion = np.divide(n * (n - 1), judged * (judged - 1), out=np.full(len(n), np.nan), where=judged > 1)
+    return np.where((n == 1) & (judged == 1), 1.0, expansion)

@@ -14,7 +14,7 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.options import Discount, Ideal
 from truerank.core.ranking import JudgedChunk, RankView
-from truerank.core.terms import Form, Smooth
+from truerank.core.terms import Form, Smooth, smooth
 from truerank.estimators.refusals import LABEL_FREE, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.dcg import DCG
@@ -40,11 +40,11 @@ class IdealRatio(Form):
     def _ideal(self, number: float) -> tuple[float, float]:
         """I(number) and its slope: at a whole number the mean of those on both sides."""
         worth = np.append(DCG(self.k, discount=self.discount).worth(np.arange(1.0, self.k + 1)), 0.0)
-        at = float(self.k) if self.whole else min(max(number, 0.0), float(self.k))
-        below = min(int(at + CLOSE), self.k)
-        before = below - 1 if abs(at - below) <= CLOSE and below else below
+        length = float(self.k) if self.whole else min(max(number, 0.0), float(self.k))
+        below = min(int(length + CLOSE), self.k)
+        before = below - 1 if abs(length - below) <= CLOSE and below else below
         slope = 0.0 if self.whole or number > self.k + CLOSE else float(worth[before] + worth[below]) / 2
-        return float(worth[:below].sum() + (at - below) * worth[below]), slope
+        return float(worth[:below].sum() + (length - below) * worth[below]), slope
 
     def values(self, totals: Floats) -> Floats:
         return np.array([self._value(row) for row in totals.tolist()])
@@ -57,8 +57,8 @@ class IdealRatio(Form):
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         units, mean = float(totals[2]), float(totals[1] / totals[2])
         (ideal, slope), value = self._ideal(mean), self._value(totals.tolist())
-        own = sums[:, 0] - value * ideal * sums[:, 2]
-        return np.asarray((own - value * slope * (sums[:, 1] - mean * sums[:, 2])) / (ideal * units))
+        effect = sums[:, 0] - value * ideal * sums[:, 2]
+        return np.asarray((effect - value * slope * (sums[:, 1] - mean * sums[:, 2])) / (ideal * units))
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
         return np.asarray(np.maximum(sums[:, 2] / totals[2], sums[:, 1] / max(float(totals[1]), 1e-300)))
@@ -97,29 +97,16 @@ class PostNormalised(Estimator):
             return "the best order of a user's grades is not known; use DCG with the same gains."
         return None
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        k = asked.metric.k
-        if asked.metric.ideal is Ideal.CUTOFF:
-            return (
-                f"mean DCG@{k} over users, divided by the DCG@{k} of {k} relevant items; not the mean of {asked.metric}"
-            )
-        return (
-            f"mean DCG@{k} over users, divided by the DCG@{k} of as many relevant items as users have on average; not "
-            f"the mean of {asked.metric}"
-        )
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        k, full = request.metric.k, request.metric.ideal is Ideal.CUTOFF
+        number = f"{k} relevant items" if full else "as many relevant items as users have on average"
+        return f"mean DCG@{k} over users, divided by the DCG@{k} of {number}; not the mean of {request.metric}"
 
-    def terms(
-        self, chunk: JudgedChunk, view: RankView, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
-    ) -> list[Smooth]:
-        log = chunk.labels
-        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
-        number = sample.expansion * per_unit(log, log.label)
-        found = []
-        for asking in asked:
-            metric: NDCG = asking.metric
-            worth = expected_worth(DCG(metric.k, discount=metric.discount), view.ranks)
-            dcg = sample.expansion * per_unit(log, log.label * worth)
-            sums = np.where(sample.defined[:, None], np.stack([dcg, number, np.ones(len(dcg))]).T, 0.0)
-            form = IdealRatio(metric.k, metric.discount, metric.ideal is Ideal.CUTOFF)
-            found.append(Smooth(form, sums, sample.defined, chunk.clusters, exact=sample.exact))
-        return found
+    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+        metric: NDCG = question.metric
+        log, sample = chunk.labels, Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
+        worth = expected_worth(DCG(metric.k, discount=metric.discount), view.ranks)
+        sums = [sample.expansion * per_unit(log, gain) for gain in (log.label * worth, log.label)]
+        form = IdealRatio(metric.k, metric.discount, metric.ideal is Ideal.CUTOFF)
+        columns = [*sums, np.ones(log.n_units)]
+        return smooth(form, columns, sample.defined, chunk.clusters, exact=sample.exact)

@@ -113,26 +113,27 @@ class JudgeTable(GivenPrediction):
                 f"{self.rows.source}: no value column; expected what the judge says of each pair, in a column label, "
                 "probability, rating or value."
             )
-        said = self.rows
-        cell = np.sort(said.user * len(said.items) + said.item)
+        judged = self.rows
+        cell = np.sort(judged.user * len(judged.items) + judged.item)
         twice = np.flatnonzero(cell[1:] == cell[:-1])
         if len(twice):
-            user, item = divmod(int(cell[twice[0]]), len(said.items))
+            user, item = divmod(int(cell[twice[0]]), len(judged.items))
             raise InputError(
-                f"{said.source}: {len(twice):,} pairs occur more than once, such as user {said.users.values[user]}, "
-                f"item {said.items.values[item]}; expected one word of the judge per pair. Keep one, or their mean."
+                f"{judged.source}: {len(twice):,} pairs occur more than once, such as user "
+                f"{judged.users.values[user]}, item {judged.items.values[item]}; expected one word of the "
+                "judge per pair. Keep one, or their mean."
             )
 
     def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
-        log, said = chunk.labels, self.rows
-        unit = log.users.locate(said.users, where=f"{said.source}, column 'user'")[said.user]
-        item = log.items.locate(said.items, where=f"{said.source}, column 'item'")[said.item]
-        known = np.flatnonzero((unit >= 0) & (item >= 0))
-        order = known[np.argsort(unit[known], kind="stable")]
+        log, judged = chunk.labels, self.rows
+        unit = log.users.locate(judged.users, where=f"{judged.source}, column 'user'")[judged.user]
+        item = log.items.locate(judged.items, where=f"{judged.source}, column 'item'")[judged.item]
+        there = np.flatnonzero((unit >= 0) & (item >= 0))
+        order = there[np.argsort(unit[there], kind="stable")]
         unit, item, value = (
             unit[order],
             item[order],
-            said.rewards.get("label", next(iter(said.rewards.values())))[order],
+            judged.rewards.get("label", next(iter(judged.rewards.values())))[order],
         )
 
         def block(units: Ints) -> Floats:
@@ -297,14 +298,14 @@ class LogRates:
         return CrossFitted(self, _graded(metric), (ExcludedItems(),))
 
     def tally(self, learner: CrossFitted, chunk: JudgedChunk, seed: int, learned: Learned) -> FoldSums:
-        log, one = chunk.labels, np.ones(len(chunk.labels))
+        log, ones = chunk.labels, np.ones(len(chunk.labels))
         folds = equal_folds(learned.facts["users"], self.folds, seed)
         gain = _gains(learner.predicts, log)
         item, user = (log.item, len(log.items)), (_activity(chunk)[log.unit], POWERS)
         values = {
             f"{name} {what}": (cell, value, width)
             for name, (cell, width) in (("item", item), ("user", user))
-            for what, value in (("gain", gain), ("rows", one))
+            for what, value in (("gain", gain), ("rows", ones))
         }
         fold = folds.at(log.users.keys())[log.unit]
         return FoldSums.of(values, fold, len(folds), folds=folds, group=learned[ExcludedItems()])
@@ -371,21 +372,21 @@ class ExcludedItems:
         return _powers(tally.arrays["count"][0])
 
 
-def used_by(by: Assistance | None, given: Collection[Assistance]) -> Assistance:
+def used_by(by: Assistance | None, predictions: Collection[Assistance]) -> Assistance:
     """What assists an estimator: what it asks for, else a judge, else scores, else rates in the log."""
-    return by or next((kind for kind in Assistance if kind in given), Assistance.LOG)
+    return by or next((kind for kind in Assistance if kind in predictions), Assistance.LOG)
 
 
-def chosen(given: Mapping[Assistance, Assisting], by: Assistance | None) -> Assisting:
+def chosen(predictions: Mapping[Assistance, Assisting], by: Assistance | None) -> Assisting:
     """The predictions that assist an estimator (`used_by`)."""
-    by = used_by(by, given)
+    by = used_by(by, predictions)
     if by is Assistance.LOG:
         return LogRates()
-    if by not in given:
+    if by not in predictions:
         raise RefusedError(
             {
                 Assistance.JUDGE: f"what a judge says of pairs is needed; give it: {option('judge FILE')}.",
                 Assistance.SCORES: f"the scores that assist are needed; give them: {option('assist FILE')}.",
             }[by]
         )
-    return given[by]
+    return predictions[by]

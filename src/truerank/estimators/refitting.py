@@ -57,7 +57,13 @@ class RankedEstimator(Estimator):
         return ()
 
     def terms(
-        self, chunk: RankedChunk, view: Exposures, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self,
+        chunk: RankedChunk,
+        view: Exposures,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
     ) -> list[Terms]:
         """The terms of each question, found for all clips of a reward at once."""
         terms: dict[Asked, Terms] = {}
@@ -78,13 +84,14 @@ class RankedEstimator(Estimator):
         if columns and _by_places(view):
             counted = {
                 code: [
-                    _outside(column, view, refits, units, reward=reward, clips=clips, of=limits) for column in columns
+                    _outside(column, view, refits, units, reward=reward, clips=clips, limits=limits)
+                    for column in columns
                 ]
                 for code, units in patterns.items()
             }
             without = [
-                {code: _columns([part[:, :, at] for part in parts]) for code, parts in counted.items()}
-                for at in range(len(clips))
+                {code: _columns([part[:, :, number] for part in parts]) for code, parts in counted.items()}
+                for number in range(len(clips))
             ]
         else:
             without = _made_again(refits, patterns, whole, lambda positions: self.make(
@@ -111,9 +118,9 @@ def _made_again(
             continue
         for totals, terms in zip(both, make(positions), strict=True):
             for code, units in patterns.items():
-                for at, column in enumerate(terms.sums[units & (refits.group != group)].T):
+                for number, column in enumerate(terms.sums[units & (refits.group != group)].T):
                     total = exact_sum(np.ascontiguousarray(column))
-                    totals[code][:, group, at] = total, exact_sum(np.append(column, -total))
+                    totals[code][:, group, number] = total, exact_sum(np.append(column, -total))
     return [{code: (total[0], total[1]) for code, total in totals.items()} for totals in both]
 
 
@@ -152,45 +159,47 @@ class PlaceCounts:
         from truerank.estimators.fast import add_cells
 
         n_groups = len(refits.positions)
-        found, inverse = None, np.zeros(0, dtype=np.int64)
+        distinct, inverse = None, np.zeros(0, dtype=np.int64)
         if width * n_groups > MOST_CELLS:
-            found, inverse = np.unique(code(slice(None) if rows is None else rows), return_inverse=True)
-            width = len(found)
+            distinct, inverse = np.unique(code(slice(None) if rows is None else rows), return_inverse=True)
+            width = len(distinct)
         sums = np.zeros((3, n_groups * width))
         start = 0
         for block in blocks(len(unit), rows):
             groups = refits.group[unit[block]]
-            place = code(block) if found is None else inverse[start : start + len(groups)]
+            place = code(block) if distinct is None else inverse[start : start + len(groups)]
             start += len(groups)
             values = np.ones(len(groups)) if value is None else value[block].astype(np.float64)
             add_cells(groups * width + place, values, *sums)
         high, low, count = sums.reshape(3, n_groups, width)
         used = np.flatnonzero(count.any(axis=0))
-        return cls(used if found is None else found[used], high[:, used], low[:, used], count[:, used])
+        return cls(used if distinct is None else distinct[used], high[:, used], low[:, used], count[:, used])
 
     def totals(self, refits: Refits, weights: Callable[[Positions, Ints], Floats], n: int) -> Floats:
         """Σ value · weight over rows outside each group, by n weights of its model: [2 x groups x n], with the rest."""
         wide = (self.high.astype(np.longdouble) + self.low).sum(axis=0)
         rows = self.count.sum(axis=0)
-        found = np.full((2, len(refits.positions), n), np.nan)
+        outside = np.full((2, len(refits.positions), n), np.nan)
         for group, positions in enumerate(refits.positions):
             if positions is not None:
                 left = rows - self.count[group] > 0
                 value = (wide - self.high[group] - self.low[group])[left]
                 total = (weights(positions, self.place[left]) * value).sum(axis=1)
-                found[0, group] = total
-                found[1, group] = total - found[0, group].astype(np.longdouble)
-        return found
+                outside[0, group] = total
+                outside[1, group] = total - outside[0, group].astype(np.longdouble)
+        return outside
 
 
 def _outside(
-    column: Column, view: Exposures, refits: Refits, units: Bools, *, reward: str, clips: Floats, of: Limited
+    column: Column, view: Exposures, refits: Refits, units: Bools, *, reward: str, clips: Floats, limits: Limited
 ) -> Floats:
     """The totals of one column over these units outside each group, [2 x groups x clips], with what rounding left."""
     if column is Column.GAIN:
-        return _weighted(view, refits, units, view.rewarded(reward), view.log.reward(reward), clips=clips, of=of)
+        return _weighted(
+            view, refits, units, view.rewarded(reward), view.log.reward(reward), clips=clips, limits=limits
+        )
     if column is Column.DISCOUNT:
-        return _weighted(view, refits, units, view.viewed_rows(), None, clips=clips, of=of)
+        return _weighted(view, refits, units, view.viewed_rows(), None, clips=clips, limits=limits)
     target, whole = view.target, view.target.whole
     if column is Column.TOTAL and target.viewed is None and (whole is None or whole.rank is not None):
         totals = _listed(view, refits, units)
@@ -203,7 +212,7 @@ def _outside(
 
 
 def _weighted(
-    view: Exposures, refits: Refits, units: Bools, rows: Ints | None, value: Any, *, clips: Floats, of: Limited
+    view: Exposures, refits: Refits, units: Bools, rows: Ints | None, value: Any, *, clips: Floats, limits: Limited
 ) -> Floats:
     """Σ value · w of the given rows of these units."""
     log, last, width = view.log, _last(view.target.rank), _last(view.logging.rank)
@@ -216,7 +225,7 @@ def _weighted(
         target = tables_of(positions, last).ravel()[place // n_logged]
         logged = tables_of(positions, width).ravel()[place % n_logged]
         inverse = np.divide(1.0, logged, out=np.zeros(len(logged)), where=logged > 0)
-        return of.weights(target, inverse, clips[:, None])
+        return limits.weights(target, inverse, clips[:, None])
 
     if not units.all():
         every = np.arange(len(log)) if rows is None else rows

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -98,7 +98,7 @@ class Sample:
         rate = None if log.complete else rate
         defined = scored & ((n_labelled if rate is None else n) > 0)
         sample = cls(np.zeros(0), defined, chunk.clusters, n_labelled, n, rate)
-        return cls(sample.expansion[log.unit], defined, chunk.clusters, n_labelled, n, rate)
+        return replace(sample, weight=sample.expansion[log.unit])
 
     @classmethod
     def designed(cls, chunk: JudgedChunk, ranks: Ranks, *, usable: Bools | None = None) -> Sample:
@@ -264,11 +264,11 @@ class WeightedRows(RankedEstimator):
         """The form of the estimate, and the columns that it takes; the first is the gain."""
         raise NotImplementedError
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        if asked.metric is None or isinstance(asked.metric, Counted):
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        if request.metric is None or isinstance(request.metric, Counted):
             normaliser: Normaliser = getattr(self, "normaliser", Normaliser.SESSION)
-            return normaliser.estimand(asked.reward, unit)
-        return estimand(asked.metric)
+            return normaliser.estimand(request.reward, unit)
+        return estimand(request.metric)
 
     def terms(self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False) -> Any:
         base: Any = RankedEstimator if isinstance(view, Exposures) else Estimator

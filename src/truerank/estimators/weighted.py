@@ -141,7 +141,7 @@ class IPS(HorvitzThompson):
         viewed, sums = view.n_viewed(), view.rewards(reward, clips, self.of)
         seen = viewed > 0
         means = np.divide(sums.rows, viewed, out=np.zeros_like(sums.rows), where=seen)
-        return sums.of_clips([view.ratio(mean, seen.astype(np.float64), kept=seen) for mean in means])
+        return sums.of_clips([view.ratio(mean, seen.astype(np.float64), among=seen) for mean in means])
 
 
 def _label_options(estimator: IPS | SNIPS) -> str | None:
@@ -313,8 +313,8 @@ class Naive(HorvitzThompson):
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
-        metric = asked.metric
+    def estimand(self, request: Asked, unit: str = "user") -> str:
+        metric = request.metric
         return f"{metric} as if the shown items were a random sample; not {metric} itself where exposure is unequal"
 
 
@@ -347,9 +347,9 @@ class Published(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "the URE paper defines its estimate for Recall")
 
-    def estimand(self, asked: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Asked, unit: str = "user") -> str:
         return (
-            f"mean {asked.metric} over users weighted by their chance to have a judged relevant item, "
+            f"mean {request.metric} over users weighted by their chance to have a judged relevant item, "
             "so users with many relevant items count more"
         )
 

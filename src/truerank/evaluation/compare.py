@@ -101,7 +101,7 @@ class ComparedTerms:
         reasons = doubts(
             *both,
             spread,
-            of=tuple(dict.fromkeys(first.doubts + second.doubts)) if first.doubts or second.doubts else (),
+            reasons=tuple(dict.fromkeys(first.doubts + second.doubts)) if first.doubts or second.doubts else (),
             unseen=(first.unseen, second.unseen),
             cluster=self.plan.cluster,
             level=level,

@@ -52,21 +52,13 @@ class LabelEstimate:
     cell: Cell
     measured: Measured
 
-    @property
-    def model(self) -> str:
-        return self.cell[0]
-
-    @property
-    def estimator(self) -> Estimator:
-        return self.plan.question.asked[self.cell[1]][0]
-
-    @property
-    def request(self) -> Asked:
-        return self.plan.question.asked[self.cell[1]][1]
+    @cached_property
+    def question(self) -> tuple[Estimator, Asked]:
+        return self.plan.question.asked[self.cell[1]]
 
     @property
     def metric(self) -> Metric:
-        metric: Metric = self.request.metric
+        metric: Metric = self.question[1].metric
         return metric
 
     @cached_property
@@ -77,34 +69,12 @@ class LabelEstimate:
     def sums(self) -> Smooth:
         return self.terms.whole
 
-    @property
-    def n_users(self) -> int:
-        return len(self.sums.defined)
-
-    @property
-    def exactly_these(self) -> bool:
-        """Whether the interval is for these users alone, not for the population they come from."""
-        return self.plan.question.interval.needs_rows
-
     @cached_property
     def balance(self) -> Balance | None:
         balance: Balance | None = self.plan.of_list("balance", self.cell, self.measured)
         return balance
 
-    @property
-    def unscored(self) -> int:
-        return int(self.measured.tallies[self.model, "unscored"].sum())
-
-    @property
-    def n_left_out(self) -> int:
-        return self.n_users - self.unscored - self.sums.n_defined
-
-    def n_lists(self, what: str) -> int:
-        """Users whose list is shorter than the cut-off (`short`), or ends among equal scores (`cut`)."""
-        users = self.measured.tallies.get((self.model, what, self.estimator.about.pool, self.metric.cutoff))
-        return 0 if users is None else int(users.sum())
-
-    @property
+    @cached_property
     def predictions(self) -> PredictionBalance | None:
         """Whether labelled rows have the predictions of the lists; None where the estimator uses none."""
         return predictions_behind(self.cell, self.plan.question, self.measured, self.plan.learned)
@@ -120,10 +90,11 @@ def hit_pairs(terms: Terms) -> int | None:
 
 def check_users(estimate: LabelEstimate) -> Iterator[Message]:
     """Users who are excluded from a value."""
-    about, n = estimate.estimator.about, estimate.n_users
-    excluded = estimate.n_left_out
-    if estimate.unscored:
-        yield message("no-scores", users=estimate.unscored, of=n)
+    about, n = estimate.question[0].about, len(estimate.sums.defined)
+    unscored = int(estimate.measured.tallies[estimate.cell[0], "unscored"].sum())
+    excluded = n - unscored - estimate.sums.n_defined
+    if unscored:
+        yield message("no-scores", users=unscored, of=n)
     if excluded > MANY_LEFT_OUT * n and about.left_out:
         yield message("left-out", units=excluded, of=n, unit="user", reason=about.left_out)
     if about.pool is Pool.JUDGED and not isinstance(estimate.metric, Pairwise):
@@ -135,23 +106,18 @@ def check_users(estimate: LabelEstimate) -> Iterator[Message]:
 
 
 def check_weights(estimate: LabelEstimate) -> Iterator[Message]:
-    """Unequal weights: a few heavy rows decide, and clipped ones bias."""
-    weights, clip = estimate.sums.weighting, estimate.request.clip
-    if weights is None or weights.rows == 0:
-        return
-    if weights.effective < FEW_EFFECTIVE:
-        yield message("few-effective-rows", rows=weights.rows, effective=weights.effective)
-    if weights.largest > LARGE_SHARE:
-        clips = estimate.estimator.about.clipping is not Clipping.NONE
-        yield message("heavy-row.clip" if clips else "heavy-row", share=weights.largest)
-    if weights.lost > MUCH_LOST:
-        yield message("much-clipped", lost=weights.lost, clip=clip, much=MUCH_LOST)
-    elif weights.lost > 0:
-        yield message("clipped", lost=weights.lost, clip=clip)
-
-
-def check_bounds(estimate: LabelEstimate) -> Iterator[Message]:
-    """A value that the metric cannot have, as sums and ratios of few weighted rows may be."""
+    """Unequal weights: a few heavy rows decide, and clipped ones bias; and a value that the metric cannot have."""
+    weights, (estimator, request) = estimate.sums.weighting, estimate.question
+    if weights is not None and weights.rows:
+        if weights.effective < FEW_EFFECTIVE:
+            yield message("few-effective-rows", rows=weights.rows, effective=weights.effective)
+        if weights.largest > LARGE_SHARE:
+            clips = estimator.about.clipping is not Clipping.NONE
+            yield message("heavy-row.clip" if clips else "heavy-row", share=weights.largest)
+        if weights.lost > MUCH_LOST:
+            yield message("much-clipped", lost=weights.lost, clip=request.clip, much=MUCH_LOST)
+        elif weights.lost > 0:
+            yield message("clipped", lost=weights.lost, clip=request.clip)
     value, (low, high) = estimate.sums.value(), bounds_of(estimate.metric)
     if value < low - BEYOND or value > high + BEYOND:
         yield message("outside-bounds", metric=estimate.metric, low=low, high=high, numbers={"value": value})
@@ -159,9 +125,10 @@ def check_bounds(estimate: LabelEstimate) -> Iterator[Message]:
 
 def check_interval(estimate: LabelEstimate) -> Iterator[Message]:
     """What an interval rests on."""
-    terms, sums, exactly_these = estimate.terms, estimate.sums, estimate.exactly_these
+    terms, sums = estimate.terms, estimate.sums
+    population = not estimate.plan.question.interval.needs_rows
     counted = isinstance(terms, CountedItems)  # a function of all lists: no user has a value
-    if counted and not exactly_these and terms.n_independent() >= 2 and not np.any(terms.influence()):
+    if counted and population and terms.n_independent() >= 2 and not np.any(terms.influence()):
         yield message("no-single-item")
     numerator, denominator = sums.sums[:, 0], sums.sums[:, 1]
     if sums.n_defined == 0:
@@ -170,9 +137,9 @@ def check_interval(estimate: LabelEstimate) -> Iterator[Message]:
         yield message("nothing-to-divide-by")
     elif not np.any(numerator) and not sums.exact:
         yield message("no-hit")
-    elif not exactly_these and sums.n_defined == 1:
+    elif population and sums.n_defined == 1:
         yield message("single-user")
-    elif not exactly_these:
+    elif population:
         if sums.n_defined < FEW_UNITS:
             yield message("few-users", users=sums.n_defined)
         contributing = numerator[sums.defined & (denominator != 0)]
@@ -183,35 +150,37 @@ def check_interval(estimate: LabelEstimate) -> Iterator[Message]:
         hits = int(np.count_nonzero(numerator))
         if sums.n_defined >= FEW_UNITS and hits < FEW_HITS and not sums.exact:
             yield message("few-hits", users=hits)
-    if not exactly_these and not sums.exact:
+    if population and not sums.exact:
         yield from check_unequal(sums, cluster="user")
 
 
 def check_lists(estimate: LabelEstimate) -> Iterator[Message]:
     """Lists that end among equal scores, or before the cut-off."""
-    of_lists, n = estimate.estimator.about.of_lists, estimate.n_users
-    cut, short = estimate.n_lists("cut"), estimate.n_lists("short")
-    if cut and of_lists:
+    about, cutoff, n = estimate.question[0].about, estimate.metric.cutoff, len(estimate.sums.defined)
+    keys = ((estimate.cell[0], what, about.pool, cutoff) for what in ("cut", "short"))
+    users = [estimate.measured.tallies.get(key) for key in keys]
+    cut, short = (0 if counted is None else int(counted.sum()) for counted in users)
+    if cut and about.of_lists:
         yield message("tie-cut", users=cut, of=n)
     if short:
-        key = "short-lists.whole" if of_lists else "short-lists"
-        yield message(key, users=short, of=n, cutoff=estimate.metric.cutoff)
+        yield message("short-lists.whole" if about.of_lists else "short-lists", users=short, of=n, cutoff=cutoff)
 
 
 def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
     """Labelled rows that may not represent the lists, or all pairs, or weigh more than the interval shows."""
-    plan, about, balance = estimate.plan, estimate.estimator.about, estimate.balance
+    plan, balance, tallies = estimate.plan, estimate.balance, estimate.measured.tallies
+    estimator, request = estimate.question
     if balance is not None and np.isnan(balance.total):
         yield message("balance-unchecked", numbers={"rows": balance.rows})
     if isinstance(estimate.terms, ModelledTerms):
         yield from estimate.terms.cautions()
-    weighted = {Exposed.BIASED: about.weighs, Exposed.DESIGNED: not about.of_lists}
-    if balance is not None and weighted.get(plan.exposed, False) and np.isinf(estimate.request.clip):
+    weighted = {Exposed.BIASED: estimator.about.weighs, Exposed.DESIGNED: not estimator.about.of_lists}
+    if balance is not None and weighted.get(plan.exposed, False) and np.isinf(request.clip):
         implied, error = quiet_weights(balance, estimate.sums, recall=is_recall(estimate.metric))
         if implied:
             yield message("quiet-weights", implied=implied, ratio=implied / error, numbers={"error": error})
-    if plan.expands(estimate.estimator) and unequal_labelling(estimate.measured.tallies):
-        users, effective = effective_users(estimate.measured.tallies)
+    if plan.expands(estimator) and unequal_labelling(tallies):
+        users, effective = effective_users(tallies)
         yield message("unequal-judging", users=users, equal=effective)
     n_users = hit_pairs(estimate.terms)
     if n_users is not None and 0 < n_users < FEW_PAIRS:
@@ -220,25 +189,24 @@ def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
     if predictions is not None and predictions.repeats_labels:
         rows = int(predictions.labelled[0] + predictions.labelled[1])
         yield message("predictions-repeat-labels", predictor=PREDICTOR[predictions.kind], rows=rows)
-    share = missing_share(estimate.measured.tallies)
-    if share and rests_on_all_pairs(estimate.estimator, estimate.metric):
+    share = missing_share(tallies)
+    if share and rests_on_all_pairs(estimator, estimate.metric):
         yield message("heavy-rows-missing", share=share)
-
-
-ESTIMATE_CHECKS: tuple[Callable[[LabelEstimate], Iterator[Message]], ...] = (
-    check_users,
-    check_weights,
-    check_bounds,
-    check_interval,
-    check_lists,
-    check_lists_represented,
-)
 
 
 def rests_on_all_pairs(estimator: Estimator, metric: Metric) -> bool:
     """Whether a value is off where rows do not represent all pairs. Assisted sums are not: they have the level of the
     labelled rows of lists, and whether these represent the lists is checked."""
     return estimator.about.needs_scale and (is_recall(metric) or not isinstance(estimator, Helped))
+
+
+ESTIMATE_CHECKS: tuple[Callable[[LabelEstimate], Iterator[Message]], ...] = (
+    check_users,
+    check_weights,
+    check_interval,
+    check_lists,
+    check_lists_represented,
+)
 
 
 # ----------------------------------------------------------------------------------------------- what forbids a verdict
@@ -250,7 +218,7 @@ def check_balance(estimate: LabelEstimate) -> Iterator[Message]:
     Under uniform draws the number is the expected one, so that the rule does not depend on where rows fell; with
     propensities it is the observed one. Where every place is labelled, nothing is estimated and there is no such rule.
     """
-    balance, model = estimate.balance, estimate.model
+    balance, model = estimate.balance, estimate.cell[0]
     if balance is not None and balance.failed:
         yield message("unbalanced", model=model, share=balance.share, z=balance.z, about=(model,))
     if balance is not None and balance.variance > 0 and balance.rows < FEWEST_ROWS:
@@ -258,8 +226,8 @@ def check_balance(estimate: LabelEstimate) -> Iterator[Message]:
 
 
 def check_predictions(estimate: LabelEstimate) -> Iterator[Message]:
-    """Labelled rows with other predictions than the lists that they represent."""
-    model, balance = estimate.model, estimate.predictions
+    """Labelled rows with other predictions than the lists that they represent; AP without a pair of hits."""
+    model, balance = estimate.cell[0], estimate.predictions
     if balance is not None and balance.failed:
         worst = balance.worst
         yield message(
@@ -272,36 +240,23 @@ def check_predictions(estimate: LabelEstimate) -> Iterator[Message]:
             far=FAR,
             about=(model,),
         )
-
-
-def check_hit_pairs(estimate: LabelEstimate) -> Iterator[Message]:
-    """AP without a pair of hits, which would show how much pairs add."""
     if hit_pairs(estimate.terms) == 0:
         yield message("no-hit-pairs")
 
 
-def check_uniform(estimate: LabelEstimate) -> Iterator[Message]:
-    """Labelled rows that plainly are no uniform sample."""
+def check_sample(estimate: LabelEstimate) -> Iterator[Message]:
+    """Labelled rows that plainly are no uniform sample, users selected by their labels, and a fitted model's doubts."""
     items: JudgedItems | None = estimate.measured.tallies.get(("items",))
     test = None if items is None else items.finding
     if test is not None and test.not_random:
         yield message("not-random", effect=test.effect, large=LARGE, numbers={"p": test.p})
-
-
-def check_selection(estimate: LabelEstimate) -> Iterator[Message]:
-    return check_selected_users(estimate.plan, estimate.measured)
-
-
-def check_model(estimate: LabelEstimate) -> Iterator[Message]:
+    yield from check_selected_users(estimate.plan, estimate.measured)
     if isinstance(estimate.terms, ModelledTerms):
-        yield from estimate.terms.reasons(estimate.model)
+        yield from estimate.terms.reasons(estimate.cell[0])
 
 
 VERDICT_CHECKS: tuple[Callable[[LabelEstimate], Iterator[Message]], ...] = (
     check_balance,
     check_predictions,
-    check_hit_pairs,
-    check_uniform,
-    check_selection,
-    check_model,
+    check_sample,
 )

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from truerank.core.estimator import Asked, Clipping, Estimator, Learned
-from truerank.core.messages import Message, message
+from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.refits import Refitted
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.core.terms import Terms
 from truerank.core.wording import columns_option
 from truerank.evaluation.impression_views import Looking
 from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell
-from truerank.exposure.positions.fits import Parameter
+from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.intervals import Interval
@@ -65,17 +66,13 @@ def check_fits(fitted: FittedPositions, requested: Positions, facts: RankedFacts
         for sentence in fit.notes:
             yield message("position-fit.detail", place=place, sentence=sentence)
         if fit.list_end is not None:
-            yield message(
-                "list-end", place=place, rank=fit.list_end, lists=fit.n, lists_at_end=fit.n_censored, about=(place,)
-            )
+            rank, at_end = fit.list_end, fit.n_censored
+            yield message("list-end", place=place, rank=rank, lists=fit.n, lists_at_end=at_end, about=(place,))
         if place in rejected:
+            observed = f"{facts.clicks}s" if clicks else "views"
+            remedy = position_remedy(facts, clicks=clicks)
             yield message(
-                "position-misfit",
-                place=place,
-                observed=f"{facts.clicks}s" if clicks else "views",
-                p=fit.goodness.p,
-                remedy=position_remedy(facts, clicks=clicks),
-                about=(place,),
+                "position-misfit", place=place, observed=observed, p=fit.goodness.p, remedy=remedy, about=(place,)
             )
 
 
@@ -101,7 +98,7 @@ def position_remedy(facts: RankedFacts, *, clicks: bool) -> str:
 def check_question(
     requested: Positions | None, facts: RankedFacts, looking: Looking, learned: Learned, interval: Interval
 ) -> Iterator[Message]:
-    """Surfaces that are too many for a fit of their own, and loggers whose number of sessions is fixed."""
+    """Surfaces that are too many for a fit of their own, and logging policies whose number of sessions is fixed."""
     requests = () if requested is None or from_clicks(requested) else requested.requests
     per_surface = any(model.per_surface and place.surface is None for place, model in requests)
     if len(facts.surfaces) > MOST_GROUPS and per_surface:
@@ -130,22 +127,18 @@ def check_clips(choices: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
     """Which clips were chosen, and how far that moves values."""
     for choice in choices:
         if choice["by_rule"]:
-            clip, equal = choice["clip"], choice["smallest_equal"]
+            clip, equal = ("inf" if choice[key] is None else f"{choice[key]:g}" for key in ("clip", "smallest_equal"))
             yield message(
                 "clip-chosen",
-                clip=_clip(clip),
+                clip=clip,
                 subject=choice["of"],
                 reward=choice["reward"],
                 estimator=choice["estimator"],
-                equal="" if equal == clip else f", but for those from {_clip(equal)} on that give the same,",
+                equal="" if equal == clip else f", but for those from {equal} on that give the same,",
                 change=choice["against_largest_clip"],
             )
     for name in dict.fromkeys(choice["estimator"] for choice in choices if not choice["by_rule"]):
         yield message("no-clip-chosen", estimator=name)
-
-
-def _clip(clip: float | None) -> str:
-    return "inf" if clip is None else format(clip, "g")
 
 
 # --------------------------------------------------------------------------------------------------------- one estimate
@@ -159,13 +152,9 @@ class ImpressionEstimate:
     cell: Cell
     measured: Measured
 
-    @property
-    def estimator(self) -> Estimator:
-        return self.plan.question.asked[self.cell[1]][0]
-
-    @property
-    def request(self) -> Asked:
-        return self.plan.question.asked[self.cell[1]][1]
+    @cached_property
+    def question(self) -> tuple[Estimator, Asked]:
+        return self.plan.question.asked[self.cell[1]]
 
     @cached_property
     def terms(self) -> Terms:
@@ -174,11 +163,11 @@ class ImpressionEstimate:
 
 def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:
     """Units that are excluded, how many clusters have a reward, and whether a few of them carry the value."""
-    facts, terms = estimate.plan.facts, estimate.terms
+    facts, terms, request = estimate.plan.facts, estimate.terms, estimate.question[1]
     sums, cluster = terms.whole, facts.cluster
     missing = facts.n_units - int(estimate.measured.size[terms.defined].sum())
     if missing > 0:
-        reason = estimate.request.metric.left_out
+        reason = request.metric.left_out
         yield message("left-out", units=missing, of=facts.n_units, unit=facts.unit, reason=reason)
     paying = int(np.count_nonzero(sums.clusters.sums(np.abs(sums.sums[:, 0]))))
     if not paying:
@@ -195,20 +184,93 @@ def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:
     elif 0 < n_used < FEW_UNITS:
         yield message("few-units", units=n_used, cluster=cluster)
     yield from check_tails(sums, cluster=cluster)
-    yield from check_rewards(estimate.measured.tallies.get(("rewards", estimate.request.reward)))
+    yield from check_rewards(estimate.measured.tallies.get(("rewards", request.reward)))
 
 
 def check_weights(estimate: ImpressionEstimate) -> Iterator[Message]:
     """Weights that make a value unreliable, and the bounds of what the log cannot show."""
-    plan, about, request = estimate.plan, estimate.estimator.about, estimate.request
-    if about.clipping is not Clipping.NONE:
+    plan, (estimator, request) = estimate.plan, estimate.question
+    if estimator.about.clipping is not Clipping.NONE:
         kind = "viewed rows" if plan.facts.logged is Logged.VIEWED else "displayed rows"
         diagnostics = plan.weight_diagnostics(estimate.cell, estimate.measured)
-        yield from diagnostics.check(request.clip, kind=kind, beyond=about.beyond)
+        yield from diagnostics.check(request.clip, kind=kind, beyond=estimator.about.beyond)
         unseen = plan.unseen(estimate.cell, estimate.terms, estimate.measured)
         yield from check_unseen(estimate.terms.value(), unseen, plan.facts.rewards[request.reward].between)
-    if about.caution:
-        yield message("for-comparison", reason=about.caution)
+    if estimator.about.caution:
+        yield message("for-comparison", reason=estimator.about.caution)
 
 
 ESTIMATE_CHECKS: tuple[Callable[[ImpressionEstimate], Iterator[Message]], ...] = (check_units, check_weights)
+
+
+# ------------------------------------------------------------------------------------------- rejected position models
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedFits:
+    """Fitted position models that do not describe the log (goodness of fit, p < .01), by place; and what to do."""
+
+    fits: Mapping[str, PositionFit]
+    facts: RankedFacts
+    from_clicks: bool
+
+    def message(self, key: str, *about: str, **fields: Any) -> Message:
+        """Why a comparison carries no verdict, or that a value is another one with the table."""
+        return message(
+            f"position-model-rejected{key}",
+            fits=", ".join(f"{fit.model.name} of {place}" for place, fit in self.fits.items()),
+            observed="clicks" if self.from_clicks else "scroll depths",
+            p=min(fit.goodness.p for fit in self.fits.values()),
+            remedy=position_remedy(self.facts, clicks=self.from_clicks),
+            about=about,
+            **fields,
+        )
+
+
+def checked_by_tables(results: Results, by_table: Results | None, rejected: RejectedFits) -> Results:
+    """The results with every verdict taken away that is not the same with the table of observed views.
+
+    `by_table` are the same results with the table (Kaplan-Meier) at the places whose fit is rejected (statistics 11.6);
+    None where the log has no scroll depths. An estimate whose interval does not contain its value with the table
+    carries a caution.
+    """
+    tables = {} if by_table is None else {_key(comparison): comparison for comparison in by_table.comparisons}
+    values = {} if by_table is None else {_key(estimate): estimate.value for estimate in by_table.estimates}
+
+    def compared(fitted: Comparison) -> Comparison:
+        table = tables.get(_key(fitted))
+        if fitted.verdict == INSUFFICIENT or (table is not None and table.verdict == fitted.verdict):
+            return fitted
+        pair = (fitted.model, fitted.baseline)
+        if table is None:
+            reason = rejected.message("", *pair, numbers={"difference": fitted.difference})
+        else:
+            reason = rejected.message(
+                ".table",
+                *pair,
+                verdict=fitted.verdict,
+                difference=fitted.difference,
+                verdict_by_table=table.verdict,
+                difference_by_table=table.difference,
+            )
+        return replace(fitted, verdict=INSUFFICIENT, reasons=(reason,))
+
+    def estimated(estimate: Estimate) -> Estimate:
+        value = values.get(_key(estimate), estimate.value)
+        if not (value < estimate.low or value > estimate.high):
+            return estimate
+        caution = rejected.message(".value", estimate.model, value_by_table=value)
+        return replace(estimate, warnings=(*estimate.warnings, caution))
+
+    comparisons = tuple(map(compared, results.comparisons))
+    messages = results.messages
+    if all(comparison.verdict != NOT_SHOWN for comparison in comparisons):
+        messages = tuple(message for message in messages if message.code not in DETECTABLE)
+    return replace(
+        results, estimates=tuple(map(estimated, results.estimates)), comparisons=comparisons, messages=messages
+    )
+
+
+def _key(result: Estimate | Comparison) -> tuple[Any, ...]:
+    baseline = result.baseline if isinstance(result, Comparison) else None
+    return result.model, baseline, result.metric, result.estimator, result.reward, result.clip, result.segment

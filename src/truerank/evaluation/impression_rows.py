@@ -20,11 +20,16 @@ from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.impressions import CHOSEN, FIVE, Exposures, Limited, limited_by
 from truerank.estimators.refitting import RankedEstimator
-from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
+from truerank.evaluation.impression_checks import (
+    ESTIMATE_CHECKS,
+    ImpressionEstimate,
+    RejectedFits,
+    check_clips,
+    check_target,
+)
 from truerank.evaluation.impression_views import Looking, RankedSight
 from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.position_check import RejectedFits
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies, run_checks
 from truerank.evaluation.ranked_record import details_of, limit, recorded, source_of_exposures, views
 from truerank.inference.clipping import chosen_clip
@@ -135,7 +140,7 @@ class RankedPlan:
     def counted(self, chunk: RankedChunk) -> Tallies:
         most = tail_length(self.facts.n_rows) + 1
         return {
-            ("rewards", name): RewardTally.of(rewards, most=most)
+            ("rewards", name): RewardTally.count(rewards, most=most)
             for name, rewards in chunk.log.rewards.items()
             if not self.facts.rewards[name].binary
         }
@@ -360,7 +365,7 @@ class RankedPlan:
 @lru_cache(maxsize=4096)
 def _diagnosed(weights: Any, support: Any, clip: float) -> WeightDiagnostics:
     unsupported, error = support.share()
-    found: WeightDiagnostics = weights.at(clip, unsupported=unsupported, error=error)
+    found: WeightDiagnostics = weights.diagnostics(clip, unsupported=unsupported, error=error)
     return found
 
 

@@ -154,13 +154,13 @@ class RankedSight:
     def tallies(self) -> Tallies:
         target, name = self.exposures.target, self.model
         counted: dict[tuple[Any, ...], Any] = {
-            (name, "support"): SupportTally.of(self.exposures),
+            (name, "support"): SupportTally.count(self.exposures),
             (name, "known"): int(np.count_nonzero(target.defined())),
             (name, "unlogged"): target.unlogged,
             (name, "never"): 0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
         }
         counted |= {
-            (name, "weights", of): WeightTally.of(self.exposures, self.clips, most=self.most, limits=of)
+            (name, "weights", of): WeightTally.count(self.exposures, self.clips, most=self.most, limits=of)
             for of in self.limits
         }
         return counted | {(name, "unweighed", reason): groups for reason, groups in self.unweighed.items()}

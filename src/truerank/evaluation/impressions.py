@@ -27,13 +27,12 @@ from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.impression_checks import check_log, check_question
+from truerank.evaluation.impression_checks import check_log, check_question, checked_by_tables
 from truerank.evaluation.impression_rows import RankedPlan
 from truerank.evaluation.impression_source import HeldLog, RankedSource, check_common, source_of
 from truerank.evaluation.impression_views import Looking
 from truerank.evaluation.log_facts import RankedFacts
 from truerank.evaluation.measure import measure
-from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.unit_ids import unit_ids
 from truerank.exposure.policies.mixtures import LoggerShares

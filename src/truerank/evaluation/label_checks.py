@@ -1,41 +1,140 @@
-"""Checks of a whole evaluation of labelled pairs: small functions of what was measured, in the order of messages."""
+"""Checks of a whole evaluation of labelled pairs: of its input, and of what was measured, in the order of messages."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Exposed
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.core.messages import Message, message
-from truerank.core.ranking import Returned
+from truerank.core.ranking import JudgedChunk, Pool, Returned, Scores
 from truerank.core.results import Estimate
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Tallies
 from truerank.exposure.randomness.labelled import LARGE, JudgedItems, UserCounts
 from truerank.inference.balance import FAR, MUCH
+from truerank.ranking.kernel.rank import Aligned
+from truerank.ranking.scores.scores import Lists
 
 if TYPE_CHECKING:
     from truerank.evaluation.label_rows import JudgedPlan
 
+LOOKED_AT = 1000  # users whose lists show whether training pairs were left out of them
+FEW = 0.5  # of the users, below which ids may be those of other data
 EVEN = 0.5  # effective number of users by how many items each labelled one represents, as a share of all
 MANY_TIED = 0.1
 MUCH_MISSING = 0.2  # of the rows of a design, from which missing labels are more than a caution
 
 
-def check_overlap(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
-    """Labelled rows that are excluded items."""
-    rows = int(measured.tallies["dropped",])
-    if rows:
-        yield message("overlap-dropped", rows=rows)
+# --------------------------------------------------------------------------------------------------------------- input
+
+
+def check_holdout(source: str, rows: Log) -> Iterator[Message]:
+    """What a hold-out takes as relevant, and that the rest is taken as irrelevant."""
+    if not rows.rewards:
+        yield message("relevant-rows", source=source)
+    yield message("holdout")
+
+
+def check_without_exclusions(models: Mapping[str, Scores], exposed: Exposed) -> Iterator[Message]:
+    """That training pairs are candidates, where none are excluded."""
+    if exposed is not Exposed.FULL:
+        lists = all(isinstance(scores, Lists) and scores.depth is not None for scores in models.values())
+        yield message("no-exclusions.lists" if lists else "no-exclusions")
+
+
+def check_scores(models: Mapping[str, Scores], users: Ids, items: Ids) -> Iterator[Message]:
+    """How many users and items of the evaluation each model has scores for."""
+    for name, scores in models.items():
+        scored = int(np.count_nonzero(scores.users.locate(users) >= 0))
+        without = int(np.count_nonzero(scores.items.locate(items) < 0)) if scores.depth is None else 0
+        without_labels = len(scores.users) - scored
+        yield message(
+            "scored.partly" if without_labels or without else "scored",
+            model=name,
+            users=scored,
+            of=len(users),
+            without_labels=without_labels,
+            items_without_score=without,
+            about=(name,),
+        )
+
+
+def check_ids(models: Mapping[str, Scores], users: Ids, judged_items: Ids, *, source: str) -> Iterator[Message]:
+    """Ids that hardly match: those of other data, or places in a matrix taken for ids."""
+    for name, scores in models.items():
+        missing = np.flatnonzero(scores.users.locate(users) < 0)
+        if len(missing) > FEW * len(users):
+            yield message(
+                "few-users-in-common",
+                model=name,
+                source=source,
+                users=len(users),
+                missing=len(missing),
+                examples=", ".join(users.texts(missing[:3])),
+                model_examples=_first(scores.users),
+                about=(name,),
+            )
+        if (scores.items.locate(judged_items) < 0).all():
+            yield message(
+                "no-item-in-common",
+                model=name,
+                source=source,
+                examples=_first(judged_items),
+                model_examples=_first(scores.items),
+                about=(name,),
+            )
+
+
+def check_catalogue(models: Mapping[str, Scores], items: Ids) -> Iterator[Message]:
+    """Items that are scored but no candidates, and tables that are taken as the whole catalogue."""
+    for name, scores in models.items():
+        outside = len(scores.items) - int(np.count_nonzero(scores.items.locate(items) >= 0))
+        if outside and scores.depth is None:
+            yield message("scored-outside", model=name, items=outside, about=(name,))
+        if isinstance(scores, Lists) and scores.depth is None:
+            yield message("taken-as-catalogue", model=name, n_items=len(scores.items), about=(name,))
+
+
+def _first(ids: Ids) -> str:
+    return ", ".join(ids.texts(np.arange(min(3, len(ids)))))
+
+
+def seen_items(models: Mapping[str, Aligned], chunk: JudgedChunk) -> Tallies:
+    """How many items the first users' lists hold, and how many of these are excluded; those of other chunks add."""
+    exclude = chunk.pools[Pool.CATALOGUE].exclude
+    counted: dict[tuple[str, str], int] = {}
+    if exclude is None:
+        return counted
+    for name, model in models.items():
+        lists = model.scores
+        if not isinstance(lists, Lists) or lists.depth is None or model.column is not None:
+            continue
+        row = model.of_units(chunk.unit).row
+        counted |= {(name, "listed"): 0, (name, "seen"): 0}
+        for user in np.flatnonzero((chunk.unit < LOOKED_AT) & (row >= 0)):
+            listed = lists.item[lists.start[row[user]] : lists.start[row[user] + 1]]
+            excluded = exclude.item[exclude.start[user] : exclude.start[user + 1]]
+            counted[name, "listed"] += len(listed)
+            counted[name, "seen"] += int(np.isin(listed, excluded).sum())
+    return counted
+
+
+# ------------------------------------------------------------------------------------------------- what was measured
 
 
 def check_exclusions(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
-    """How many exclusions have a user and an item of this evaluation."""
+    """Labelled rows that are excluded items, and how many exclusions have a user and an item of this evaluation."""
+    dropped = int(measured.tallies["dropped",])
+    if dropped:
+        yield message("overlap-dropped", rows=dropped)
     if plan.excluded is None:
         return
     source, rows = plan.excluded
@@ -114,39 +213,32 @@ def check_propensities(plan: JudgedPlan, measured: Measured) -> Iterator[Message
         )
 
 
-def check_refits(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
-    """Why fitted models have no interval: without some parts of the users they cannot be fitted."""
+def check_ranks(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+    """Why fitted models have no interval (without some parts of the users they cannot be fitted); relevant items that a
+    model never recommends, or whose score others share; lists with training items."""
     for reason, parts in plan.learned.failures.items():
         yield message("refit-failed", parts=parts, reason=reason)
-
-
-def check_ranks(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
-    """Relevant items that a model never recommends, or whose score others share; lists with training items."""
-    tallies, models = measured.tallies, plan.question.models
-    for model in models:
-        relevant, never, tied = (int(tallies.get((model, what), 0)) for what in ("positive", "never", "tied"))
+    names = ("positive", "never", "tied", "listed", "seen")
+    counts = {model: [int(measured.tallies.get((model, name), 0)) for name in names] for model in plan.question.models}
+    for model, (relevant, never, tied, _, _) in counts.items():
         if never:
             yield message("never-recommended", model=model, never=never, relevant=relevant, about=(model,))
         if relevant and tied / relevant > MANY_TIED:
-            share = tied / relevant
             numbers = {"tied": tied, "relevant": relevant}
-            yield message("tied-scores", model=model, share=share, numbers=numbers, about=(model,))
-    for model in models:
-        listed, seen = (int(tallies.get((model, what), 0)) for what in ("listed", "seen"))
+            yield message("tied-scores", model=model, share=tied / relevant, numbers=numbers, about=(model,))
+    for model, (*_, listed, seen) in counts.items():
         if seen:
             numbers = {"seen": seen, "listed": listed}
             yield message("seen-in-lists", model=model, share=seen / listed, numbers=numbers, about=(model,))
 
 
 EVALUATION_CHECKS: tuple[Callable[[JudgedPlan, Measured], Iterator[Message]], ...] = (
-    check_overlap,
     check_exclusions,
     check_counts,
     check_randomness,
     check_selected_users,
     check_returned,
     check_propensities,
-    check_refits,
     check_ranks,
 )
 
@@ -157,27 +249,19 @@ def check_orders(estimates: Sequence[Estimate]) -> Iterator[Message]:
     for estimate in estimates:
         if estimate.segment is None:
             # one name with several settings has one estimand: the first represents all
-            groups.setdefault(estimate.metric, {}).setdefault(estimate.estimator, {}).setdefault(
-                estimate.model, estimate
-            )
+            by_model = groups.setdefault(estimate.metric, {}).setdefault(estimate.estimator, {})
+            by_model.setdefault(estimate.model, estimate)
     for metric, by_estimator in groups.items():
         orders = {
-            name: " > ".join(sorted(models, key=lambda model: -models[model].value))
+            name: (" > ".join(sorted(models, key=lambda model: -models[model].value)), next(iter(models.values())))
             for name, models in by_estimator.items()
             if not any(math.isnan(estimate.value) for estimate in models.values())
         }
-        estimands = {name: next(iter(models.values())).estimand for name, models in by_estimator.items()}
-        for first, second in combinations(orders, 2):
-            if estimands[first] != estimands[second] and orders[first] != orders[second]:
-                yield message(
-                    "orders-differ",
-                    metric=metric,
-                    first=first,
-                    first_order=orders[first],
-                    second=second,
-                    second_order=orders[second],
-                    about=(metric, first, second),
-                )
+        for (first, (first_order, one)), (second, (second_order, other)) in combinations(orders.items(), 2):
+            if one.estimand != other.estimand and first_order != second_order:
+                order: dict[str, Any] = {"first_order": first_order, "second_order": second_order}
+                about = (metric, first, second)
+                yield message("orders-differ", metric=metric, first=first, second=second, about=about, **order)
 
 
 def _represented_pairs(tallies: Tallies) -> tuple[float, float, float]:

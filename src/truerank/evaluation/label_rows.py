@@ -29,8 +29,7 @@ from truerank.evaluation.estimate_checks import (
     hit_pairs,
     rests_on_all_pairs,
 )
-from truerank.evaluation.input_checks import seen_items
-from truerank.evaluation.label_checks import EVALUATION_CHECKS, check_orders, expansions, missing_share
+from truerank.evaluation.label_checks import EVALUATION_CHECKS, check_orders, expansions, missing_share, seen_items
 from truerank.evaluation.label_source import EVERY_LABEL
 from truerank.evaluation.label_views import BalanceOf, JudgedSight
 from truerank.evaluation.measure import ByPlace, Measured

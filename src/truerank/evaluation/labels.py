@@ -37,16 +37,16 @@ from truerank.evaluation.compatibility import (
 )
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.input_checks import (
+from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
+from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
+from truerank.evaluation.judged_sent import measured_by
+from truerank.evaluation.label_checks import (
     check_catalogue,
     check_holdout,
     check_ids,
     check_scores,
     check_without_exclusions,
 )
-from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
-from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
-from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.label_rows import JudgedPlan
 from truerank.evaluation.label_source import (
     CatalogueLayout,

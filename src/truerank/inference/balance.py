@@ -45,7 +45,7 @@ class ListedRows:
     defined: Bools
 
     @classmethod
-    def of(cls, metric: Additive, ranks: Ranks, chunk: JudgedChunk) -> ListedRows:
+    def select(cls, metric: Additive, ranks: Ranks, chunk: JudgedChunk) -> ListedRows:
         cutoff, denominator = metric.cutoff, metric.denominator
         n_users = len(ranks.scored)
         divisor = np.ones(n_users) if denominator.needs_every_label else known_divisor(denominator, cutoff, ranks)
@@ -97,9 +97,9 @@ class Balance:
     # how many labelled rows of each weight, how many of them are relevant, and Σ w² (1 - π) / π² over them
     by_weight: Floats = field(default_factory=lambda: np.zeros((3, WEIGHT_BINS)), compare=False)
 
-    def __add__(self, other: Balance) -> Balance:
+    def __add__(self, more: Balance) -> Balance:
         names = [column.name for column in fields(self) if column.name != "relative"]
-        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
+        return replace(self, **{name: getattr(self, name) + getattr(more, name) for name in names})
 
     @property
     def expected(self) -> float:
@@ -141,7 +141,7 @@ def uniform_balance(
     S² = (Σ w² - (Σ w)² / N) / (N - 1), users with N-bar >= 1; or Σ w² (1 - rate) / rate over all users. Tied candidates
     share what their ranks are worth, so that the true Σ w² can only be smaller: V is never too small.
     """
-    listed = ListedRows.of(metric, ranks, chunk)
+    listed = ListedRows.select(metric, ranks, chunk)
     if np.isnan(ranks.n_candidates).any():  # top lists of an unknown catalogue: nothing tells what a row represents
         return Balance(math.nan, math.nan, math.nan, 0.0), np.zeros(len(ranks.scored))
     sample = Sample.uniform(chunk, ranks, rate=rate, usable=listed.defined)
@@ -168,7 +168,7 @@ def weighted_balance(
     would weigh much and were not drawn. Where such rows are missing, V is too small as well, and the balance fails
     more readily: that is as it should be, since the estimate then misses what they represent.
     """
-    listed = ListedRows.of(metric, ranks, chunk)
+    listed = ListedRows.select(metric, ranks, chunk)
     inverse = np.where(listed.defined[chunk.labels.unit], 1.0 / propensity, 0.0)
     discount, weight = listed.discount, inverse[listed.rows]
     estimate = listed.by_user(chunk, discount * weight)

@@ -36,6 +36,7 @@ from truerank.inference.linearization import (
     spread_of,
     spreads_of_pairs,
     unseen_variance,
+    value_spread,
 )
 from truerank.inference.moments import ROUNDING, Moments
 
@@ -112,7 +113,7 @@ class Population(Interval):
     refits: ClassVar[bool] = True
 
     def spreads(self, terms: Mapping[Name, Terms], pairs: Pairs[Name], *, level: float) -> Spreads[Name]:
-        alone = {name: influences(part) for name, part in terms.items()}
+        alone = {name: influences(terms[name]) for name in dict.fromkeys(chain.from_iterable(pairs))}
         packed = {name: np.packbits(part.defined).tobytes() for name, part in terms.items()} if pairs else {}
         groups: dict[frozenset[bytes], list[tuple[Name, Name]]] = {}
         for pair in pairs:
@@ -126,7 +127,10 @@ class Population(Interval):
                 parts = {name: part.restrict(both) for name, part in parts.items()}
                 effects = {name: influences(part) for name, part in parts.items()}
             differences |= _differences(parts, effects, members, level=level)
-        values = {name: part.spread(level=level) for name, part in alone.items()}
+        values = {
+            name: alone[name].spread(level=level) if name in alone else value_spread(part, level=level)
+            for name, part in terms.items()
+        }
         return values, {pair: differences[pair] for pair in pairs}
 
 
@@ -353,7 +357,7 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
 
 def _of_rows(effect: Floats, n: int) -> Moments:
     """The moments of n independent rows."""
-    return replace(Moments.of(effect, np.zeros_like(effect)), n=n)
+    return replace(Moments.sum(effect, np.zeros_like(effect)), n=n)
 
 
 def _unequal(unit: Ints, z: Floats, probability: Floats, n: Floats) -> Floats:

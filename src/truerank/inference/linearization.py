@@ -19,7 +19,7 @@ from truerank.core.arrays import Floats, Ints, equal_parts, exact_sum
 from truerank.core.counted import CountedItems
 from truerank.core.modelled import ModelledTerms
 from truerank.core.terms import HitMove, Ratio, Smooth, Terms
-from truerank.inference.moments import Moments, ends, skewed
+from truerank.inference.moments import Moments, ends, mean_moments, skewed
 
 Name = TypeVar("Name")
 Bounds = tuple[float, float]
@@ -80,21 +80,21 @@ class Influences:
     hits: RareHits | None = None
     unseen: float = 0.0
 
-    def minus(self, other: Influences, *, informative: int) -> Influences:
+    def minus(self, baseline: Influences, *, informative: int) -> Influences:
         """The same of the difference of two values."""
-        if len(self.effect) != len(other.effect):
-            return Influences(self.value - other.value, np.zeros(0), np.zeros(0))
+        if len(self.effect) != len(baseline.effect):
+            return Influences(self.value - baseline.value, np.zeros(0), np.zeros(0))
         return replace(
             self,
-            value=self.value - other.value,
-            effect=self.effect - other.effect,
-            leverage=np.maximum(self.leverage, other.leverage),
-            scale=self.scale + other.scale,
+            value=self.value - baseline.value,
+            effect=self.effect - baseline.effect,
+            leverage=np.maximum(self.leverage, baseline.leverage),
+            scale=self.scale + baseline.scale,
             informative=informative,
-            reach=max(self.reach, other.reach),
-            correction=None if self.correction is None else self.correction - (other.correction or 0.0),
+            reach=max(self.reach, baseline.reach),
+            correction=None if self.correction is None else self.correction - (baseline.correction or 0.0),
             hits=None,
-            unseen=unseen_variance(self.hits, other.hits),
+            unseen=unseen_variance(self.hits, baseline.hits),
         )
 
     def moments(self) -> Moments | None:
@@ -112,7 +112,7 @@ class Influences:
             mean = [exact_sum(effect[source == number]) / n if n else 0.0 for number, n in enumerate(count.tolist())]
             effect, leverage = effect - np.array(mean)[source], np.maximum(leverage[used], 1.0 / count[source])
             most_df = float((count[count > 0] - 1).sum())
-        moments = Moments.of(effect, leverage)
+        moments = Moments.sum(effect, leverage)
         if math.isnan(self.unseen) or not moments.show_spread(self.scale):
             return None
         moments = replace(moments, most_df=most_df)
@@ -149,6 +149,16 @@ def influences(terms: Terms) -> Influences:
         terms.correction() if isinstance(terms, ModelledTerms) else None,
         rare_hits(terms),
     )
+
+
+def value_spread(terms: Terms, *, level: float) -> Spread:
+    """The spread of one value."""
+    moments = mean_moments(terms) if isinstance(terms, Smooth) else None
+    value = terms.value()
+    if moments is None or not moments.show_spread(abs(value)):
+        return influences(terms).spread(level=level)
+    informative = terms.n_informative()
+    return spread_of(value, moments.stderr, moments, level=level, difference=False, informative=informative)
 
 
 def difference_of(first: Terms, second: Terms) -> Influences:
@@ -247,7 +257,7 @@ def spreads_of_pairs(
     spreads: list[Spread] = []
     for first, second in (places[start : start + step].T for start in range(0, len(places), step)):
         h = leverage[0] if shared else np.maximum(leverage[first], leverage[second])
-        moments = Moments.of(effect[first] - effect[second], h)
+        moments = Moments.sum(effect[first] - effect[second], h)
         difference = value[first] - value[second]
         informative = (telling[first] != telling[second]).any(axis=1).sum(axis=1)
         block = _spreads(difference, moments.stderr, moments, level=level, difference=True, informative=informative)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -9,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats, exact_sum
+from truerank.core.arrays import Floats, compiled_for, exact_sum
+from truerank.core.terms import Ratio, Smooth
 
 ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
 SMALL, LARGE = 1e-50, 1e50  # between which fourth powers, and sums of them, are numbers
@@ -21,7 +23,7 @@ NO_SKEW = 1e-6  # skewness below which an interval is symmetric
 class Moments:
     """Sums over the clusters that contribute: a number each, or an array with one for each of several values.
 
-    >>> found = Moments.of(np.array([0.01, 0.02, -0.02, -0.01]), np.array([0.1, 0.2, 0.05, 0.65]))
+    >>> found = Moments.sum(np.array([0.01, 0.02, -0.02, -0.01]), np.array([0.1, 0.2, 0.05, 0.65]))
     >>> round(float(found.stderr), 5), round(float(found.df), 3), float(found.skewness)
     (0.0363, 1.586, 0.0)
     """
@@ -40,7 +42,7 @@ class Moments:
     most_df: float = np.inf  # where something else limits them
 
     @classmethod
-    def of(cls, effect: Floats, leverage: Floats) -> Moments:
+    def sum(cls, effect: Floats, leverage: Floats) -> Moments:
         """Of effects L [clusters] or [values x clusters] and leverages h, which several values may share."""
         largest = np.maximum(effect.max(axis=-1, initial=0.0), -effect.min(axis=-1, initial=0.0))
         unit = power_of_two(largest)
@@ -106,6 +108,24 @@ def _sums(effect: Floats, h: Floats, total: Callable[[Floats], Any]) -> tuple[An
 
 def _added(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+def mean_moments(terms: Smooth) -> Moments | None:
+    """The moments of a mean of many units in one compiled pass, without arrays of effects; None of other values."""
+    value, compiled, alone = terms.value(), compiled_for(len(terms.sums)), terms.clusters.each_alone()
+    if compiled is None or not isinstance(terms.form, Ratio) or math.isnan(value):
+        return None
+    numerator, denominator = (np.ascontiguousarray(column) for column in terms.sums.T)
+    if not alone or terms.clusters.stratum is not None or not compiled.are_equal(denominator):
+        return None
+    n, total, mean = len(numerator), float(terms.totals()[1]), value * float(denominator[0])
+    largest = max(float(numerator.max()) - mean, mean - float(numerator.min()))
+    if power_of_two(largest) != 1:
+        return None
+    squares, cubes, fourths = compiled.central_powers(numerator, mean)
+    h, scaled = 1.0 / n, 1.0 / (n * (n - 1.0))
+    sums = (n, squares / (1.0 - h), squares, cubes, fourths, h, n * scaled, n * scaled**2)
+    return Moments(*sums, highest_leverage=h, highest_effect=largest, unit=1.0 / total)
 
 
 def power_of_two(largest: Any) -> Floats:

@@ -66,7 +66,7 @@ class RewardTally:
     that is the tail becomes smaller as they become many: an interval for many forgives more.
 
     >>> rewards = (np.arange(1000, 0, -1) / 1000.0) ** -0.8
-    >>> both = RewardTally.of(rewards[:500], most=200) + RewardTally.of(rewards[500:], most=200)
+    >>> both = RewardTally.count(rewards[:500], most=200) + RewardTally.count(rewards[500:], most=200)
     >>> both.n, round(both.index, 1)
     (1000, 0.8)
     """
@@ -76,13 +76,13 @@ class RewardTally:
     most: int
 
     @classmethod
-    def of(cls, rewards: Floats, *, most: int) -> RewardTally:
+    def count(cls, rewards: Floats, *, most: int) -> RewardTally:
         sizes = np.abs(rewards[rewards != 0]).astype(np.float64)
         return cls(len(sizes), np.sort(sizes)[-most:], most)
 
-    def __add__(self, other: RewardTally) -> RewardTally:
-        largest = np.sort(np.concatenate([self.largest, other.largest]))[-self.most :]
-        return RewardTally(self.n + other.n, largest, self.most)
+    def __add__(self, more: RewardTally) -> RewardTally:
+        largest = np.sort(np.concatenate([self.largest, more.largest]))[-self.most :]
+        return RewardTally(self.n + more.n, largest, self.most)
 
     @property
     def index(self) -> float:

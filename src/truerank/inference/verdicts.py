@@ -37,28 +37,28 @@ def doubts(
     second: Terms,
     spread: Spread,
     *,
-    of: Sequence[Message] = (),
+    reasons: Sequence[Message] = (),
     unseen: tuple[UnseenExposure, UnseenExposure] = (UnseenExposure(), UnseenExposure()),
     cluster: str = "user",
     level: float,
 ) -> tuple[Message, ...]:
     """Why the difference of two values carries no verdict; nothing where it does.
 
-    `of` are what takes verdicts away from one of the values, such as rows that do not represent its list. What is
+    `reasons` are what takes verdicts away from one of the values, such as rows that do not represent its list. What is
     unseen is no reason where the sign of the interval would stay with the worst that it could be.
     """
-    reasons = list(of)
+    messages = list(reasons)
     if spread.informative < FEWEST:
-        reasons.append(message("few-informative", informative=spread.informative, cluster=cluster, fewest=FEWEST))
+        messages.append(message("few-informative", informative=spread.informative, cluster=cluster, fewest=FEWEST))
     elif math.isnan(spread.stderr):
-        reasons.append(message("no-spread.difference"))
+        messages.append(message("no-spread.difference"))
     elif spread.largest > HALF and _hangs_on_one(first, second, spread, level=level):
-        reasons.append(message("one-cluster", cluster=cluster, share=spread.largest))
+        messages.append(message("one-cluster", cluster=cluster, share=spread.largest))
     share = max(part.share for part in unseen)
     low, high = spread.low - unseen[0].fall - unseen[1].reach, spread.high + unseen[0].reach + unseen[1].fall
     if not math.isnan(spread.value) and share > MUCH_LOST and not (low > 0 or high < 0):
-        reasons.append(message("unseen-exposure", share=share, much=MUCH_LOST, numbers={"low": low, "high": high}))
-    return tuple(reasons)
+        messages.append(message("unseen-exposure", share=share, much=MUCH_LOST, numbers={"low": low, "high": high}))
+    return tuple(messages)
 
 
 def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) -> bool:

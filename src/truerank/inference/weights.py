@@ -97,7 +97,7 @@ class WeightTally:
     most: int
 
     @classmethod
-    def of(cls, view: Exposures, clips: Floats, *, most: int, limits: Limited = Limited.RATIO) -> WeightTally:
+    def count(cls, view: Exposures, clips: Floats, *, most: int, limits: Limited = Limited.RATIO) -> WeightTally:
         """The weights of one chunk; units without a known ranking do not count."""
         from truerank.estimators.fast import add_bins
 
@@ -116,9 +116,9 @@ class WeightTally:
             largest = np.partition(largest, len(largest) - most)[-most:] if len(largest) > most else largest
         return cls(clips, n, sums, np.sort(largest), most)
 
-    def __add__(self, other: WeightTally) -> WeightTally:
-        largest = np.sort(np.concatenate([self.largest, other.largest]))[-self.most :]
-        return WeightTally(self.clips, self.n + other.n, self.sums + other.sums, largest, self.most)
+    def __add__(self, more: WeightTally) -> WeightTally:
+        largest = np.sort(np.concatenate([self.largest, more.largest]))[-self.most :]
+        return WeightTally(self.clips, self.n + more.n, self.sums + more.sums, largest, self.most)
 
     @property
     def total(self) -> float:
@@ -130,7 +130,7 @@ class WeightTally:
         """The tail index of weights before clipping."""
         return pareto_tail(self.largest[-tail_length(self.n) :])
 
-    def at(self, clip: float, *, unsupported: float | None = None, error: float = 0.0) -> WeightDiagnostics:
+    def diagnostics(self, clip: float, *, unsupported: float | None = None, error: float = 0.0) -> WeightDiagnostics:
         """What the weights look like at one of the clips."""
         k = int(np.searchsorted(self.clips, clip))
         # the clip lowers the rows of all bins behind it; there w = m · scale
@@ -203,7 +203,7 @@ class SupportTally:
     moments: Floats | None
 
     @classmethod
-    def of(cls, view: Exposures) -> SupportTally:
+    def count(cls, view: Exposures) -> SupportTally:
         whole, log, target = view.target.whole, view.log, view.target
         displayed = not view.views_known or log.viewed is not None
         vain = np.flatnonzero(view.logging.exposure() == 0) if displayed else np.zeros(0, dtype=np.int64)
@@ -222,14 +222,14 @@ class SupportTally:
             moments = np.array([n, w.sum(), e.sum(), (w**2).sum(), (w * e).sum(), (e**2).sum()])
         return cls(exact, whole is not None, outside, exposed, len(vain), moments)
 
-    def __add__(self, other: SupportTally) -> SupportTally:
+    def __add__(self, more: SupportTally) -> SupportTally:
         return SupportTally(
             self.exact,
             self.listed,
-            self.outside + other.outside,
-            self.exposed + other.exposed,
-            self.vain + other.vain,
-            None if self.moments is None or other.moments is None else self.moments + other.moments,
+            self.outside + more.outside,
+            self.exposed + more.exposed,
+            self.vain + more.vain,
+            None if self.moments is None or more.moments is None else self.moments + more.moments,
         )
 
     @property
