@@ -13,10 +13,10 @@ from scipy.sparse import csr_array
 
 from truerank.core.ids import Ids
 from truerank.core.ranking import Scores
-from truerank.engines.local import Threads
-from truerank.evaluation.judged_sent import ScoredRows, measure_scored
+from truerank.engines.engine import Threads
 from truerank.evaluation.labels import JudgedCall, prepare_judged
 from truerank.evaluation.measure import measure
+from truerank.evaluation.serialization import ScoredRows, measure_scored
 from truerank.exposure.kinds import RandomExposure
 from truerank.io.spill import scratch
 from truerank.ranking.kernel.rank import Aligned

@@ -31,7 +31,7 @@ from truerank.models import matrix
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS
 from truerank.simulation import dataset
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank.simulation.feed import FeedSettings
 from truerank.simulation.feed_truth import check_feed
 
@@ -100,7 +100,7 @@ def test_an_older_container_counts_as_well(tmp_path: Path, monkeypatch: pytest.M
 FEED = FeedSettings(sessions=10**4, kinds=2, items=50, pool=20, candidates=10, length=5, days=1)
 BORDERS: dict[str, tuple[Callable[[], Any], float]] = {
     "world": (
-        lambda: make_world(WorldSettings(users=40, items=30, shown=5, judged=5), seed=0),
+        lambda: simulate_dataset(DatasetSettings(users=40, items=30, shown=5, judged=5), seed=0),
         dataset.CELL_BYTES * 1200 + 8 * 8 * 70,
     ),
     "feed": (
@@ -134,9 +134,9 @@ def test_an_estimate_is_no_more_than_what_is_taken() -> None:
     """A world's arrays are measured: the estimate must lie below them, so that nothing that fits is refused."""
     import tracemalloc
 
-    make_world(WorldSettings(users=20, items=200), seed=0)  # what is loaded once is no part of it
+    simulate_dataset(DatasetSettings(users=20, items=200), seed=0)  # what is loaded once is no part of it
     tracemalloc.start()
-    make_world(WorldSettings(users=400, items=500), seed=0)
+    simulate_dataset(DatasetSettings(users=400, items=500), seed=0)
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.5 * taken < dataset.CELL_BYTES * 400 * 500 < taken
@@ -148,7 +148,7 @@ HUGE: dict[str, Callable[[], Any]] = {
     "equations of factors": lambda: IALS(factors=10**8).fit(_log(), seed=0),
     "a matrix without users": lambda: tr.scores.dense(np.zeros((0, 10**18), dtype=np.float32)),
     "a matrix without items": lambda: tr.scores.dense(np.zeros((10**18, 0), dtype=np.float32)),
-    "a world": lambda: make_world(WorldSettings(users=10**7, items=10**7), seed=0),
+    "a world": lambda: simulate_dataset(DatasetSettings(users=10**7, items=10**7), seed=0),
     "sessions": lambda: check_feed(FeedSettings(sessions=10**13)),
     "all pairs of a million models": lambda: check_pairs(_question(10**6)),
 }

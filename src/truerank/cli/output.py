@@ -131,7 +131,7 @@ class Output:
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
             from truerank.io.atomic_write import check_place
-            from truerank.io.part_files import files_of
+            from truerank.io.paths import files_of
             from truerank.report.document import FOLDER
 
             parts = [part for path in read for part in files_of(path)]
@@ -288,7 +288,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path] = (), flag: str = "--o
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.io.part_files import files_of
+    from truerank.io.paths import files_of
 
     for path in inputs:
         if _real(out) in {_real(part) for part in files_of(path)}:
@@ -306,7 +306,7 @@ def recorded(results: Results, files: Sequence[InputFile], *, most: int | None) 
 
 
 def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Input:
-    from truerank.io.inputs import input_of
+    from truerank.io.fingerprint import input_of
 
     counts: dict[str, Any] = {}
     if measured is not None:

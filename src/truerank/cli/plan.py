@@ -251,7 +251,7 @@ def _allocate(
     from truerank.evaluation.design_probabilities import SHARE
     from truerank.exposure.design import FOLDER
     from truerank.io.atomic_write import check_place
-    from truerank.io.part_files import files_of
+    from truerank.io.paths import files_of
     from truerank.report.plans import design_plain, design_text
 
     place = output.place

@@ -279,7 +279,7 @@ class Results:
         frame = self.unit_table.frame()
         if engine is None:
             return frame
-        from truerank.engines.frames import frame_of
+        from truerank.engines.named import frame_of
 
         return frame_of(engine, frame)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -33,11 +33,10 @@ from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.io.batches import LazyTable
 from truerank.io.columns import header, table_columns, with_users
 from truerank.io.impressions import Impressions, Logged, RankedChunk, notes_of
-from truerank.io.owners import Owners, follow
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
-from truerank.io.parts import RowsOfPart
 from truerank.io.read_impressions import ImpressionSchema, read_impressions, scan_impressions
-from truerank.io.spill import Scratch
+from truerank.io.session_chunks import SessionChunks
+from truerank.io.spill import RowsOfPart, Scratch
 
 
 def check_common(where: str, known: int, facts: RankedFacts) -> None:
@@ -60,8 +59,6 @@ class RankedSource(Protocol):
     def n_rows(self) -> Ints: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
-    @property
-    def held(self) -> bool: ...
     def chunk(self, at: int) -> RankedChunk: ...
     def reader(self) -> Callable[[Any], RankedChunk]: ...
     def part(self, at: int, *, same_disk: bool) -> Any: ...
@@ -76,8 +73,6 @@ class HeldLog:
     facts: RankedFacts
     chunks: tuple[RankedChunk, ...]
     notes: tuple[str, ...] = ()
-
-    held: ClassVar[bool] = True
 
     @classmethod
     def of(
@@ -159,8 +154,6 @@ class StreamedLog:
     first: Ints  # the place of the first unit of each chunk
     key: Keys = field(repr=False)
 
-    held: ClassVar[bool] = False
-
     @classmethod
     def of(
         cls,
@@ -232,12 +225,11 @@ def _brought(
     chunks = together({LOG: schema.keyed}, scratch=scratch, progress=progress)
     if not schema.session:
         return chunks
-    owners = Owners.of(
-        chunks, LOG, Keyed(schema.table, schema.session, schema.needed), scratch=scratch, progress=progress
-    )
+    log = Keyed(schema.table, schema.session, schema.needed)
+    sessions_of_log = SessionChunks.of(chunks, LOG, log, progress=progress)
     for name, source in beside.items():
-        chunks = follow(
-            chunks, name, source, owners=owners, scratch=scratch, keep_absent=name == SESSIONS, progress=progress
+        chunks = sessions_of_log.follow(
+            chunks, name, source, scratch=scratch, keep_absent=name == SESSIONS, progress=progress
         )
     return chunks
 

@@ -17,8 +17,7 @@ from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
 from truerank.core.wording import either, option
-from truerank.engines.engine import Workers, map_chunks
-from truerank.engines.local import ONE_THREAD
+from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
 from truerank.estimators.impressions import Normaliser, RankedContext

@@ -257,8 +257,8 @@ def check_orders(estimates: Sequence[Estimate]) -> Iterator[Message]:
             for name, models in by_estimator.items()
             if not any(math.isnan(estimate.value) for estimate in models.values())
         }
-        for (first, (first_order, one)), (second, (second_order, other)) in combinations(orders.items(), 2):
-            if one.estimand != other.estimand and first_order != second_order:
+        for (first, (first_order, left)), (second, (second_order, right)) in combinations(orders.items(), 2):
+            if left.estimand != right.estimand and first_order != second_order:
                 order: dict[str, Any] = {"first_order": first_order, "second_order": second_order}
                 about = (metric, first, second)
                 yield message("orders-differ", metric=metric, first=first, second=second, about=about, **order)

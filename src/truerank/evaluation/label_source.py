@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -24,9 +24,8 @@ from truerank.core.wording import either, option
 from truerank.exposure.kinds import DesignedExposure, Exposure, FullExposure, RandomExposure
 from truerank.io.batches import UNNAMED
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
-from truerank.io.parts import RowsOfPart
 from truerank.io.read import LogSchema, read, scan
-from truerank.io.spill import Scratch
+from truerank.io.spill import RowsOfPart, Scratch
 from truerank.io.streams import is_stream
 from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 from truerank.ranking.scores.scores import Lists
@@ -208,8 +207,6 @@ class JudgedSource(Protocol):
     def n_rows(self) -> Ints: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
-    @property
-    def held(self) -> bool: ...
     def chunk(self, at: int) -> JudgedChunk: ...
     def reader(self) -> Callable[[Any], JudgedChunk]: ...
     def part(self, at: int, *, same_disk: bool) -> Any: ...
@@ -224,8 +221,6 @@ class HeldRows:
 
     chunks: tuple[JudgedChunk, ...]
     notes: tuple[str, ...] = ()
-
-    held: ClassVar[bool] = True
 
     @classmethod
     def of(
@@ -282,8 +277,6 @@ class StreamedRows:
     rows: Mapping[str, Rows]
     tables: Chunks
     place_of_user: Ints
-
-    held: ClassVar[bool] = False
 
     @classmethod
     def of(

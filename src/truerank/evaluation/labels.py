@@ -19,8 +19,7 @@ from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
 from truerank.core.wording import option
-from truerank.engines.engine import Workers, chunks_wanted
-from truerank.engines.local import ONE_THREAD
+from truerank.engines.engine import ONE_THREAD, Workers, chunks_wanted
 from truerank.engines.named import as_engine
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.compare import check_pairs
@@ -39,7 +38,6 @@ from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
 from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
-from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.label_checks import (
     check_catalogue,
     check_holdout,
@@ -66,6 +64,7 @@ from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.presets import Tool, tool_named
 from truerank.evaluation.question import Adjust, Question, settings_of
+from truerank.evaluation.serialization import measured_by
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval

@@ -21,8 +21,7 @@ from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.wording import either
-from truerank.engines.engine import map_chunks
-from truerank.engines.local import Threads
+from truerank.engines.engine import Threads, map_chunks
 from truerank.estimators import ESTIMATORS, RANKED
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,8 +14,8 @@ from truerank.core.ids import Ids, Keys
 from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.impressions import Impressions, RankedChunk
 from truerank.io.partition import Chunks
-from truerank.io.parts import RowsOfPart
 from truerank.io.read_impressions import ImpressionSchema
+from truerank.io.spill import RowsOfPart
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are said with their options
 
@@ -83,8 +83,6 @@ class LogTables:
 
     tables: Chunks
     schema: ImpressionSchema
-
-    held: ClassVar[bool] = False
 
     @property
     def n_chunks(self) -> int:

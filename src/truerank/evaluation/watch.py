@@ -26,8 +26,7 @@ from truerank.core.progress import Watching, watching
 from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth, Terms
-from truerank.engines.engine import map_chunks
-from truerank.engines.local import Threads
+from truerank.engines.engine import Threads, map_chunks
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.conclude import conclude

@@ -101,8 +101,8 @@ class Impressions:
             )
         unit = np.full(len(self.sessions), -1, dtype=np.int64)
         unit[self.session_of_unit] = np.arange(self.n_units)
-        at = self.sessions.locate(column, where=where)
-        return np.where(at >= 0, unit[np.maximum(at, 0)], -1) if len(unit) else at
+        session = self.sessions.locate(column, where=where)
+        return np.where(session >= 0, unit[np.maximum(session, 0)], -1) if len(unit) else session
 
     @property
     def cluster_name(self) -> str:

@@ -10,7 +10,7 @@ from textwrap import fill
 from truerank.core.escaping import printable
 from truerank.core.progress import Progress
 from truerank.report.text import STYLES, Ruler
-from truerank.simulation.demo import COMMAND, Picture, keep, make, make_lesson
+from truerank.simulation.demo import COMMAND, Picture, make_demo, make_lesson, write_demo
 
 AXIS = 70  # columns of a picture
 READABLE = 110  # columns of text
@@ -26,8 +26,8 @@ def run_demo(
     with progress as report:
         if report is not None:
             report("simulating a dataset and fitting models", 0, 1)
-        demo = make(out, seed=seed)
-        keep(demo, seed=seed, force=force, say=report)
+        demo = make_demo(out, seed=seed)
+        write_demo(demo, seed=seed, force=force, say=report)
         lesson = make_lesson(demo)
     columns = min(width or READABLE, READABLE)
     question = printable(fill(lesson.question, columns), lines=True)

@@ -26,7 +26,7 @@ from truerank.models.neighbours import Draw, nearest
 from truerank.ranking.scores.scores import dense
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.papers.splits import dcg_movielens
 from truerank_research.results import Measured
@@ -142,8 +142,8 @@ def parts_of(setting: Setting) -> Parts:
     seed = setting.seed
     if setting.source.is_synthetic:
         grid = grid_of(setting)
-        size = WorldSettings(users=grid.users, items=grid.items, shown=grid.items // 3, judged=1)
-        train = make_world(size, seed=seed).train
+        size = DatasetSettings(users=grid.users, items=grid.items, shown=grid.items // 3, judged=1)
+        train = simulate_dataset(size, seed=seed).train
         log = read(pl.DataFrame({"user": train.user, "item": train.item}).with_columns(label=pl.lit(1)))
     else:
         log = MovieLens1M().load(setting.source.path("movielens-1m"))["train"]

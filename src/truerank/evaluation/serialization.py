@@ -1,4 +1,4 @@
-"""Judged rows on their way to other processes: each chunk with what models say of its own users, and of no others.
+"""Labelled rows on their way to other processes: each chunk with what models say of its own users, and of no others.
 
 Factors and rows of scores of all users may be many times what a worker has memory for. What belongs to all users, such
 as item factors, travels once to each process; what belongs to a user travels with the chunk that the user is in.
@@ -21,6 +21,8 @@ from truerank.evaluation.label_source import JudgedSource
 from truerank.evaluation.measure import Measured, measure
 from truerank.ranking.kernel.rank import Aligned, UnitSide
 
+ScoredChunk = tuple[JudgedChunk, Mapping[str, Aligned]]  # labelled rows, and what every model says of their users
+
 
 def measured_by(
     workers: Workers, plan: JudgedPlan, source: JudgedSource, *, progress: Progress | None
@@ -32,22 +34,15 @@ def measured_by(
     return map_chunks(workers, partial(measure_scored, shared), ScoredRows(source, plan.models), progress=progress)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredChunk:
-    """A chunk of judged rows and what every model says of its users."""
-
-    rows: JudgedChunk
-    models: Mapping[str, Aligned]
-
-
 def measure_scored(plan: JudgedPlan, chunk: ScoredChunk) -> Measured:
     """On a worker: the plan has all but the models, which come with the chunk."""
-    return measure(replace(plan, models=chunk.models), chunk.rows)
+    rows, models = chunk
+    return measure(replace(plan, models=models), rows)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Chunks of judged rows, with the scores of their users."""
+    """Chunks of labelled rows, with the scores of their users."""
 
     source: JudgedSource
     models: Mapping[str, Aligned]
@@ -60,36 +55,21 @@ class ScoredRows:
     def n_rows(self) -> Ints:
         return self.source.n_rows
 
-    @property
-    def held(self) -> bool:
-        return self.source.held
-
     def chunk(self, at: int) -> ScoredChunk:
         return self.reader()(self.part(at, same_disk=True))
 
-    def reader(self) -> ScoredReader:
-        return ScoredReader(self.source.reader(), {name: each.shared() for name, each in self.models.items()})
+    def reader(self) -> Callable[[Any], ScoredChunk]:
+        return partial(_read, self.source.reader(), {name: model.shared() for name, model in self.models.items()})
 
-    def part(self, at: int, *, same_disk: bool) -> ScoredPart:
+    def part(self, at: int, *, same_disk: bool) -> tuple[Any, dict[str, UnitSide]]:
+        """A chunk before it is read, with what belongs to its users."""
         rows = self.source.part(at, same_disk=same_disk)
-        return ScoredPart(rows, {name: each.side(rows.unit) for name, each in self.models.items()})
+        return rows, {name: model.side(rows.unit) for name, model in self.models.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredPart:
-    """A chunk before it is read, with what belongs to its users."""
-
-    rows: Any
-    sides: Mapping[str, UnitSide]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredReader:
-    """Reads chunks, and puts what models say of their users to what they say of all."""
-
-    read: Callable[[Any], JudgedChunk]
-    models: Mapping[str, Aligned]
-
-    def __call__(self, part: ScoredPart) -> ScoredChunk:
-        models = {name: each.with_side(part.sides[name]) for name, each in self.models.items()}
-        return ScoredChunk(self.read(part.rows), models)
+def _read(
+    read: Callable[[Any], JudgedChunk], models: Mapping[str, Aligned], part: tuple[Any, Mapping[str, UnitSide]]
+) -> ScoredChunk:
+    """A chunk, with what models say of its users put to what they say of all."""
+    rows, sides = part
+    return read(rows), {name: model.with_side(sides[name]) for name, model in models.items()}
