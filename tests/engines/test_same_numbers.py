@@ -21,7 +21,7 @@ from truerank.core.errors import InputError
 from truerank.core.results import Results
 from truerank.engines.dask import DaskWorkers
 from truerank.engines.spark import Spark, SparkWorkers
-from truerank.evaluation import impression_source, label_source
+from truerank.evaluation import sources
 from truerank.io import partition
 from truerank.io.read import scan
 from truerank.reliability.run import study
@@ -83,7 +83,7 @@ def test_tables_of_targets_and_a_bootstrap(engine: Any) -> None:
 @pytest.fixture
 def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if memory held a hundred rows."""
-    for module in (label_source, impression_source, partition):
+    for module in (sources, partition):
         monkeypatch.setattr(module, "MEMORY_ROWS", 100)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
 

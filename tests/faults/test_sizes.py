@@ -25,7 +25,7 @@ from truerank.core.log import Log
 from truerank.core.terms import ratio
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.question import Question
-from truerank.inference.intervals import Bootstrap, Population
+from truerank.inference.intervals import Bootstrap
 from truerank.io.read import read
 from truerank.models import matrix
 from truerank.models.ease import EASE
@@ -110,15 +110,13 @@ BORDERS: dict[str, tuple[Callable[[], Any], float]] = {
     "ease": (lambda: EASE().fit(_log(), seed=0), 12.0 * 9),
     "factors": (lambda: matrix.check_factors("als", _log(), 10), 4.0 * 10 * 5),
     "bootstrap": (lambda: Bootstrap(100).spreads({"a": ratio(np.ones(4), np.ones(4))}, [], level=0.9), 800.0),
-    "pairs": (lambda: check_pairs(_question(4)), 800.0 * 6),
+    "pairs": (lambda: _check_pairs(4), 800.0 * 6),
     "ids": (lambda: tr.scores.dense(np.zeros((0, 5))), 16.0 * 5),
 }
 
 
-def _question(n_models: int, baseline: str | None = None) -> Question:
-    nothing: Any = None
-    models = tuple(str(number) for number in range(n_models))
-    return Question(models, ((nothing, nothing),), Population(), baseline=baseline)
+def _check_pairs(n_models: int, baseline: str | None = None) -> None:
+    check_pairs(Question(baseline=baseline), [str(number) for number in range(n_models)], 1)
 
 
 @pytest.mark.parametrize("name", BORDERS)
@@ -150,7 +148,7 @@ HUGE: dict[str, Callable[[], Any]] = {
     "a matrix without items": lambda: tr.scores.dense(np.zeros((10**18, 0), dtype=np.float32)),
     "a world": lambda: simulate_dataset(DatasetSettings(users=10**7, items=10**7), seed=0),
     "sessions": lambda: check_feed(FeedSettings(sessions=10**13)),
-    "all pairs of a million models": lambda: check_pairs(_question(10**6)),
+    "all pairs of a million models": lambda: _check_pairs(10**6),
 }
 
 
@@ -160,7 +158,7 @@ def test_what_cannot_fit_is_refused_at_once(what: str) -> None:
 
 
 def test_a_million_models_with_a_baseline_are_no_pairs() -> None:
-    check_pairs(_question(10**6, baseline="0"))
+    _check_pairs(10**6, baseline="0")
 
 
 # ------------------------------------------------------------------------------------------------------- command line

@@ -289,7 +289,7 @@ class Request:
 
     def predictions(self, scoring: Scoring, reading: Reading, *, items: Any) -> dict[str, Any]:
         """What predicts labels that nobody has: what a judge says, and the scores of a recommender."""
-        from truerank.evaluation.judged_learning import read_judge
+        from truerank.evaluation.label_facts import read_judge
 
         judge = None if self.judge is None else read_judge(self.judge, columns=reading.for_file("judge").mapping())
         scores = None if self.assist is None else scoring.read(self.assist, reading, items=items)

@@ -32,7 +32,7 @@ from truerank.evaluation.design_probabilities import (
     designed_metrics,
     lists_of,
 )
-from truerank.evaluation.label_source import check_call, check_sizes
+from truerank.evaluation.sources import check_call, check_sizes
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics import METRICS
 from truerank.sampling.unequal import DrawBy
@@ -102,7 +102,7 @@ def design_exposure(
             "0, so that every item can be shown, and no more than 1 together."
         )
     wished = designed_metrics(as_values(metrics, METRICS, what="metrics"))
-    check_call(scores, baseline=None, level=0.95)
+    check_call(scores)
     check_sizes(threads=threads)
     if not 1 <= batches <= per_user:
         raise InputError(f"{batches} batches of {per_user} items per user; expected 1 to {per_user}.")

@@ -20,13 +20,21 @@ from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError
 from truerank.core.modelled import ModelledTerms
 from truerank.core.refits import Refitted
+from truerank.core.results import Results
 from truerank.core.rows import Weighting
 from truerank.core.terms import Smooth, Terms
-from truerank.evaluation.measure import ByPlace, Measured, added, join
-from truerank.evaluation.question import Cell, Tallies
+from truerank.evaluation.conclude import conclude
+from truerank.evaluation.measure import ByPlace, Measured, join
+from truerank.evaluation.question import Cell, Plan, Tallies, added
 from truerank.io.spill import scratch
 
 BUDGET = 2**28  # bytes of sums that are held in memory
+
+
+def concluded(plan: Plan[Any], parts: Iterable[Measured]) -> Results:
+    """The results of all parts, which must have every row and unit of the plan."""
+    with gathered(parts) as measured:
+        return conclude(plan, measured, complete=True)
 
 
 @contextmanager

@@ -16,35 +16,37 @@ from truerank.core.ids import Ids
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk
 from truerank.engines.engine import Workers, map_chunks
-from truerank.evaluation.label_rows import JudgedPlan
-from truerank.evaluation.label_source import JudgedSource
+from truerank.evaluation.label_rows import LabelRows
+from truerank.evaluation.label_source import LabelSource
 from truerank.evaluation.measure import Measured, measure
+from truerank.evaluation.question import Plan
 from truerank.ranking.kernel.rank import Aligned, UnitSide
 
 ScoredChunk = tuple[JudgedChunk, Mapping[str, Aligned]]  # labelled rows, and what every model says of their users
 
 
 def measured_by(
-    workers: Workers, plan: JudgedPlan, source: JudgedSource, *, progress: Progress | None
+    workers: Workers, plan: Plan[LabelRows], source: LabelSource, *, progress: Progress | None
 ) -> Iterator[Measured]:
     """What is measured of every chunk, as it is done; threads of this process have all scores anyway."""
     if workers.here:
         return map_chunks(workers, partial(measure, plan), source, progress=progress)
-    shared = replace(plan, models={}, users=Ids.of([]), progress=None)
-    return map_chunks(workers, partial(measure_scored, shared), ScoredRows(source, plan.models), progress=progress)
+    rows = replace(plan.rows, models={}, users=Ids.of([]), progress=None)
+    work = partial(measure_scored, replace(plan, rows=rows, ids=None))
+    return map_chunks(workers, work, ScoredRows(source, plan.rows.models), progress=progress)
 
 
-def measure_scored(plan: JudgedPlan, chunk: ScoredChunk) -> Measured:
+def measure_scored(plan: Plan[LabelRows], chunk: ScoredChunk) -> Measured:
     """On a worker: the plan has all but the models, which come with the chunk."""
     rows, models = chunk
-    return measure(replace(plan, models=models), rows)
+    return measure(replace(plan, rows=replace(plan.rows, models=models)), rows)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
     """Chunks of labelled rows, with the scores of their users."""
 
-    source: JudgedSource
+    source: LabelSource
     models: Mapping[str, Aligned]
 
     @property
@@ -64,7 +66,8 @@ class ScoredRows:
     def part(self, at: int, *, same_disk: bool) -> tuple[Any, dict[str, UnitSide]]:
         """A chunk before it is read, with what belongs to its users."""
         rows = self.source.part(at, same_disk=same_disk)
-        return rows, {name: model.side(rows.unit) for name, model in self.models.items()}
+        unit = rows.unit if isinstance(rows, JudgedChunk) else rows[0][0]
+        return rows, {name: model.side(unit) for name, model in self.models.items()}
 
 
 def _read(
