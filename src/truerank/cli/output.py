@@ -179,12 +179,13 @@ class Output:
         picture: Callable[[str], bytes] | None = None,
     ) -> None:
         """Deliver a result in the form that was chosen: text, CSV of rows, a JSON document or a picture."""
-        from truerank.report.text import as_csv, as_json, encoded
+        from truerank.core.escaping import json_bytes
+        from truerank.report.text import as_csv, encoded
 
         if picture is not None and self.picture is not None:
             self.deliver(picture(self.picture))
         elif self.chosen_form == "json":
-            self.deliver(as_json(document()))
+            self.deliver(json_bytes(document()))
         elif self.chosen_form == "csv":
             self.deliver(as_csv(rows()))
         else:
