@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.options import choice, file, shared
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 if TYPE_CHECKING:
     from truerank.exposure.kinds import Exposure
@@ -44,7 +45,7 @@ COLLECTION = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Collection:
     """What the labels show, and how likely each row was shown."""
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truerank.cli.options import files_of_command, named, numbers
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from truerank.io.read import LogSchema
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputFile:
     """A file that goes in: what it is read as, where it is, and the name of the model it belongs to.
 
@@ -69,7 +70,7 @@ def input_files(**files: Path | None) -> list[InputFile]:
     return [InputFile(role, path) for role, path in files.items() if path is not None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Reading:
     """How files are read: names of columns, which values are positive, which users and items there are."""
 
@@ -171,7 +172,7 @@ class Reading:
         return None if path is None else self.scan(path, progress=progress, positive=None, values=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Scoring:
     """What models say, and which items compete."""
 
@@ -207,7 +208,7 @@ class Scoring:
         return {name: self.read(path, reading, items=items) for name, path in self.paths().items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Request:
     """What is asked: metrics or rewards, estimators with their options, clips of weights."""
 
@@ -302,7 +303,7 @@ class Request:
         return input_files(item_groups=self.item_groups, reward_model=predicted, judge=self.judge, assist=self.assist)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Inference:
     """How sure results are, what is compared with what, and what is drawn."""
 

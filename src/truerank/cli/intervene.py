@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from truerank.cli.groups import Inference, Reading
 from truerank.cli.options import PATH, Sections, choice, common, grouped, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 if TYPE_CHECKING:
     from truerank.exposure.interventions.strategies import Strategy
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 INCLUSION = "inclusion"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Intervening:
     """How rows are drawn: the preset of a strategy, with what was said otherwise."""
 

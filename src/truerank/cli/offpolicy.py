@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,13 @@ from truerank.cli.groups import Inference, InputFile, Reading, Request, input_fi
 from truerank.cli.options import PATH, Sections, choice, count, file, formatted, grouped, many, named, shared
 from truerank.cli.output import RESULTS_FORMS, Output, remembered
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 EXPOSURE = "exposure:"
 ESTIMATORS = "ips, snips, doubly-robust, ndcg, post-normalised, dcg-raw, dcg-log-raw, dcg-log-debiased"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Policies:
     """Which rankings are asked about, which made the log, and how likely positions are viewed."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ import click
 
 from truerank.cli.limits import check_space
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -30,7 +31,7 @@ COMMON = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SharedOption:
     """An option with its type and its way to be written; a command may word its help and choose its default."""
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.options import PATH, SharedOption, common, shared
 from truerank.core.errors import InputError
 from truerank.core.progress import Progress, watching
+from truerank.core.record import record
 
 if TYPE_CHECKING:
     from truerank.core.provenance import Input
@@ -60,7 +61,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Output:
     """What results look like, where they go, and what is said on the way."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,13 @@ from truerank.cli.offpolicy import Policies
 from truerank.cli.options import Sections, choice, common, count, file, grouped, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 if TYPE_CHECKING:
     from truerank.evaluation.planning import SamplePlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Target:
     """The difference to be seen, and how surely."""
 
@@ -35,7 +36,7 @@ class Target:
         return self.difference
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Allocating:
     """Which items to show, and with what chance."""
 

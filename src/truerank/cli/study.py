@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from truerank.cli.options import (
 )
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 if TYPE_CHECKING:
     from truerank.core.log import Log
@@ -38,7 +39,7 @@ def study() -> None:
     """Measure how far a way to evaluate can be trusted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Varying:
     """What a study varies."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.options import PATH, Sections, common, grouped, many, named, shared
 from truerank.cli.output import Output
 from truerank.core.errors import InputError, extra
+from truerank.core.record import record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from truerank.models import Side
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Learning:
     """The settings of a recommender, and what stands beside the log."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,9 +10,10 @@ from truerank.cli.collection import COLLECTION, Collection
 from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
 from truerank.cli.options import PATH, Sections, count, grouped
 from truerank.cli.output import Output
+from truerank.core.record import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Stopping:
     """When to stop."""
 

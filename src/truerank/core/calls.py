@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,6 +19,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.core.ranking import Candidates
+from truerank.core.record import record
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -28,7 +28,7 @@ LONGEST = 80  # characters of a wrong value in a message
 LARGEST_SEED = 2**63
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wanted:
     """What an argument can be: in words, and as a test."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.ids import Keys
+from truerank.core.record import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Clusters:
     """Which rows of terms depend on each other: `of_row` is the cluster of each row, `key` a number of each cluster.
 

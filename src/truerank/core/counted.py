@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.once import Once
+from truerank.core.record import record
 from truerank.core.terms import Smooth, Terms, joined_clusters, ratio
 
 # --------------------------------------------------------------------------------------------------------------- forms
@@ -44,7 +45,7 @@ class CountForm(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Covered:
     """#{items that are listed} / n_items; of `among` alone, where that is given.
 
@@ -80,7 +81,7 @@ class Covered:
         return count if self.among is None else np.where(self.among, count, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inequality:
     """Gini's coefficient of the counts: Σ_{i<j} |c_i - c_j| / (n Σ c), 0 if all of n items are listed equally often.
 
@@ -146,7 +147,7 @@ def _equal_pairs(values: Ints, row: Ints, n_rows: int) -> Floats:
 # --------------------------------------------------------------------------------------------------------------- terms
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class CountedItems:
     """Terms of a function of item counts: row u lists `item[start[u]:start[u + 1]]`, none of them where not `defined`.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
@@ -21,6 +21,7 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.ranking import Pool, Ties
+from truerank.core.record import record
 from truerank.core.terms import Terms
 from truerank.core.values import text_of
 
@@ -70,7 +71,7 @@ class Beyond(StrEnum):
         }[self]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class About:
     """What can be said of an estimator before it has seen anything.
 
@@ -106,7 +107,7 @@ class About:
     caution: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """One question to an estimator: a metric of judged rows, or a reward of a ranked log; and where weights are cut.
 
@@ -192,7 +193,7 @@ class Learner(Protocol):
     def fit(self, tally: Any) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Groups:
     """Clusters dealt into groups of equal size by a number that follows from the seed and the id of each alone.
 
@@ -226,7 +227,7 @@ class Groups:
         return np.searchsorted(np.array(self.cuts), uniform, side="right").astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counts:
     """A tally of numbers in arrays of one shape, [groups x ...] each.
 
@@ -247,7 +248,7 @@ class Counts:
         return Counts({name: total - self.arrays[name][group][None] for name, total in whole.items()})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Learned:
     """What was learned from all units: a model for each learner, and the same without each group of clusters.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,12 +12,13 @@ import polars as pl
 
 from truerank.core.arrays import check_unmasked
 from truerank.core.errors import InputError, some
+from truerank.core.record import record
 
 Keys = npt.NDArray[np.uint64]
 IdColumn: TypeAlias = "pl.Series | npt.NDArray[Any] | Iterable[Any]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Ids:
     """Distinct ids in sorted order; a position in it stands for the id everywhere inside the library.
 

@@ -22,13 +22,14 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from enum import StrEnum
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from truerank.core.errors import InputError
 from truerank.core.plugins import INSTALL, RESEARCH, plugins
+from truerank.core.record import record
 from truerank.core.values import (
     Alternative,
     Option,
@@ -49,7 +50,7 @@ SEVERAL = re.compile(r"@\s*\{([^{}]*)\}")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kind(Generic[T]):
     """A kind of value: its word in messages, and where its classes are.
 
@@ -227,7 +228,7 @@ def pieces(text: str, separators: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextForm:
     """The parts of a text form, not yet understood."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +12,11 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.record import record
 from truerank.core.wording import columns_option, positive_option
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pairs:
     """Items of each unit, as compressed rows: unit u has `item[start[u]:start[u + 1]]`, sorted."""
 
@@ -50,7 +51,7 @@ class Pairs:
         return np.diff(self.start)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Log:
     """Rows of (user, item) with what was observed: training data, judged test data and impressions alike.
 

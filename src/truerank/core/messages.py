@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from numbers import Real
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from truerank.core.errors import InputError
 from truerank.core.escaping import redacted
 from truerank.core.provenance import plain
+from truerank.core.record import record
 from truerank.core.sentences import CAUTIONS, NOTES
 from truerank.core.warning_sentences import WARNINGS
 from truerank.core.wording import either, option, worded
@@ -39,7 +40,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Message:
     """A sentence with its code (kebab case), its figures, and what it is about (such as a model; nothing: the whole).
 

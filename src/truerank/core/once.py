@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Ints
+from truerank.core.record import record
 
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Once:
     """What one step makes of values: once for the very same values, whoever asks.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from enum import Enum
 from importlib import metadata
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core.escaping import redacted
+from truerank.core.record import record
 from truerank.version import __version__
 
 _NAN = object()  # stands for NaN where values are compared, because NaN does not equal itself
@@ -62,7 +63,7 @@ LIBRARIES = ("numpy", "polars", "numba")  # whose versions may move the last dig
 LONGEST = 100  # of an argument in a call that is written out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Input:
     """One input: its role (labels, scores, log, target ...), the name of the model it belongs to, where it came from.
 
@@ -84,7 +85,7 @@ class Input:
         object.__setattr__(self, "source", redacted(self.source))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Provenance:
     """What the results were made of. No clock: the same inputs and settings give the same bytes.
 

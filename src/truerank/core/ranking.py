@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.clusters import Clusters
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
+from truerank.core.record import record
 
 
 @runtime_checkable
@@ -40,7 +41,7 @@ class Pool(StrEnum):
     JUDGED = "judged"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidates:
     """Which items compete for each unit: `only` these (or the catalogue) minus `exclude`.
 
@@ -84,7 +85,7 @@ class Ties(StrEnum):
         return self in (Ties.OPTIMISTIC, Ties.PESSIMISTIC)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ranks:
     """For every row of a log, how many candidates of its unit score `above` it and how many others are `tied`.
 
@@ -100,7 +101,7 @@ class Ranks:
     scored: Bools
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TopLists:
     """What each unit is recommended, best first: unit u has `item[start[u]:start[u + 1]]`, positions in the catalogue.
 
@@ -145,7 +146,7 @@ class TopLists:
 # ------------------------------------------------------------------------------------------------------ chunk and view
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Returned:
     """What came back of a designed exposure; that of other users adds.
 
@@ -163,7 +164,7 @@ class Returned:
         return Returned(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JudgedChunk:
     """Labels of whole users, laid over the catalogue, with the candidates of every pool: what `measure` takes.
 
@@ -199,7 +200,7 @@ class JudgedChunk:
         return self.with_items(Ids.places(0))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankView:
     """How one model sees the labels of a chunk: their ranks; and its scores, for those who look at whole lists.
 

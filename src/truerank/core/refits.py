@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.clusters import Clusters
 from truerank.core.ids import Keys
 from truerank.core.once import Once
+from truerank.core.record import record
 from truerank.core.terms import Smooth, Terms
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Refitted:
     """Terms whose weights come from a model that was fitted to the same units: the delete-a-group jackknife.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from truerank.core.errors import InputError, some
 from truerank.core.language import pieces
+from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, SHOWN_ABOVE, Comparison, Results
 
 
@@ -19,7 +19,7 @@ class Outcome(IntEnum):
     NOT_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Requirement:
     """`model` must be shown to be better than `baseline` in all comparisons that have all of `words`.
 

@@ -14,6 +14,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
+from truerank.core.record import record
 from truerank.core.units import UnitTable
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ SHOWN_ABOVE, SHOWN_BELOW = (BETTER, HIGHER), (WORSE, LOWER)
 TURNED = dict(zip((*SHOWN_ABOVE, *SHOWN_BELOW), (*SHOWN_BELOW, *SHOWN_ABOVE), strict=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Evidence:
     """What tells how far a number can be trusted.
 
@@ -63,7 +64,7 @@ class _Entry:
         return hash(tuple(getattr(self, name, None) for name in names))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(kw_only=True, eq=False)
 class Estimate(_Entry):
     """One number, what it estimates, and how sure it is.
 
@@ -108,7 +109,7 @@ class Estimate(_Entry):
         return tuple(str(message) for message in self.warnings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(kw_only=True, eq=False)
 class Comparison(_Entry):
     """The difference model - baseline, over the `units` and `clusters` that both define.
 

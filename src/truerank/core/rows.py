@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
+from truerank.core.record import record
 
 
 class Column(StrEnum):
@@ -37,7 +38,7 @@ class Column(StrEnum):
     VIEWS = "views"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SampledRows:
     """What an interval for exactly these units needs: the judged rows and how they were drawn.
 
@@ -98,7 +99,7 @@ def _joined(parts: Sequence[Floats | None]) -> Floats | None:
     return np.concatenate(present) if present and len(present) == len(parts) else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Weighting:
     """How unequal the weights ω of rows are: their number, Σω, Σω², the heaviest, and the weight that was cut."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints, compiled_for, exact_sum, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.once import Once
+from truerank.core.record import record
 from truerank.core.rows import SampledRows, Weighting
 
 STEP = 1e-30
@@ -25,7 +26,7 @@ STEP = 1e-30
 # --------------------------------------------------------------------------------------------------------------- forms
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HitMove:
     """How far one more hit among the labelled rows of lists would move a value, and whether predictions changed it."""
 
@@ -89,7 +90,7 @@ def slopes(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], totals: Flo
     return np.asarray(function(stepped).imag / STEP)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ratio(Form):
     """Σ numerator / Σ denominator; undefined where Σ denominator is not above 0.
 
@@ -114,7 +115,7 @@ class Ratio(Form):
         return shares
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KnownTotal(Form):
     """Σ numerator / Σ denominator times the mean of a known total: Hájek's estimate, self-normalised weights.
 
@@ -211,7 +212,7 @@ class Terms(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Smooth:
     """A smooth function (`form`) of the totals of a few sums per row: `sums` [rows x columns], 0 where not `defined`.
 

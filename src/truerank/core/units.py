@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ import polars as pl
 
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, some
+from truerank.core.record import record
 
 COLUMNS = (
     "unit", "cluster", "model", "metric", "estimator", "reward", "clip", "numerator", "denominator", "total", "value",
@@ -30,7 +30,7 @@ class UnitTable(Protocol):
     def frame(self) -> pl.DataFrame: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(kw_only=True, eq=False)
 class UnitTerms:
     """What the units of one estimate contribute; the value of a unit is numerator / denominator if none is given."""
 
@@ -61,7 +61,7 @@ class UnitTerms:
         ).select(COLUMNS)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class KeptUnits:
     """The units of all estimates, from the arrays they were estimated from."""
 
@@ -71,7 +71,7 @@ class KeptUnits:
         return pl.concat([part.frame() for part in self.parts])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class UnitFile:
     """Units in a Parquet file, read when they are asked for; a file that has changed since is refused."""
 

@@ -14,7 +14,7 @@ import types
 import typing
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,13 +22,14 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 AT = ("k", "n", "p", "cutoff")  # what stands after @
 SIGNS = re.compile(r'[\s"(){},:=@]')
 LARGEST = 2**63  # whole numbers below it fit the arrays of every library
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     """Which numbers are allowed: finite ones within bounds.
 
@@ -64,7 +65,7 @@ Probability = Annotated[float, Range(above=0, most=1)]
 Between0And1 = Annotated[float, Range(above=0, below=1)]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alternative:
     """One type that a field can have, with its bounds."""
 
@@ -102,7 +103,7 @@ class Alternative:
         return f"{word} {self.range}" if self.range is not None and str(self.range) else word
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Option:
     """A field that text can say."""
 

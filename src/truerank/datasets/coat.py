@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +14,7 @@ from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.datasets.dataset import (
     ID_COLUMNS,
     Dataset,
@@ -30,7 +31,7 @@ from truerank.io.files import read_table
 PLACES = ("", "coat")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Coat(Dataset):
     """`train` is what users chose (24 each), `random` what was drawn for them (16 each); label = rating > 3.
 

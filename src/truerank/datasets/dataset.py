@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.io.files import check_readable, kind_of
 from truerank.io.fingerprint import check_unchanged, versions_of
 from truerank.io.read import read
@@ -23,7 +24,7 @@ IDS = {"user_id": "user", "item_id": "item", "video_id": "item"}
 ID_COLUMNS: dict[str, PolarsType] = {"user_id": pl.Int64, "item_id": pl.Int64}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PublishedSize:
     """How large a part is as published; None where that is not known."""
 
@@ -33,7 +34,7 @@ class PublishedSize:
     positives: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """A part that the files of a folder have: how to read it, and how large it should be if not as published."""
 
@@ -41,7 +42,7 @@ class Part:
     size: PublishedSize | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dataset:
     """A public dataset: what it is, where it is, and how its files become logs.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +13,7 @@ import polars as pl
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.datasets.dataset import (
     ID_COLUMNS,
     Dataset,
@@ -33,7 +33,7 @@ FILES = {1: (24_983, 1_810_455), 2: (23_500, 1_708_993), 3: (24_938, 616_912)}
 FULL = PublishedSize(7_200, 100, 720_000)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Jester(Dataset):
     """`full` has the users who rated every joke, `train` the ratings of the others; label = rating > 0 of -10 to 10.
 
@@ -58,7 +58,7 @@ class Jester(Dataset):
                 raise other_size(
                     f"{path}: {len(matrix):,} users and {count:,} ratings; expected {users:,} and {ratings:,}"
                 )
-        return super(Jester, self).load(folder, parts=parts, check=check)
+        return super().load(folder, parts=parts, check=check)
 
     def parts(self, folder: Path) -> dict[str, Part]:
         paths = _matrices(folder)

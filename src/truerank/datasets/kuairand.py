@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -13,6 +12,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.datasets.dataset import (
     Dataset,
     Part,
@@ -33,7 +33,7 @@ VERSIONS = {
 FILE_NAME = re.compile(r"log_(standard|random)_.*_(27k|1k|pure)(_part\d+)?\.csv")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KuaiRand(Dataset):
     """`train` is every standard log together, `random` the log of random videos, in the versions 1K, Pure and 27K.
 

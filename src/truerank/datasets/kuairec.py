@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -11,6 +10,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.datasets.dataset import (
     Dataset,
     Part,
@@ -30,7 +30,7 @@ COLUMNS: dict[str, type[pl.DataType]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KuaiRec(Dataset):
     """`full` is the small matrix, `train` the big one; label = watch_ratio > 2, as the dataset's authors suggest.
 

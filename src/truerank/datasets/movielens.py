@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -11,6 +11,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.datasets.dataset import (
     ID_COLUMNS,
     Dataset,
@@ -30,7 +31,7 @@ def _read(path: Path, *, separator: str, step: int, positive: str) -> Log:
     return as_log(table, source=path, value="rating", positive=positive, rewards=("rating",))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MovieLens100K(Dataset):
     """`train` is every rating; label = rating >= 4."""
 
@@ -50,7 +51,7 @@ class MovieLens100K(Dataset):
         return {"train": Part(partial(_read, path, separator="\t", step=1, positive=self.positive))}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MovieLens1M(Dataset):
     """`train` is every rating; label = rating >= 4. The compact file has pairs only: each is labelled 1."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -11,6 +10,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.datasets.dataset import (
     Dataset,
     Part,
@@ -31,7 +31,7 @@ SAMPLE = 10_000
 ROWS = {"random all": 1_374_327, "random men": 452_949, "random women": 864_585}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenBandit(Dataset):
     """One part per policy and campaign, as `random all` or `bts men`; label = click, with position and propensity.
 

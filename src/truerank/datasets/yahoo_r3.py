@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -10,6 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.datasets.dataset import (
     Dataset,
     Part,
@@ -20,7 +20,7 @@ from truerank.datasets.dataset import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class YahooR3(Dataset):
     """`train` is what 15,400 users chose, `random` 10 random songs for each of 5,400 of them; label = rating > 3.
 

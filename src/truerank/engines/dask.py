@@ -7,12 +7,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
+from truerank.core.record import record
 from truerank.core.wording import either, option
 from truerank.engines.engine import Chunk, Chunked, Result
 from truerank.engines.serialization import Parcel, carry_out, opened, pack, pack_shared
@@ -36,7 +37,7 @@ WITHOUT_PAGES: dict[str, list[str]] = {
 UNTRIMMED = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"  # bytes from which freed memory goes back
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dask:
     """A cluster of worker processes on this machine, or (with an address or a `Client`) the one that is there.
 
@@ -166,7 +167,7 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().split("\n")[0] or type(error).__name__
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DaskWorkers:
     """The workers of a cluster, and how chunks come to them."""
 

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -19,6 +18,7 @@ import numpy as np
 from truerank.core.arrays import Ints
 from truerank.core.errors import TruerankError
 from truerank.core.progress import Progress
+from truerank.core.record import record
 from truerank.core.threads import one_blas_thread
 
 Result = TypeVar("Result")
@@ -73,7 +73,7 @@ class Engine(Protocol):
     def open(self) -> AbstractContextManager[Workers]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Values(Generic[Chunk]):
     """Values that are small, as chunks; `size` is how much work each is."""
 
@@ -154,7 +154,7 @@ def map_chunks(
 # --------------------------------------------------------------------------------------------------------------- local
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Local:
     """This process, by threads; all cores by default.
 
@@ -173,7 +173,7 @@ class Local:
         return nullcontext(Threads(self.threads or os.cpu_count() or 1))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Threads:
     """Threads of this process."""
 

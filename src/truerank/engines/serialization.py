@@ -11,12 +11,12 @@ import hashlib
 import io
 import pickle
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, Protocol
 
 from truerank.core.errors import TruerankError
+from truerank.core.record import record
 from truerank.core.threads import one_blas_thread
 
 PROTOCOL = 5  # arrays are written without a copy
@@ -28,7 +28,7 @@ class Pickling(Protocol):
     def __call__(self, value: Any, file: IO[bytes], /, protocol: int) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parcel:
     """A packed value: its bytes, or the file that holds them; `digest` tells shared values apart."""
 
@@ -76,7 +76,7 @@ SHARED: dict[str, Any] = {}  # what this process has unpacked of this pass and o
 LOCK = Lock()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """An error that is the user's to know: what a worker found wrong with the data, in its own words."""
 

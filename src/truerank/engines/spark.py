@@ -16,11 +16,12 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.engines.engine import Chunk, Chunked, Result, mapped
 from truerank.engines.serialization import Parcel, carry_out, opened, pack, pack_shared
@@ -39,7 +40,7 @@ appender.console.layout.type = PatternLayout
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spark:
     """A session on this machine, or (with an URL) on the cluster that is there, or one that the caller has opened.
 
@@ -158,7 +159,7 @@ def _reason(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SparkWorkers:
     """The executors of a session, and how chunks come to them."""
 
@@ -234,7 +235,7 @@ def _reported(error: Exception, what: str) -> TruerankError:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Task:
     """On an executor: the rows of a partition are parcels of chunks, and become parcels of results."""
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -27,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Floats
+from truerank.core.record import record
 from truerank.core.terms import Form, HitMove
 
 Columns = npt.NDArray[Any]
@@ -57,7 +57,7 @@ class NotAssisted(StrEnum):
     NO_SLOPE = "no-slope"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Help:
     """What predictions did for lists: the share of places that have one, and of the slope on them that is kept.
 
@@ -165,7 +165,7 @@ class AssistedForm(Form):
     inside: ClassVar[tuple[str, ...]]  # the columns of the stratum of lists
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AssistedMean(AssistedForm):
     """The assisted sum over lists, divided by the number of units; hajek below `fewest` labelled rows in lists."""
 
@@ -192,7 +192,7 @@ class AssistedMean(AssistedForm):
         return HitMove(size * hit_move(list(totals[None].T[:-1])) / float(totals[-1]), self.help(totals).kept > 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AssistedShare(AssistedForm):
     """Â / (Â + Ĉ): relevant items in lists and beside them, each an assisted sum.
 

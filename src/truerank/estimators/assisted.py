@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.record import record
 from truerank.core.terms import Form, KnownTotal, Smooth, smooth
 from truerank.core.values import CountFrom0, NotNegative, check
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
@@ -29,7 +30,7 @@ from truerank.estimators.rows import WEIGHTED, Rows, per_unit
 from truerank.metrics.worth import Graded, gains_of
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assisted(Estimator):
     """Σ w (â + b̂ ŷ) over all places + Σ α w (y - â - b̂ ŷ) over judged ones; â, b̂ fitted to the judged rows of lists.
 
@@ -145,7 +146,7 @@ def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Ro
         view.listed["balance", *key] = PredictionBalance(*key, inside, every, equal)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JudgeAlone(Estimator):
     """The metric with a judge's labels or probabilities in place of labels: Σ w ŷ over all places, mean over users.
 

@@ -7,7 +7,7 @@ taken as fixed, so nothing is refitted: their error does not correlate with the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -16,9 +16,10 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints, two_sum
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
+from truerank.core.record import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class FoldSums:
     """Sums of values by fold and cell (an item, a group of users): a tally of a learner.
 
@@ -84,7 +85,7 @@ class FoldModel(Protocol):
     def fit(self, tally: FoldSums) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CrossFitted:
     """Learns what a model of means predicts for the users of each fold; known by the model and what it `predicts`."""
 
@@ -121,7 +122,7 @@ def mean_over_cells(gain: Floats, rows: Floats) -> Floats:
 # ---------------------------------------------------------------------------------------------------------------- folds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class _Population:
     """All users of an evaluation, the same object in every chunk of it."""
 

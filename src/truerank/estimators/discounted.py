@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Clipping, Learned
+from truerank.core.record import record
 from truerank.core.terms import Smooth
 from truerank.estimators.impressions import Counted, Exposures, Limited, RankedContext
 from truerank.estimators.refitting import RankedEstimator
@@ -58,7 +58,7 @@ class DiscountedRewards(RankedEstimator):
         return sums.of_clips([view.ratio(total) for total in sums.rows])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogDiscountRaw(DiscountedRewards):
     """Σ c / log2(r + 1), r the target's rank: the classical form ("log, C" in Table 2)."""
 
@@ -68,7 +68,7 @@ class LogDiscountRaw(DiscountedRewards):
     form: ClassVar[str] = "{} / log2(rank + 1)"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogDiscountDebiased(DiscountedRewards):
     """Σ c / (ε0 log2(r + 1)): labels corrected by the position model, the classical discount ("log, Q").
 
@@ -85,7 +85,7 @@ class LogDiscountDebiased(DiscountedRewards):
     assumption: ClassVar[str] = "the discount 1/log2(rank + 1) is how likely a rank is viewed"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LearntDiscountRaw(DiscountedRewards):
     """Σ c ε: the discount of the position model on raw labels, as ips(clip=1,of=inverse) ("pbm, C" in Table 2)."""
 
@@ -109,7 +109,7 @@ class IdealSum(StrEnum):
     LABELS = "labels"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankedPostNormalised(RankedEstimator):
     """Σ DCG / Σ ideal DCG over all sessions: one factor for all policies, so it orders them as DCG does (section 5)."""
 
@@ -167,7 +167,7 @@ class RankedPostNormalised(RankedEstimator):
         return ideals * len(clips) if self.of is Limited.RATIO else ideals
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankedNDCG(RankedPostNormalised):
     """The mean over sessions of DCG / ideal DCG, with labels c / ε0 (paper 3, section 5).
 

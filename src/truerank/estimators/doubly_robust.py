@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from truerank.core.estimator import About, Asked, Beyond, Clipping, Estimator, E
 from truerank.core.ids import Keys
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.record import record
 from truerank.core.terms import Ratio, Smooth
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, mean_over_cells, shrunk_means
@@ -29,7 +30,7 @@ from truerank.io.impressions import Logged, RankedChunk
 from truerank.metrics.worth import gains_of
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DoublyRobust(Estimator):
     """Σ over all candidates of w ŷ + Σ over shown items of ω w (y - ŷ), mean over users.
 
@@ -133,7 +134,7 @@ class RewardModel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ItemMeans:
     """Shrunk means of items, cross-fitted: q = (Σ c + s·mean) / (Σ v + s) over the other folds' rows of an item.
 
@@ -190,7 +191,7 @@ class ItemMeans:
         return quality[fold[view.log.unit], item[view.log.item]], quality[fold[whole.unit], listed]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PredictionColumn:
     """Predictions of a model of your own, in a column `prediction` of the log and of the target's table.
 
@@ -222,7 +223,7 @@ def folds_of(key: Keys, *, n: int, seed: int) -> Ints:
     return np.minimum((chance * n).astype(np.int64), n - 1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankedDoublyRobust(RankedEstimator):
     """Σ_{a in the target's list} ε q + Σ_{viewed} w (c - q) of each session (Dudík et al. 2011; Oosterhuis 2023).
 

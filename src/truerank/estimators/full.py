@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
+from truerank.core.record import record
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import check
 from truerank.estimators.refusals import only_labelled
@@ -58,7 +58,7 @@ class MeanOfUsers(Estimator):
         return terms
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Full(MeanOfUsers):
     """The plain evaluation on full labels: the mean of the metric over users.
 
@@ -97,7 +97,7 @@ class Full(MeanOfUsers):
         return counted, counted & without_relevant(labels) if self.without_relevant is AbsentUsers.ZERO else zero
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Traditional(MeanOfUsers):
     """The usual scheme on randomly exposed data: rank only the judged items, cut at K-bar (spec 5.1.5).
 

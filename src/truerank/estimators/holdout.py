@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +11,12 @@ from truerank.core.estimator import About, Asked, Exposed
 from truerank.core.log import Log
 from truerank.core.options import AbsentUsers
 from truerank.core.ranking import Ranks
+from truerank.core.record import record
 from truerank.core.values import check
 from truerank.estimators.full import MeanOfUsers, without_relevant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Holdout(MeanOfUsers):
     """The mean of a metric over users with a relevant held-out item, the same users for every metric.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.estimator import Learner
 from truerank.core.ids import Keys
+from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Form, Smooth, ratio, ratios, smooth
 from truerank.exposure.policies.policies import Policy, Rows, differs
@@ -73,7 +74,7 @@ class Per(StrEnum):
     NOTHING = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counted:
     """What an estimate of a ranked log counts: its name in results, what it assumes, whom it leaves out."""
 
@@ -141,7 +142,7 @@ CHOSEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankedContext:
     """Facts of a log and a target, which decide whether an estimator can be had.
 
@@ -181,7 +182,7 @@ class RankedContext:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Refits:
     """The position models without each group of clusters (None where there is none), and the group of each unit.
 
@@ -194,7 +195,7 @@ class Refits:
     unusable: Mapping[str, Ints] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ClippedSums:
     """Sums of each unit for each clip: `rows` [rows x units], and the row `at` which those of each clip stand.
 
@@ -212,7 +213,7 @@ class ClippedSums:
         return [of_rows[row] for row in self.at]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Exposures:
     """A log, and how much a target and the logging policy expose each of its rows.
 

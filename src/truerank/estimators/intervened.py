@@ -6,7 +6,6 @@ metrics carry the noise of that draw. Their expectation does not need it: rows e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.record import record
 from truerank.core.terms import Smooth, ratio
 from truerank.core.wording import either
 from truerank.estimators.refusals import LABEL_FREE, additive
@@ -34,7 +34,7 @@ DRAWN = (
 ALONE = "rows are taken to be drawn independently of each other, which is close for large logs"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Intervened(Estimator):
     """The mean over users that `full` gives on an intervened test set, averaged over all that could be drawn.
 
@@ -102,7 +102,7 @@ class Intervened(Estimator):
         return ratio(num, den, defined=defined, clusters=chunk.clusters, exact=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IntervenedPooled(Intervened):
     """Recall over all relevant pairs of an intervened test set: Σ π_i hit_i / Σ π_i over relevant rows.
 

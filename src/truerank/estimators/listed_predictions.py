@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.estimators.predictions import Assistance, Predicted, Prediction
 from truerank.estimators.rows import per_unit, total_discount
@@ -34,7 +35,7 @@ ENOUGH_EQUAL = 10  # labelled rows of either label, all of which have their labe
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListSums:
     """Of units: Σ w over places; Σ w and Σ w ŷ over those with a prediction, and Σ w², Σ w² ŷ and Σ w² ŷ² over these.
 
@@ -51,7 +52,7 @@ class ListSums:
         return cls((places / divisor, sums[0] / divisor, sums[1] / divisor), (one, x, xx))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PredictedLists:
     """Of each labelled row what is predicted; and what is predicted of lists, and of all candidates (w = 1)."""
 
@@ -175,7 +176,7 @@ def _blocks(n_units: int, n_items: int) -> Iterator[Ints]:
 # -------------------------------------------------------------------------------------------------------------- balance
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StratumBalance:
     """Sums over units, of the places of lists or of all their candidates; those of other units add.
 
@@ -259,7 +260,7 @@ def _sums(*columns: Floats) -> Floats:
     return np.array([column.sum() for column in columns])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PredictionBalance:
     """The balance of what assists a metric: of its lists, and of all candidates where labelled rows represent these.
 

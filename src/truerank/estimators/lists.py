@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from truerank.core.estimator import About, Asked, Estimator, Learned
 from truerank.core.log import Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import JudgedChunk, Pool, RankView, TopLists
+from truerank.core.record import record
 from truerank.core.terms import Terms, ratio
 from truerank.core.wording import option
 from truerank.estimators.refusals import LABELS
@@ -23,7 +23,7 @@ from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.kernel.top import among, top_lists
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RecommendedLists(Estimator):
     """Metrics of the top K that each user of the evaluation is recommended, after exclusions; no label is looked at.
 

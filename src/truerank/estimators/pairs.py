@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.record import record
 from truerank.core.terms import Ratio, Smooth, smooth
 from truerank.estimators.refusals import DISTINCT_RANKS, not_additive, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample
@@ -19,7 +20,7 @@ from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.worth import OfPairs, Positives
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairRatio(Ratio):
     """Σ numerator / Σ denominator, and how many users have two labelled hits in their list."""
 
@@ -29,7 +30,7 @@ class PairRatio(Ratio):
         return int(totals[2])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExpandedPairs(Estimator):
     """Σ over judged items, each worth N / N-bar, and over pairs of them, each worth N (N - 1) / (N-bar (N-bar - 1)).
 

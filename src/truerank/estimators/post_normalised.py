@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.options import Discount, Ideal
 from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.record import record
 from truerank.core.terms import Form, Smooth, smooth
 from truerank.estimators.refusals import LABEL_FREE, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample, per_unit
@@ -24,7 +24,7 @@ from truerank.metrics.worth import expected_worth
 CLOSE = 1e-9  # to a whole number
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IdealRatio(Form):
     """(Σ DCG / U) / I(Σ relevant / U), I(n) the DCG of a list of n relevant items, a line between whole numbers.
 
@@ -64,7 +64,7 @@ class IdealRatio(Form):
         return np.asarray(np.maximum(sums[:, 2] / totals[2], sums[:, 1] / max(float(totals[1]), 1e-300)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PostNormalised(Estimator):
     """Mean DCG (Horvitz-Thompson) over the DCG of the ideal list of a user with the mean number of relevant items.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +10,14 @@ import numpy.typing as npt
 
 from truerank.core.estimator import About, Exposed
 from truerank.core.metric import Metric
+from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Form
 from truerank.estimators.refusals import DISTINCT_RANKS, only_recall
 from truerank.estimators.rows import WEIGHTED, FormOfSums, WeightedRows
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TwoStrata(Form):
     """Â / (Â + Ĉ), Â = Σ K q̂_t and Ĉ = Σ (N - K) q̂_r: the places of each stratum times its share of relevant items.
 
@@ -52,7 +52,7 @@ BOTH_STRATA = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PostStratified(WeightedRows):
     """Recall over all relevant pairs, as pooled, from known numbers of places: R = Â / (Â + Ĉ).
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -23,6 +22,7 @@ from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, equal_folds, mean_over_cells, shrunk_means
 from truerank.estimators.rows import propensity_of
@@ -92,7 +92,7 @@ def _gains(metric: Metric | None, log: Log) -> Floats:
 # --------------------------------------------------------------------------------------------------- a judge, or scores
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # arrays have no single truth of equality
+@record(eq=False)  # arrays have no single truth of equality
 class JudgeTable(GivenPrediction):
     """What a judge says of pairs: labels or probabilities, of all pairs or of some.
 
@@ -145,7 +145,7 @@ class JudgeTable(GivenPrediction):
         return block
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ScoredPairs(GivenPrediction):
     """The ranks of a recommender's scores within each user, as normal scores; of pairs that it never recommends it
     predicts nothing."""
@@ -201,7 +201,7 @@ class GainModel(Prediction, Protocol):
 GAIN_MODELS: Kind[GainModel] = Kind("reward model", __name__, GainModel)
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # arrays have no single truth of equality
+@record(eq=False)  # arrays have no single truth of equality
 class GivenRewards(GivenPrediction):
     """Predictions made elsewhere, from other data than the evaluated rows: a matrix of expected labels or gains."""
 
@@ -228,7 +228,7 @@ class GivenRewards(GivenPrediction):
         return block
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ItemRates:
     """The weighted mean gain of an item among users of other folds, shrunk to the mean over all items.
 
@@ -280,7 +280,7 @@ class ItemRates:
 POWERS = 32  # of two: groups by number of excluded pairs
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogRates:
     """The rate of an item among users of other folds, times that of users as active as this one.
 
@@ -328,7 +328,7 @@ class LogRates:
         return lambda units: np.asarray(fitted.item[fold[units]] * activity[units, None])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class LogRateTable:
     """Rates of items, and of users by activity over the mean, for users of each fold."""
 
@@ -356,7 +356,7 @@ def _activity(chunk: JudgedChunk) -> Ints:
     return _powers(np.zeros(chunk.labels.n_units) if exclude is None else exclude.count.astype(np.float64))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExcludedItems:
     """Learns how often each item is excluded: its popularity in the log that recommenders were trained on."""
 

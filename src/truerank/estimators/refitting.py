@@ -8,13 +8,13 @@ Where a policy is given by exposures, or mixes several loggers, terms are made a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.estimator import Asked, Estimator, Learned
+from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.rows import Column
 from truerank.core.terms import Smooth, Terms
@@ -135,7 +135,7 @@ def _by_places(view: Exposures) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class PlaceCounts:
     """Σ of a value, and how many rows, by group and place: [groups x places]; `low` is what rounding lost in `high`."""
 

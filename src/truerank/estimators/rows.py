@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from truerank.core.estimator import Asked, Estimator, Exposed, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
+from truerank.core.record import record
 from truerank.core.rows import Column, SampledRows, Weighting
 from truerank.core.terms import Form, Smooth, smooth
 from truerank.core.wording import option
@@ -47,7 +48,7 @@ LOGGED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sample:
     """How the labelled rows of a chunk were drawn: how many rows each represents, and for which units that is known.
 
@@ -152,7 +153,7 @@ class Sample:
         return SampledRows(log.unit, sums, self.n_labelled, self.n_candidates, self.rate, self.inclusion)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rows:
     """The labelled rows of a chunk as one model ranks them, for one metric; `total_discount` is of units.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Beyond, Clipping, Estimator, Exposed, Learned
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import KnownTotal, Ratio, Smooth, ratio
 from truerank.core.wording import option
@@ -34,7 +35,7 @@ LEFT_OUT = "have no judged item"
 RECALL = Ratio(), (Column.GAIN, Column.RELEVANT)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HorvitzThompson(WeightedRows):
     """The mean over users of Σ ω y w(rank) over labelled items: each represents ω candidates of its user.
 
@@ -68,7 +69,7 @@ class HorvitzThompson(WeightedRows):
         return RECALL if is_recall(metric) else (Ratio(), (Column.GAIN, Column.UNITS))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IPS(HorvitzThompson):
     """Horvitz-Thompson with probabilities of a log: inverse propensity scores, of labels or of ranked impressions.
 
@@ -151,7 +152,7 @@ def _label_options(estimator: IPS | SNIPS) -> str | None:
     return f"normaliser and of are options for ranked impressions; use {estimator.about.name}, or its clip."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hajek(WeightedRows):
     """The ratio Σ ω y w / Σ ω w over labelled items of all users, times the known mean of Σ_{r <= K} w(r).
 
@@ -187,7 +188,7 @@ class Hajek(WeightedRows):
         return RECALL if is_recall(metric) else (KnownTotal(), columns)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SNIPS(Hajek):
     """Hájek with probabilities of a log: self-normalised inverse propensity scores (Swaminathan and Joachims 2015).
 
@@ -251,7 +252,7 @@ class SNIPS(Hajek):
         return Ratio(), (Column.GAIN, Column.DISCOUNT)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pooled(WeightedRows):
     """Recall over all relevant pairs: Σ ω m / Σ ω n estimates ΣM / ΣN⁺, ω = N / N-bar.
 
@@ -284,7 +285,7 @@ class Pooled(WeightedRows):
         return RECALL
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Naive(HorvitzThompson):
     """What one gets by taking a biased log for a uniform sample; for comparison, to see how far off that is.
 
@@ -318,7 +319,7 @@ class Naive(HorvitzThompson):
         return f"{metric} as if the shown items were a random sample; not {metric} itself where exposure is unequal"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Published(Estimator):
     """The URE paper's estimate (definition 5.1): m / n for each user, mean over users with n >= 1.
 

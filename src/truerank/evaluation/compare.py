@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from truerank.core.estimator import Clipping
 from truerank.core.messages import message
+from truerank.core.record import record
 from truerank.core.results import Comparison, Evidence
 from truerank.core.sizes import check_size
 from truerank.core.terms import Terms
@@ -38,7 +39,7 @@ def check_pairs(question: Question, models: Sequence[str], n_estimates: int) -> 
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairedTerms:
     """The terms of all models of one estimate, two of them at a time on the units that both define."""
 

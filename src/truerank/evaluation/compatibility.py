@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from truerank import estimators
@@ -17,6 +16,7 @@ from truerank.core.messages import RULE, Message, message
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.ranking import Pool, Scores, Ties
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.assisted import Assisted, JudgeAlone
@@ -63,7 +63,7 @@ DEFAULT_ESTIMATORS: Mapping[Exposed, tuple[Estimator, ...]] = {
 MetricWith = tuple[Metric, Estimator]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class LabelQuestion(Question):
     """What is requested of labels, as values."""
 
@@ -129,7 +129,7 @@ def label_question(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compatibility:
     """Which estimators can give a metric; `own_candidates` says that users have candidates of their own.
 

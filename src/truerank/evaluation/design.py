@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from truerank.core.errors import InputError
 from truerank.core.language import as_value, as_values
 from truerank.core.metric import Metric
 from truerank.core.progress import Progress, Watching, watching
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.evaluation.design_probabilities import (
     BLOCK_USERS,
@@ -40,7 +40,7 @@ from truerank.sampling.unequal import DrawBy
 CELL_SECONDS = 4e-9  # that a pair takes at least
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class PlannedDesign:
     """A design of exposure, and what it is expected to save."""
 

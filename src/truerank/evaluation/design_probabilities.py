@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.progress import Progress
 from truerank.core.ranking import Candidates, Pool, Scores, TopLists
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.io.read import LogSchema, read
 from truerank.ranking.candidates import Catalogue, catalogue_of, lay_out, whole_tables
@@ -40,7 +40,7 @@ LEAST_RELEVANT, MOST_RELEVANT = 0.005, 0.5  # between which the guess is held
 BLOCK_USERS = 4096
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DesignData:
     """Users, the catalogue in an order of its own (keyed, the same for all users), models, and a guess of relevance."""
 
@@ -151,7 +151,7 @@ def designed_metrics(metrics: Sequence[Metric]) -> list[Additive]:
     return sums
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Saving:
     """What a design is expected to give for one model, or for the difference of two: its variance over that of
     Horvitz-Thompson under uniform exposure of as many items, by the guess of what is relevant.
@@ -166,7 +166,7 @@ class Saving:
     uniform_items: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DesignProbabilities:
     """Chances of one user after the other, and sums of what they are expected to give."""
 

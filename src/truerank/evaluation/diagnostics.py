@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.messages import Message, message
 from truerank.core.ranking import Scores
+from truerank.core.record import record
 from truerank.estimators import ESTIMATORS, RANKED
 from truerank.estimators.impressions import CHOSEN, FIVE, RankedContext
 from truerank.estimators.refitting import RankedEstimator
@@ -34,7 +35,7 @@ NEARLY = 0.99  # of all pairs labelled
 FAR, MUCH = 3.0, 0.1  # standard errors and share that Σ 1 / propensity may lie off
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usable:
     """An estimator, and for which of the usual metrics it is valid here; or why it is not."""
 
@@ -49,7 +50,7 @@ class Usable:
         return not self.why_not
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnosis:
     """What a log contains.
 

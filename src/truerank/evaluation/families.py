@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.ids import Keys
+from truerank.core.record import record
 from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Adjust, Cell, Pair, Plan
@@ -23,7 +24,7 @@ Difference = tuple[Pair, int]  # two models, and the number of an estimate
 Correlation = tuple[tuple[Difference, ...], Floats]  # of these differences
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AdjustedFamily:
     """The differences of a family with adjusted intervals, and adjusted p (NaN where nothing is tested).
 

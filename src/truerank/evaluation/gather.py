@@ -19,6 +19,7 @@ from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError
 from truerank.core.modelled import ModelledTerms
+from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.results import Results
 from truerank.core.rows import Weighting
@@ -155,7 +156,7 @@ class Store:
         return self.folder / f"{number}.{what}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class StoredTerms(Mapping[Cell, Terms]):
     """The terms of each question, read when they are asked for."""
 

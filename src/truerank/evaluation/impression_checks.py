@@ -12,6 +12,7 @@ import numpy as np
 
 from truerank.core.estimator import Asked, Clipping, Estimator, Learned
 from truerank.core.messages import DETECTABLE, Message, message
+from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.core.terms import Terms
@@ -208,7 +209,7 @@ ESTIMATE_CHECKS: tuple[Callable[[ImpressionEstimate], Iterator[Message]], ...] =
 # ------------------------------------------------------------------------------------------- rejected position models
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RejectedFits:
     """Fitted position models that do not describe the log (goodness of fit, p < .01), by place; and what to do."""
 

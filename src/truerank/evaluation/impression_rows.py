@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -18,6 +18,7 @@ from truerank.core.estimator import Clipping, Learned
 from truerank.core.ids import Keys
 from truerank.core.messages import message
 from truerank.core.ranking import Pool
+from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
@@ -40,7 +41,7 @@ from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTa
 from truerank.io.impressions import RankedChunk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(kw_only=True, eq=False)
 class ImpressionRows(RowMaker):
     """Targets and logging policies, the position models that are given or fitted, and the clips of the weights.
 

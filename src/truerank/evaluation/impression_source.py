@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
+from truerank.core.record import record
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.evaluation.log_facts import LogFacts, RewardFacts
 from truerank.evaluation.sources import HeldChunks, StreamedChunks, fits_in_memory
@@ -33,7 +34,7 @@ LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: thes
 ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImpressionSource:
     """A log in chunks, what is known of the whole, and the keys of its clusters; `log` where it is in memory."""
 
@@ -81,7 +82,7 @@ def _cut(
 # ------------------------------------------------------------------------------------------------------------ streamed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogCounts:
     """What only the chunks of a log show together: units and clusters, empty sessions, what all rows share."""
 
@@ -113,7 +114,7 @@ class LogCounts:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImpressionReader:
     """Reads chunks of a log, with the rows of targets' tables for their sessions."""
 

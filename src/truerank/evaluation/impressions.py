@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from truerank.core.language import as_value, as_values
 from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Input, Provenance, versions
+from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.wording import either, option
 from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
@@ -162,7 +163,7 @@ def off_policy(
         return checked_by_tables(results, concluded(plan, parts), rejected)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ImpressionQuestion(Question):
     """What is requested of a log of impressions; `chooses_clip` says that one of the clips is chosen by the data."""
 

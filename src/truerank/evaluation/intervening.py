@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from truerank.core.errors import TruerankError
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
+from truerank.core.record import record
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.engines.named import as_engine, of_the_kind_of
 from truerank.exposure.counts import Margins, pair_order
@@ -51,7 +52,7 @@ ROW = "row"  # the number of a row in its table, where no column is called so
 # ------------------------------------------------------------------------------------------------------------ chunks
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairChunk:
     """The pairs of some users: `unit` are the places of these among all, `row` the rows of the table, `key` theirs."""
 
@@ -61,7 +62,7 @@ class PairChunk:
     key: Keys
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairReader:
     """Reads pairs over all items, whose keys are made once; `row` is the column of row numbers."""
 
@@ -82,7 +83,7 @@ class PairReader:
         return PairChunk(log, unit, table[self.row].to_numpy(), key)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairRows:
     """The pairs of a table in chunks of whole users."""
 
@@ -187,7 +188,7 @@ def _counted(chunk: PairChunk) -> tuple[Ints, Ints, Ints]:
 # ------------------------------------------------------------------------------------------------------------ drawing
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairDrawing:
     """How the rows of a chunk are drawn: the rule, and the largest weight of all rows."""
 
@@ -227,7 +228,7 @@ def _drawn(drawing: PairDrawing, threshold: DrawThreshold, chunk: PairChunk) -> 
     return chunk.row[rows], np.bincount(chunk.log.item[rows], minlength=len(chunk.log.items))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DrawnRows:
     """The rows of a table that were drawn, which is read again to write them; and what is to be said of it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from truerank.core.metric import ListNeed, Metric
 from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.assisted import Assisted
@@ -147,7 +148,7 @@ def users_of_items(log: Log, items: Ids) -> tuple[Ints, int]:
     return np.bincount(pairs.item, minlength=len(items)), len(np.unique(log.user))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LearningContext:
     """What an estimator may want to learn with: the propensities of rows, and what is requested of it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from truerank.core.ids import Ids
 from truerank.core.metric import Additive, OfCounts
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopLists
+from truerank.core.record import record
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.listed_predictions import PredictionBalance
@@ -51,7 +52,7 @@ from truerank.ranking.kernel.rank import Aligned, rank
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(kw_only=True, eq=False)
 class LabelRows(RowMaker):
     """The models' scores, and how labels were collected.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.evaluation.sources import HeldChunks, StreamedChunks, fits_in_memory
 from truerank.exposure.kinds import Exposure
@@ -51,7 +52,7 @@ def check_users(models: Mapping[str, Scores], users: Ids, source: str) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CatalogueLayout:
     """How rows are laid over the catalogue: the same for all rows at once and for those of some users."""
 
@@ -196,7 +197,7 @@ def chunked(
     return StreamedChunks(tables, reader, UsersOfChunk(users, tables, tables.place.of_ids(users.values), held))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UsersOfChunk:
     """The users of a chunk, by their places in the population, also those without a row; and their rows in memory."""
 
@@ -216,7 +217,7 @@ class UsersOfChunk:
         return unit, users, parts
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LabelReader:
     """Reads chunks of users and lays them over the catalogue."""
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.inference.linearization import Bounds
 from truerank.io.impressions import Impressions, Logged
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RewardFacts:
     """What is known of a reward: the smallest and the largest, whether all are 0 or 1, what was declared of it."""
 
@@ -33,7 +34,7 @@ class RewardFacts:
         return (0.0, 1.0) if self.binary else self.declared
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class LogFacts:
     """What is known of a whole log before any of it is measured.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,12 +14,13 @@ from truerank.core.clusters import Clusters
 from truerank.core.estimator import Estimator, Learned
 from truerank.core.ids import Keys
 from truerank.core.once import Once
+from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.terms import Smooth, Terms
 from truerank.evaluation.question import Cell, Plan, Tallies, added
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ByPlace:
     """A number for each unit that has another one than 0, by its place in the population; those of other units add."""
 
@@ -39,7 +40,7 @@ class ByPlace:
         return exact_sum(self.value)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Measured:
     """The terms of every model and estimate, with counts for messages; `+` joins those of other units.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from truerank.core.language import as_values
 from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
+from truerank.core.record import record
 from truerank.core.wording import either
 from truerank.engines.engine import Threads, map_chunks
 from truerank.estimators import ESTIMATORS, RANKED
@@ -47,7 +48,7 @@ NORMALISED = ("hajek", "snips", "post-stratified")
 Report = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SamplePlan:
     """How many users, with how many rows each (judged items or sessions), show a difference with the power asked for.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from truerank.core.messages import DETECTABLE, Message, message
+from truerank.core.record import record
 from truerank.core.results import NOT_SHOWN, Comparison
 from truerank.core.terms import Smooth
 from truerank.evaluation.measure import Measured
@@ -28,7 +28,7 @@ MOST_MESSAGES = 4  # at the end of an evaluation
 USUAL = 0.8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlannedPair:
     """Two models and one question: what the difference varies by, and the data at hand, where there are some.
 

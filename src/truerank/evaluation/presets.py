@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
+from truerank.core.record import record
 from truerank.estimators.holdout import Holdout
 from truerank.evaluation.label_source import Rows, label_by, source_of
 from truerank.io.columns import PositiveRule
@@ -42,7 +43,7 @@ WITH_LISTS = Holdout(without_relevant=AbsentUsers.ZERO)
 RELEVANT = Holdout(without_list=AbsentUsers.ZERO)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolPreset:
     """How another tool evaluates: its forms of metrics, whom it counts, how it breaks ties, what cannot be had."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -12,6 +12,7 @@ from truerank.core.estimator import Asked, Estimator, Learned
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import Pool
+from truerank.core.record import record
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.inference.intervals import Interval, Population
@@ -34,7 +35,7 @@ class Adjust(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Question:
     """What is requested of any kind of data; None leaves a choice to the defaults."""
 
@@ -53,7 +54,7 @@ class Question:
         return [(name, self.baseline) for name in models if name != self.baseline] if self.baseline in models else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class PlannedEstimate:
     """One estimator with one metric or reward and one clip, and what is known of its value before it is measured.
 
@@ -73,7 +74,7 @@ class PlannedEstimate:
     refitted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Examined:
     """What an estimate rests on beside its spread; `reasons` take verdicts away from comparisons with it."""
 
@@ -84,7 +85,7 @@ class Examined:
     reasons: tuple[Message, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Points:
     """The spread of every value, and of every difference."""
 
@@ -92,7 +93,7 @@ class Points:
     differences: Mapping[tuple[Pair, int], Spread]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Remarks:
     """What is reported beside values: messages, facts for the record, differences that are no test."""
 
@@ -148,7 +149,7 @@ class RowMaker:
 Maker = TypeVar("Maker", bound=RowMaker)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(kw_only=True, eq=False)
 class Plan(Generic[Maker]):
     """The question and what was learned from all data: what `measure` and `conclude` need; small, to be sent.
 

@@ -7,7 +7,7 @@ as item factors, travels once to each process; what belongs to a user travels wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from truerank.core.arrays import Ints
 from truerank.core.ids import Ids
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk
+from truerank.core.record import record
 from truerank.engines.engine import Workers, map_chunks
 from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import LabelSource
@@ -42,7 +43,7 @@ def measure_scored(plan: Plan[LabelRows], chunk: ScoredChunk) -> Measured:
     return measure(replace(plan, rows=replace(plan.rows, models=models)), rows)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScoredRows:
     """Chunks of labelled rows, with the scores of their users."""
 

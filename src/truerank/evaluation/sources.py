@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -15,6 +14,7 @@ from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned, Learner, learn
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
+from truerank.core.record import record
 from truerank.core.wording import either
 from truerank.engines.engine import Workers, map_chunks
 from truerank.io.batches import LazyTable
@@ -43,7 +43,7 @@ class Chunk(Protocol):
 SomeChunk = TypeVar("SomeChunk", bound=Chunk)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HeldChunks(Generic[SomeChunk]):
     """Chunks in memory; `items` are the names that they share."""
 
@@ -73,7 +73,7 @@ def _with_items(chunk: Any, *, items: Ids) -> Any:
     return chunk.with_items(items)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamedChunks(Generic[SomeChunk]):
     """Chunks on disk, of which those under way are in memory.
 

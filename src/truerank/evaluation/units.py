@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from truerank.core.arrays import Bools
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids, as_ids
 from truerank.core.messages import message
+from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.units import KeptUnits, UnitTerms
 from truerank.evaluation.measure import Measured, by_cluster
@@ -21,7 +22,7 @@ from truerank.evaluation.question import Plan
 MOST_GROUPS = 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class UnitsOf:
     """What every unit contributed to each estimate, as a table that is made when it is asked for."""
 
@@ -62,7 +63,7 @@ def ids_of(plan: Plan[Any], measured: Measured) -> tuple[Any, Any]:
     return unit[measured.place], cluster[measured.place]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Segments:
     """The same estimates within groups of units: groups given for each unit, or as many quantiles of activity.
 

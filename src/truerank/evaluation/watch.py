@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from truerank.core.log import Log
 from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
 from truerank.core.progress import Watching, watching
+from truerank.core.record import record
 from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison
 from truerank.core.terms import Smooth
@@ -67,7 +68,7 @@ class WatchState(StrEnum):
         return Outcome.NOT_SHOWN if decided else Outcome.INSUFFICIENT
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WatchLook:
     """The difference of all users so far, with its interval, NaN where it is too early for one."""
 
@@ -78,7 +79,7 @@ class WatchLook:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WatchedPair:
     """One comparison of all users so far: `reasons` take its verdict away, `cautions` stand beside it."""
 
@@ -96,7 +97,7 @@ class WatchedPair:
         return f"{self.model} > {self.baseline}: {self.metric}, {self.estimator}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Watched:
     """All comparisons that are watched; over all of them and all looks the error is about 1 - level."""
 

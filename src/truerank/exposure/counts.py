@@ -6,7 +6,6 @@ WTD (eqs. 13 and 14), for rows of a test set and for sampled candidates alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.core.values import Positive, Range, Value
 
 ZIPF = 0.5  # the exponent of the KuaiRec authors' demonstration, which papers on loggers and samplers follow
@@ -65,7 +65,7 @@ def zipf(count: Ints | Floats, *, shift: int = 0, exponent: float = ZIPF) -> Flo
     return np.asarray((rank + shift).astype(np.float64) ** -exponent)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowCounts:
     """The number of rows of each id of interest, of all `rows`, over a space of `size` ids."""
 
@@ -74,7 +74,7 @@ class RowCounts:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Floor(Value):
     """A posterior of 0 becomes `least`, an absolute number; 0 leaves it 0 (the WTD paper's code has 0.0001).
 
@@ -90,7 +90,7 @@ class Floor(Value):
         return np.where(counts.count > 0, counts.count / max(counts.rows, 1), self.least)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Smoothed(Value):
     """Additive smoothing: (count + `added`) / (rows + `added` x size).
 
@@ -123,7 +123,7 @@ def posterior_ratio(random: RowCounts | None, biased: RowCounts, *, zero: Zero) 
         return np.asarray(target / zero.posterior(biased))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Margins:
     """How many rows each user and each item of a log has: all that weights of rows are made from.
 

@@ -7,7 +7,7 @@ row is its chance to be drawn in its batch, given what was drawn in the batches 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Returned
+from truerank.core.record import record
 from truerank.core.wording import either
 from truerank.io.atomic_write import FolderKind, check_folder, whole_file, whole_folder
 from truerank.io.files import read_table, write_table
@@ -30,7 +31,7 @@ A_DESIGN = f"a folder of what {either('truerank plan exposure --allocate', 'true
 COLUMNS = ("user", "item", "batch", "propensity")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ExposureDesign:
     """Pairs to be shown, sorted by user and item: `user` and `item` are places in `users` and `items`.
 

@@ -8,7 +8,7 @@ user's positives and independent of the rest (the clock that rings first among s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Self
 
@@ -19,6 +19,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.datasets.split import split_per_user
 from truerank.exposure.counts import pair_order
 from truerank.exposure.logging_policies import LOGGERS, LoggingPolicy
@@ -30,7 +31,7 @@ from truerank.sampling.unequal import fill
 PURPOSE = "exposure"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Order:
     """The order in which a logger shows each user's rows: exposure of every size, from one draw.
 
@@ -215,7 +216,7 @@ class HoldOutUnit(StrEnum):
     ITEMS = "items"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorldHoldOut:
     """What is set aside before anything is logged: `fraction` of each user's cells, or of the items, rounded down.
 

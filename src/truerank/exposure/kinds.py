@@ -7,7 +7,7 @@ which rows are relevant (`labelled`), the declared `rate` of uniform draws, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from truerank.core.estimator import Exposed, Learned
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
 from truerank.core.ranking import Returned
+from truerank.core.record import record
 from truerank.core.values import Probability, Value
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.propensities import (
@@ -72,7 +73,7 @@ class Exposure(Value):
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FullExposure(Exposure):
     """Every candidate was shown to every user: each pair is labelled, or `unlisted` pairs are negatives."""
 
@@ -87,7 +88,7 @@ class FullExposure(Exposure):
         return self.unlisted is Unlisted.NEGATIVE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HoldoutExposure(Exposure):
     """The rows are what was held out of a log, as most evaluations have it: other pairs count as irrelevant.
 
@@ -109,7 +110,7 @@ class HoldoutExposure(Exposure):
         return log if log.rewards else replace(log, rewards={"label": frozen(np.ones(len(log)))})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RandomExposure(Exposure):
     """The judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels.
 
@@ -123,7 +124,7 @@ class RandomExposure(Exposure):
     exposed: ClassVar[Exposed] = Exposed.RANDOM
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DesignedExposure(Exposure):
     """Rows were drawn with chances that are known: what `truerank plan exposure --allocate` said to show.
 
@@ -159,7 +160,7 @@ COLUMN = GivenPropensity()
 SIDE = ("random", "user_features", "item_features")  # what propensities may be fitted with, beside the log
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BiasedExposure(Exposure):
     """Some pairs were likelier to be shown than others; a pair that is not listed was not shown, its label is unknown.
 

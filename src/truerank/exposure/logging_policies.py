@@ -8,7 +8,6 @@ A new one is one new class here; the catalogue and the law tests find it by them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.language import Kind
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.core.values import Value
 from truerank.datasets.split import first_by, short_first
 from truerank.exposure.counts import rows_of_items, zipf
@@ -63,7 +63,7 @@ class LoggingPolicy(Value):
 LOGGERS: Kind[LoggingPolicy] = Kind("logger", __name__, LoggingPolicy)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DurationLogger(LoggingPolicy):
     """q_i = exp(-k / scale) for the k-th shortest video: the biased training data of the URE paper (its λ is `scale`).
 
@@ -103,7 +103,7 @@ class DurationLogger(LoggingPolicy):
         return np.exp(first_by(duration, scale=self.scale))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PopularityLogger(LoggingPolicy):
     """q_i = (rank_i + 1)^-1/2 by the number of rows in training data and world together; the best has rank 1.
 
@@ -138,7 +138,7 @@ class PopularityLogger(LoggingPolicy):
         return np.asarray(weight[items.locate(world.items)])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PositivityLogger(LoggingPolicy):
     """q_i = the number of positives of the item in the world; `with_train` adds those in the training data.
 
@@ -166,7 +166,7 @@ class PositivityLogger(LoggingPolicy):
         return np.asarray(np.sum(counts, axis=0), dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UniformLogger(LoggingPolicy):
     """q_i = 1: exposure at random.
 

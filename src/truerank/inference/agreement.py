@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import polars as pl
 from truerank.core.arrays import Floats
 from truerank.core.calls import FLAG, NUMBER, TEXTS, checked_arguments, shown
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
 from truerank.io.columns import finite_numbers, table_columns
@@ -27,7 +27,7 @@ ABOUT_VALUES = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Correlation:
     """Pearson's r of n pairs with Student's two-sided p and Fisher's interval; NaN where a series does not vary."""
 
@@ -38,7 +38,7 @@ class Correlation:
     high: float = math.nan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankCorrelation:
     """Kendall's τ-b of n pairs with its two-sided p and an interval; NaN where a series does not vary."""
 
@@ -140,7 +140,7 @@ def sign_agreement(offline: npt.ArrayLike, online: npt.ArrayLike) -> float:
     return float(np.mean(np.sign(x[signed]) == np.sign(y[signed]))) if signed.any() else math.nan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sensitivity:
     """How well one estimator (at one clip) sees true improvements: paper 3, figure 1."""
 
@@ -189,7 +189,7 @@ def disagreement(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return float(np.mean(~agree[counted])) if counted.any() else math.nan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Agreement:
     """How far the offline values of one group (`of`: an estimator, say) agree with what was measured online.
 

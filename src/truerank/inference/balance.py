@@ -9,13 +9,14 @@ of other rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
+from truerank.core.record import record
 from truerank.core.terms import Smooth
 from truerank.estimators.rows import Sample, total_discount
 from truerank.inference.linearization import influences
@@ -29,7 +30,7 @@ PRIOR_ROWS = 4.0  # what the lighter rows tell counts as so many rows of the nex
 LARGER = 1.25  # errors as the weights make them against what the interval shows; between users it shows more, not less
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListedRows:
     """The labelled `rows` in each user's list with their discount w (whatever their label), and of all ranks Σ w, Σ w²,
     and how many there are.
@@ -70,7 +71,7 @@ class ListedRows:
         return sums_by(chunk.labels.unit[self.rows], values, n=len(self.defined))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Balance:
     """Sums over users of the discount of the ranks of a list, and of its estimate from labelled rows; others add.
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.core.terms import Smooth, Terms
 from truerank.inference.intervals import common
 
 GRID = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 2048.0, 4096.0, math.inf)  # paper 3, figure 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AutoClip:
     """Choose the clip by the data, among the clips of a grid; the whole curve is reported with the choice."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import ClassVar, TypeVar
 
@@ -22,6 +22,7 @@ from truerank.core.calls import WHOLE, is_whole, shown
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Keys
+from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
@@ -92,7 +93,7 @@ def common(first: Terms, second: Terms) -> tuple[Terms, Terms]:
 # ---------------------------------------------------------------------------------------------------------- population
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Population(Interval):
     """For the population that the units were drawn from, by linearisation.
 
@@ -165,7 +166,7 @@ def _differences(
 # ----------------------------------------------------------------------------------------------------------- bootstrap
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bootstrap(Interval):
     """For the population that the units were drawn from, by redrawing clusters.
 
@@ -252,7 +253,7 @@ def weights_of(key: Keys, replicates: Keys, *, seed: int, purpose: str = "bootst
 # -------------------------------------------------------------------------------------------------------------- design
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Design(Interval):
     """For exactly these units: only which items were labelled is redrawn (statistics of finite populations).
 

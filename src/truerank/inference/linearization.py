@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from truerank.core import special
 from truerank.core.arrays import Floats, Ints, equal_parts, exact_sum
 from truerank.core.counted import CountedItems
 from truerank.core.modelled import ModelledTerms
+from truerank.core.record import record
 from truerank.core.terms import HitMove, Ratio, Smooth, Terms
 from truerank.inference.moments import Moments, ends, mean_moments, skewed
 
@@ -29,7 +30,7 @@ FEW_HITS = 10  # units with a labelled hit in the list, below which an assisted 
 EFFECTS_AT_ONCE = 2**16  # of a block of differences
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spread:
     """A value with its standard error and interval; `p` tests that the value is 0.
 
@@ -58,7 +59,7 @@ class Spread:
         return Spread.unknown(self.value, informative=self.informative)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Influences:
     """What each cluster adds to the error of a value (L), and its part of the denominator (h).
 
@@ -169,7 +170,7 @@ def difference_of(first: Terms, second: Terms) -> Influences:
 # ----------------------------------------------------------------------------------------------------------- rare hits
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RareHits:
     """How many units have a labelled hit in their list, and how far one hit more would move the value.
 

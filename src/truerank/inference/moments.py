@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Floats, compiled_for, exact_sum
+from truerank.core.record import record
 from truerank.core.terms import Ratio, Smooth
 
 ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
@@ -19,7 +20,7 @@ CLUSTERS_AT_ONCE = 2**14  # whose effects fit a processor's cache; of one value 
 NO_SKEW = 1e-6  # skewness below which an interval is symmetric
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Moments:
     """Sums over the clusters that contribute: a number each, or an array with one for each of several values.
 

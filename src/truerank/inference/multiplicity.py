@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,6 +23,7 @@ from truerank.core import special
 from truerank.core.arrays import Floats
 from truerank.core.chance import generator
 from truerank.core.ids import Keys
+from truerank.core.record import record
 from truerank.core.threads import one_blas_thread
 
 MOST_COMPARISONS = 200  # beyond which Bonferroni's bound is taken
@@ -34,7 +34,7 @@ SMALLEST_EIGENVALUE = 1e-10  # of the largest
 PURPOSE = "several comparisons"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ComparisonFamily:
     """Comparisons that are adjusted together: how many, and the distribution of the largest of their statistics.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.inference.moments import unskewed
 from truerank.inference.verdicts import FEWEST
 
@@ -28,7 +29,7 @@ SMALLEST = 0.25  # that skewness may make of the variance of T
 USUAL_ROWS = 20.0  # at which shapes of assumed lists are worked out; any number gives the same plan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Components:
     """What the contribution of a user to a difference varies by, and what its distribution looks like.
 
@@ -82,7 +83,7 @@ class Components:
         return replace(self, skewness=-self.skewness, row_third=-self.row_third)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sure:
     """What counts as significant: the wanted power, the level, and over how many comparisons p is adjusted.
 

@@ -10,12 +10,12 @@ the error and for skewness, because looking often finds the moments at which the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.inference.moments import ends
 
 FIRST = 100  # users who tell the models apart, before whom there is no interval
@@ -24,7 +24,7 @@ UNSEEN = 0.25  # of the largest contribution that labels could make, which two u
 Number = float | Floats
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfidenceSequence:
     """Intervals at any number of users, with an error of about `alpha` over all of them together.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.core.arrays import Floats, compiled_for, equal_parts
 from truerank.core.messages import Message, message
+from truerank.core.record import record
 from truerank.core.terms import Smooth
 from truerank.inference.linearization import influences
 
@@ -58,7 +58,7 @@ def tail_length(n: int) -> int:
     return int(min(math.ceil(0.2 * n), math.ceil(3 * math.sqrt(n))))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class RewardTally:
     """How many rewards there are, and the largest of them, ascending, at most `most`; those of other rows add.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.core.messages import Message, message
+from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
 from truerank.core.terms import Terms
@@ -19,7 +19,7 @@ HALF = 0.5
 MUCH_LOST = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnseenExposure:
     """What the data cannot show of a value: the share of the target's exposure, and how much reward it could add.
 

@@ -13,6 +13,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Beyond
 from truerank.core.log import Pairs
 from truerank.core.messages import Message, message
+from truerank.core.record import record
 from truerank.estimators.impressions import Exposures, Limited, Per, blocks, total_known, total_of
 from truerank.exposure.policies.policies import WholeList
 from truerank.inference.linearization import Bounds
@@ -28,7 +29,7 @@ MUCH_CLIPPED = 0.05
 TAIL_LEAST = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WeightDiagnostics:
     """What the weights of one target look like at one clip.
 
@@ -185,7 +186,7 @@ def pareto_tail(largest: Sequence[float] | Floats) -> float:
 # ------------------------------------------------------------------------------------------------------------- support
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class SupportTally:
     """What tells the share of a target's exposure on what the log cannot show.
 

@@ -18,7 +18,6 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -27,6 +26,7 @@ import msgspec
 import polars as pl
 
 from truerank.core.errors import InputError, error_number, some
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.version import __version__
 
@@ -113,7 +113,7 @@ def _sync(path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- folders
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FolderKind:
     """A kind of folder that truerank writes, and the names of all files in it; * stands for a part of a name."""
 
@@ -272,7 +272,7 @@ def unseal(folder: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- markers
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MarkedFile:
     """A file as it was written."""
 
@@ -280,7 +280,7 @@ class MarkedFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Marker:
     """What a folder holds, with the checksum of every file; a folder without its marker is not finished."""
 

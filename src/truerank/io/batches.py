@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from truerank.core.record import record
 from truerank.io.files import Piece, scan_path
 from truerank.io.frames import as_frame, is_sparse
 from truerank.io.paths import is_remote, url_of
@@ -23,7 +24,7 @@ UNNAMED = FRAME, MATRIX = ("frame", "matrix")  # what sources are called that no
 WRITTEN = ("user", "item", "session", "surface", "group", "logger")  # columns of ids and names, as they are written
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LazyTable:
     """Rows of a file, of part files or of a frame, in their order; nothing is read before it is needed."""
 

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import msgspec
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.io.atomic_write import whole_file, writing
 
 BLOCK = ".block"  # the ending of the files of blocks
@@ -90,7 +90,7 @@ def keep_question(path: Path, question: Mapping[str, Any], *, what: str, advice:
     return wanted
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blocks:
     """Tables that belong to one question: each file says whose it is and what its bytes must be."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import polars as pl
@@ -16,6 +15,7 @@ import polars as pl
 from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE
 from truerank.core.calls import Wanted
 from truerank.core.errors import InputError, some
+from truerank.core.record import record
 from truerank.core.wording import columns_option, option
 from truerank.io.batches import UNNAMED, LazyTable
 
@@ -66,7 +66,7 @@ NAME_THEM = f"""name one with {option("columns user=NAME", 'columns={"user": "NA
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TableColumns:
     """Rows of a table, which of its columns holds what, and its name in messages.
 
@@ -309,7 +309,7 @@ _COMPARE = {
 ALL = "all"  # every row is a positive, also where there is no value column
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PositiveRule:
     """A value is positive if `value comparison threshold`, for example > 3; with the comparison "all" each value is.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,13 @@ from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids, as_ids
+from truerank.core.record import record
 from truerank.io.columns import table_columns
 
 MOST_VALUES = 100  # a text column with more distinct values is an id or free text, not a feature
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Features:
     """One row of numbers for each of `ids`."""
 

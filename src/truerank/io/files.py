@@ -11,7 +11,7 @@ import stat
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import IO, cast
@@ -22,6 +22,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import REMEDIES, InputError, error_number, some
 from truerank.core.log import Log
 from truerank.core.plugins import plugins
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.io.atomic_write import check_member, whole_file
 from truerank.io.fingerprint import FileVersion, unchanged, versions_of
@@ -58,7 +59,7 @@ def kind_of(path: Path) -> str:
     return ending if ending == ".parquet" or ending in SEPARATORS or ending in BY_LINES else ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Piece:
     """Rows of one file or frame that have not been read: their columns and types, and how many there are.
 

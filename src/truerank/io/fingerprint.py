@@ -11,13 +11,13 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.provenance import Input
+from truerank.core.record import record
 from truerank.io.paths import is_remote, parts_of, url_of
 
 END, LONGEST = 8, 2**16  # bytes: after the footer, and of a footer that are compared
@@ -27,7 +27,7 @@ class ChangedInputError(InputError):
     """A file changed while it was read."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileVersion:
     """A file as it is now; of Parquet also its footer, which tells versions of the same size and time apart."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, as_ids
+from truerank.core.record import record
 
 MOST_NUMBERED = 50_000_000  # rows or columns that are numbered without being named; more is a damaged shape
 MIXED = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)  # what polars raises of values of mixed types
@@ -145,7 +145,7 @@ def _missing(value: Any) -> bool:
 # ------------------------------------------------------------------------------------------------------------ matrices
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stored:
     """The stored entries of a matrix of a shape, each cell once."""
 

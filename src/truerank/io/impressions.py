@@ -7,7 +7,7 @@ number of rewards of any kind, and tens of millions of rows must stay small, so 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any
@@ -21,6 +21,7 @@ from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
+from truerank.core.record import record
 from truerank.core.wording import columns_option
 from truerank.io.columns import table_columns
 from truerank.io.scan import Facts
@@ -41,7 +42,7 @@ class Logged(StrEnum):
     DISPLAYED = "displayed"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Impressions:
     """Rows (session, item, position, rewards) of what a recommender showed, ordered by session, then item.
 
@@ -185,7 +186,7 @@ class Impressions:
         return replace(self, **ids)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class RankedChunk:
     """Whole clusters of an impression log, and what the tables of targets say of their sessions.
 

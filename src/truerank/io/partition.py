@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys, as_ids, joined_ids
 from truerank.core.progress import Progress
+from truerank.core.record import record
 from truerank.io.batches import LazyTable
 from truerank.io.spill import RowsHeld, RowsOfPart, Scratch, Spill
 
@@ -32,7 +33,7 @@ CHUNK_BYTES = 2**26
 MOST_CHUNKS = 2**13
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Keyed:
     """A table and what keeps its rows together: the column of an id, or all columns that say what a row is.
 
@@ -108,7 +109,7 @@ def hashed(ids: pl.Series) -> Keys:
     return ids.cast(pl.String).hash(seed=SEED).to_numpy()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChunkRule:
     """Which of `n_chunks` chunks each row belongs to: by the hash of its key, in chunks of about the same size, or by
     ranges of ids, for tables sorted by them: chunk i has the ids from border i - 1 on, below border i.
@@ -166,7 +167,7 @@ def _rule(largest: Keyed, n_chunks: int) -> ChunkRule:
     return ChunkRule(len(borders) + 1, joined_ids(borders))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CutTable:
     """A table cut into chunks: how many rows each has, and its rows before they are read.
 
@@ -187,7 +188,7 @@ class Absent(NamedTuple):
     sessions: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chunks:
     """Tables in chunks of whole keys: chunk i of each has the same keys.
 
@@ -300,7 +301,7 @@ def _ranges(source: Keyed, rule: ChunkRule) -> Ints:
     return _starts(count)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowsSliced:
     """A range of rows of the files that hold it."""
 

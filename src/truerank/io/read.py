@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.core.progress import Watching
+from truerank.core.record import record
 from truerank.core.wording import columns_option, option
 from truerank.io.batches import MATRIX, LazyTable
 from truerank.io.columns import (
@@ -85,7 +86,7 @@ def declared(ids: Ids | IdColumn | None, kind: str) -> Ids | None:
     return ids if ids is None or isinstance(ids, Ids) else Ids.of(ids, where=f"{kind}s")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogSchema:
     """What is known of the rows of a log, so that chunks of them can be read.
 
@@ -288,7 +289,7 @@ def _beside_label(columns: Collection[str], mapping: Mapping[str, str]) -> str:
 # ------------------------------------------------------------------------------------------------- tables as they are
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairColumns:
     """The names of the columns of users and items in a table, and of that of times where there is one."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
 from truerank.core.progress import Watching
+from truerank.core.record import record
 from truerank.core.wording import either
 from truerank.io.batches import LazyTable
 from truerank.io.columns import SHOWN, VALUE_NAMES, TableColumns, check_columns, header, is_binary, with_users
@@ -66,7 +67,7 @@ def read_impressions(
     return replace(log, notes=(*counts, *notes))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImpressionSchema:
     """What is known of the rows of an impression log, so that chunks of them can be read.
 

@@ -16,6 +16,7 @@ from truerank.core.arrays import Bools, Floats, Ints, exact_parts
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids, joined_ids
 from truerank.core.progress import Watching, watching
+from truerank.core.record import record
 from truerank.io.batches import LazyTable
 from truerank.io.columns import TableColumns
 
@@ -24,7 +25,7 @@ WAITING = 2**22  # ids that are kept before repeated ones are removed
 BLOCK = 1 << 16  # numbers that stay in cache
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Facts:
     """Of finite numbers: how many, how many are not 0, their exact sum, the smallest and the largest, whether all are 0
     or 1. Facts of two sets of rows add to those of both, in any order.

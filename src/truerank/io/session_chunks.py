@@ -5,7 +5,7 @@ The log is cut by users, and the other table names none. Memory is that of the i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,11 +14,12 @@ from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, joined_ids
 from truerank.core.progress import Progress
+from truerank.core.record import record
 from truerank.io.partition import Absent, ChunkRule, Chunks, CutTable, Keyed, check_same_kind, in_bytes
 from truerank.io.spill import Scratch, Spill
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionChunks:
     """The chunk of each session of a log that is cut by users, so that other tables by session can follow them."""
 

@@ -22,6 +22,7 @@ import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 UNKNOWN = "0"  # when a process started, where the system does not tell
 SCRATCH = re.compile(r"truerank-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<started>\d+)-\w{8}")
@@ -147,7 +148,7 @@ class RowsOfPart(Protocol):
     def read(self, columns: Collection[str] | None = None) -> pl.DataFrame: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowsHeld:
     """Rows in memory, which go wherever they are sent."""
 
@@ -159,7 +160,7 @@ class RowsHeld:
         return self.rows if columns is None else self.rows.select(columns)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpilledRows:
     """The rows of one part: segments of a file, each a stream of Arrow IPC."""
 

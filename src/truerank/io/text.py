@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.core.record import record
 
 FIELDS = {4: "query iteration docno relevance", 6: "query Q0 docno rank score tag"}
 ENDINGS = {".qrels": (4,), ".run": (6,), ".trec": (4, 6)}
@@ -118,7 +118,7 @@ KINDS = frozenset({"boolean", "whole", "wide", "number"})
 BOOLEANS = ("true", "false", "True", "False", "TRUE", "FALSE")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextTypes:
     """How many rows a text table has, and which types all fields of a column could be read as."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.metric import BaseMetric
+from truerank.core.record import record
 from truerank.metrics.worth import PairSums, Positives
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AUC(BaseMetric):
     """The share of a user's pairs of a relevant and another candidate in which the relevant one scores higher.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.worth import PairSums, Positives, divisor, with_positives
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AveragePrecision(BaseMetric):
     """Σ over relevant items with rank r <= K of #{relevant with rank <= r} / r, divided by min(K, relevant).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from truerank.core.counted import Covered
 from truerank.core.metric import BaseMetric, ListNeed
 from truerank.core.options import CoveredItems
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.listed import ListFacts
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CatalogueCoverage(BaseMetric):
     """The share of the catalogue that is in the top K of at least one user: #{∪_u L_u} / n_items.
 

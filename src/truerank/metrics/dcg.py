@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,11 +10,12 @@ from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator, Discount, Gain
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.worth import gains
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DCG(BaseMetric):
     """The sum over relevant items in the top K of gain / log2(rank + 1).
 

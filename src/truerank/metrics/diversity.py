@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
 from truerank.core.metric import BaseMetric, ListNeed
 from truerank.core.options import Distance
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.core.wording import option
 from truerank.metrics.listed import ListedItems, mean_of
@@ -19,7 +19,7 @@ from truerank.metrics.listed import ListedItems, mean_of
 PAIRS_AT_ONCE = 2**18
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diversity(BaseMetric):
     """Intra-list diversity: the mean distance between two items of a user's top K, over all pairs of them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,13 +10,14 @@ from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.metric import BaseMetric
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.worth import Positives, TieGroups, grade_column, grades
 
 NEGLIGIBLE = 1e-20  # the chance to look any further, below which nothing in a 64-bit sum changes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ERR(BaseMetric):
     """The expected 1 / rank at which a reader is satisfied (Chapelle et al. 2009), 0 beyond the cut-off.
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.counted import Inequality
 from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.listed import ListFacts
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gini(BaseMetric):
     """How unequally the places of all top K lists go to the items: Σ_{i<j} |c_i - c_j| / (n Σ c) over all n items.
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.worth import Positives
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HitRate(BaseMetric):
     """1 if at least one relevant item is in the top K, else 0. A user without a relevant item has hit rate 0.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,10 +10,11 @@ from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
 from truerank.core.log import Pairs
 from truerank.core.ranking import TopLists
+from truerank.core.record import record
 from truerank.core.wording import option
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class TrainCounts:
     """How many of `n_users` users of a training log have each item of the catalogue; repeated pairs count once."""
 
@@ -32,7 +32,7 @@ class TrainCounts:
         return np.where(self.users > 0, len(seen) - np.searchsorted(seen, self.users), 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ListFacts:
     """What is known of items beside lists: how many there are, who has them in the training log, their features."""
 
@@ -46,7 +46,7 @@ class ListFacts:
         return self.train
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ListedItems:
     """The top lists of the units of a chunk: for each listed item whether it is relevant; for each unit its history."""
 

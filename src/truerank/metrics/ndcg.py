@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +10,13 @@ from truerank.core.arrays import Floats, sums_by
 from truerank.core.log import Log
 from truerank.core.metric import BaseMetric
 from truerank.core.options import Discount, Gain, Ideal
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.dcg import DCG
 from truerank.metrics.worth import Positives, expected_worth, gains, with_positives
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NDCG(BaseMetric):
     """DCG@K divided by the DCG@K of the ideal list: the user's own items in their best order.
 

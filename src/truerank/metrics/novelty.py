@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric, ListNeed
 from truerank.core.options import Denominator, InformationUnit
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.listed import ListedItems, mean_of
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Novelty(BaseMetric):
     """The mean self-information of a user's top K: -log2(users of the training log with the item / all its users).
 

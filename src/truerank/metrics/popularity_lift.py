@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,11 +10,12 @@ import numpy as np
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.metric import BaseMetric, ListNeed
 from truerank.core.options import PopularityBase
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.listed import ListedItems
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PopularityLift(BaseMetric):
     """How much more popular the top K is than what users chose: Σ_u mean popularity of L_u / Σ_u that of their history.
 

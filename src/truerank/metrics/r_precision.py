@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric
+from truerank.core.record import record
 from truerank.metrics.worth import Positives, with_positives
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RPrecision(BaseMetric):
     """The share of a user's n relevant items that are ranked in the top n; precision and recall at n are the same.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,10 +9,11 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
+from truerank.core.record import record
 from truerank.core.values import Between0And1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RBP(BaseMetric):
     """The sum over relevant items of (1 - p) p^(rank - 1) (Moffat and Zobel 2008).
 

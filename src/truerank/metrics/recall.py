@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,10 +9,11 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
+from truerank.core.record import record
 from truerank.core.values import Count
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recall(BaseMetric):
     """The share of a user's relevant items that are ranked in the top K: #{relevant, rank <= K} / #relevant.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.worth import Positives, with_positives
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReciprocalRank(BaseMetric):
     """1 / rank of the best-ranked relevant item, 0 beyond the cut-off where one is given.
 
@@ -68,7 +68,7 @@ def _first(size: float, positives: float, n: int) -> Floats:
     return (positives / size) * np.concatenate([[1.0], np.cumprod((size - place - positives + 1) / (size - place))])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MeanRR(BaseMetric):
     """The mean over a user's relevant items of 1 / rank. Unlike RR it looks at all of them, not at the first.
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.listed import ListedItems, mean_of
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Serendipity(BaseMetric):
     """The mean over a user's top K of max(p - p_any, 0) for relevant items, 0 for others, as RecTools has it.
 

@@ -7,7 +7,7 @@ from the top at rank r_j, n of them in all. One walk over the relevant items the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -17,6 +17,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Ranks
+from truerank.core.record import record
 from truerank.metrics.worth import Graded, Positives, divisor, unit_values
 
 WORTH_IT = 100_000  # relevant items below which loading the compiled walk costs more than it saves
@@ -44,7 +45,7 @@ def unit_values_of(
     return {metric: values[metric] if metric in values else unit_values(metric, log, ranks) for metric in metrics}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Tables:
     """How a metric enters the walk."""
 

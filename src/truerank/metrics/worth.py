@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,6 +14,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive, Listwise, Metric, OfLists
 from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ranks
+from truerank.core.record import record
 
 DEEPEST = 1_000_000  # ranks over which the worth of a list is summed
 
@@ -101,7 +102,7 @@ class Pairwise(Listwise, Protocol):
     judged_only: ClassVar[str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairSums:
     """A ratio of sums over relevant items and over pairs of them, by unit.
 
@@ -170,7 +171,7 @@ def counted(unit: Ints, n_units: int) -> Ints:
     return np.bincount(unit, minlength=n_units)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Positives:
     """The relevant items of every unit, with what each adds and their ranks.
 
@@ -224,7 +225,7 @@ class Positives:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TieGroups:
     """Groups of candidates with one score that hold a relevant item.
 

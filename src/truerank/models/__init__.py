@@ -7,7 +7,6 @@ a model needs beyond the core (implicit, lightfm, torch) is imported only when i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
@@ -17,6 +16,7 @@ from truerank.core.language import Kind, changed
 from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.ranking import Scores
+from truerank.core.record import record
 from truerank.core.rooms import room
 from truerank.core.values import check, text_of
 
@@ -36,7 +36,7 @@ class Labels(StrEnum):
     VALUES = "values"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Side:
     """What some models use beside the log; the others ignore it.
 

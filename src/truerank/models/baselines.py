@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,13 +11,14 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.progress import Watching
+from truerank.core.record import record
 from truerank.models import NOTHING_BESIDE, Labels, Model, Side
 from truerank.models.matrix import positive_rows, raw_name, values
 from truerank.models.settings import setting
 from truerank.ranking.scores.scores import Dense, Factors, Function, Matrix, dense, factors, per_user
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Popularity(Model):
     """An item's score is its number of positive rows in the log, the same for all users.
 
@@ -36,7 +36,7 @@ class Popularity(Model):
         return factors(np.ones((len(log.users), 1)), count[:, None], users=log.users, items=log.items)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PosPop(Model):
     """An item's score is its number of values above `above` in the log, the same for all users.
 
@@ -61,7 +61,7 @@ class PosPop(Model):
         return factors(np.ones((len(log.users), 1)), count[:, None], users=log.users, items=log.items)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AvgRating(Model):
     """An item's score is the mean of its values in the log, the same for all users; no damping, no minimum number.
 
@@ -87,7 +87,7 @@ class AvgRating(Model):
         return dense(np.broadcast_to(mean, (len(log.users), len(mean))), users=log.users, items=log.items)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Random(Model):
     """A uniform score for each cell, a function of the seed and the two ids alone; computed when asked for.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import one_thread, positives
@@ -20,7 +20,7 @@ from truerank.models.settings import OneOf, setting
 from truerank.ranking.scores.scores import Product
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EASE(Model):
     """Scores x_u B with B = I - P / diag(P), P = (XᵀX + λI)⁻¹, X the users x items positives (Steck 2019, eq. 8).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import check_factors, one_thread
@@ -26,7 +26,7 @@ CELLS = 2**22  # numbers of what is listed that are gathered at once
 TOGETHER = 256  # systems solved in one call; each is solved alone, so their number changes no bit
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IALS(Model):
     """Factors that minimise Σ_{u,i} c_ui (r_ui - p_u · q_i)² + λ(Σ‖p_u‖² + Σ‖q_i‖²), c_ui = 1 + α r_ui.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.sparse import csr_array, hstack, vstack
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
+from truerank.core.record import record
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, neighbours, saying, scaled
@@ -21,7 +21,7 @@ from truerank.ranking.scores.scores import Product
 GRID = OneOf(tuple(range(70, 111, 5)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KUNN(Model):
     """Score S_U + S_I of unified nearest neighbours (Verstrepen and Goethals 2014), R the positives, c their counts.
 

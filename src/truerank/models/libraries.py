@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from truerank.core.chance import library_seed
 from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
+from truerank.core.record import record
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.features import indicators
 from truerank.models.matrix import check_factors, counts, one_thread, positives
@@ -26,7 +26,7 @@ REGULARISATION = LogUniform(1e-5, 10.0)
 ALPHA = LogUniform(1e-6, 1e-2)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ALS(Model):
     """Factors that minimise Σ_{u,i} c_ui (p_ui - x_u · y_i)² + λ(Σ‖x_u‖² + Σ‖y_i‖²) (Hu, Koren and Volinsky 2008).
 
@@ -60,7 +60,7 @@ class ALS(Model):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BPR(Model):
     """Factors and item biases by gradient steps on -ln σ(s_ui - s_uj) + λ‖·‖² (Rendle et al. 2009).
 
@@ -123,7 +123,7 @@ class LightFMLoss(StrEnum):
     LOGISTIC = "logistic"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LightFM(Model):
     """s_ui = p_u · q_i + b_u + b_i, each the sum over the features of the user or item (Kula 2015), by Adadelta.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from truerank.core.chance import cell_keys
 from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
+from truerank.core.record import record
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import positives, valued
 from truerank.models.settings import OneOf, setting
@@ -58,7 +58,7 @@ def cosine(product: Any, first: int, norm: Floats) -> Any:
     return csr_array((value, product.indices, product.indptr), shape=product.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Draw:
     """How equals are told apart: by chance, keyed by the seed and the two ids, so that order never matters."""
 
@@ -154,7 +154,7 @@ def matrix_of(log: Log, rows: Preference) -> Any:
     return positives(log) if rows is Preference.POSITIVES else valued(log)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserKNN(Model):
     """s_u(i) = Σ_v cosine(u, v) r_vi over the k users v nearest to u.
 
@@ -182,7 +182,7 @@ class UserKNN(Model):
         return Product(similar, matrix, log.users, log.items)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ItemKNN(Model):
     """s_u(i) = Σ_j cosine(j, i) r_uj over the user's items j that have i among their k nearest items.
 

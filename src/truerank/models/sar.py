@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.ranking import Scores
+from truerank.core.record import record
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import counts, listed, positives
 from truerank.models.neighbours import cosine, together
@@ -46,7 +46,7 @@ class Zeros(StrEnum):
     NOISE = "noise"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SAR(Model):
     """s_u(i) = Σ_j a_uj S_ji, a_uj the number of positive rows of the pair, S the similarity of items.
 

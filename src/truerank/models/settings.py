@@ -11,15 +11,15 @@ import importlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.core.values import Range
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WholeNumbers:
     """Whole numbers from `low` to `high`, all equally likely."""
 
@@ -27,7 +27,7 @@ class WholeNumbers:
     high: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogUniform:
     """Numbers from `low` to `high` whose logarithms are uniform."""
 
@@ -35,7 +35,7 @@ class LogUniform:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneOf:
     """One of these values: a grid."""
 
@@ -45,7 +45,7 @@ class OneOf:
 Search = WholeNumbers | LogUniform | OneOf
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelSetting:
     """What a field is, its bounds, and where tuning searches (None: it stays as it is)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
@@ -14,6 +14,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Returned, Scores
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.ranking.scores.scores import Lists
 
@@ -34,7 +35,7 @@ class Overlap(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Catalogue:
     """The items that can be recommended; `n_items` is NaN where top lists leave their number open."""
 
@@ -42,7 +43,7 @@ class Catalogue:
     n_items: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setting:
     """Labels over units and catalogue, with the candidates of every pool; `dropped` rows were also excluded."""
 

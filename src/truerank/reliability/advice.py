@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from truerank.core.errors import InputError, RefusedError, some
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.core.wording import either, option
 from truerank.reliability.choices import Choice, PairFigures, ReversedPair
 from truerank.reliability.studied import (
@@ -32,7 +33,7 @@ FAR = 0.25  # a distance at which the exposure of a log is unlike that of a logg
 TWICE = 2.0  # a ratio of sizes from which logs are not alike
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OtherMetric:
     """Another metric of the study: what it would choose, and the τ of the recommended choice there."""
 
@@ -46,7 +47,7 @@ class OtherMetric:
         return self.tau - self.recommended
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Advice:
     """What to do with a log, and the figures behind it; `choices` from the best expected τ on.
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.record import record
 from truerank.core.special import ndtr
 from truerank.reliability.studied import FULL, QUESTIONS, Candidates, FinishedStudy, Interpolation
 
@@ -40,7 +40,7 @@ def candidates_text(sampler: str, size: int | None) -> str:
     return sampler if size is None else f"{sampler}, {size:,} negative{'' if size == 1 else 's'}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """A way to choose candidates, and its figures in the study for n users.
 
@@ -73,7 +73,7 @@ class Choice:
         return candidates_text(self.sampler, self.size)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReversedPair:
     """A pair that a choice orders wrongly however many users there are: truly `better` is better, by `true`."""
 
@@ -104,7 +104,7 @@ def _right_order(difference: Floats, sd: Floats, sign: Floats, *, users: float) 
     return np.asarray(ndtr(np.where(np.isnan(sd), np.nan, z)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairFigures:
     """Differences of models by one metric for logs of one logging policy at one sparsity: mean and standard deviation
     between users [candidates x pairs], and the true difference of each pair.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Scores
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.exposure.expose import sorted_world
 from truerank.ranking.kernel.rank import Aligned, check_block
@@ -37,7 +38,7 @@ class Mark(IntEnum):
     EXCLUDED = 2
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LabelledDataset:
     """Who likes what: `positive` pairs, and which pairs are `observed` (None: all of them).
 
@@ -136,7 +137,7 @@ def _excluded(log: Log, exclude: Log | None) -> tuple[Pairs, int]:
     return pairs, len(different.item) - len(pairs.item)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Models:
     """The scores of several models, aligned with the users and items of the labels."""
 

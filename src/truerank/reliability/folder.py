@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.io.atomic_write import check_folder, read_marker, seal, unseal
 from truerank.io.checkpoint import BLOCK, Blocks
 from truerank.io.files import write_table
@@ -28,7 +28,7 @@ class Block(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Folder:
     """Where a study keeps what it has done; use it inside `working`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.metric import Metric
+from truerank.core.record import record
 from truerank.exposure import logging_policies
 from truerank.exposure.expose import WorldHoldOut
 from truerank.exposure.logging_policies import LoggingPolicy
@@ -46,7 +47,7 @@ class Preset(StrEnum):
     RELEASED = "released"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Family:
     """A sampler with all its sizes: one draw serves them all. `sampler` has the largest; no sizes where it has none.
 
@@ -85,7 +86,7 @@ class Family:
         return tuple((self.name, n) for n in self.sizes) or ((self.name, None),)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grid:
     """The scenarios of a study, every axis open.
 

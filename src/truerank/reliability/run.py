@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import product
 from pathlib import Path
@@ -21,6 +20,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.engines.engine import Threads, Values, Workers, map_chunks
 from truerank.engines.named import as_engine
@@ -122,7 +122,7 @@ def study(
     return StudyTables(results, means, pairs, (*(message.text for message in numbered), *notes, *again))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Work:
     """What is studied, and how it is divided."""
 
@@ -349,7 +349,7 @@ class _Orders:
         return _Orders, (self.work,)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Evaluation:
     """All scenarios of a block of users under one logging policy: a pure function, to be sent."""
 

@@ -6,7 +6,6 @@ The cells that are exposed are those of `expose` after `WorldHoldOut.split`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from math import ceil, log2
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.metric import Metric
+from truerank.core.record import record
 from truerank.datasets.split import PER_USER
 from truerank.exposure.counts import rows_of_items
 from truerank.exposure.expose import PURPOSE as EXPOSURE
@@ -60,7 +60,7 @@ class ExposedCells(NamedTuple):
     held: Flags
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoggerRun:
     """One logging policy in one repetition."""
 
@@ -141,7 +141,7 @@ def train_shares(train: Log | None, items: Ids) -> Floats | None:
 # ----------------------------------------------------------------------------------------------------------- evaluation
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MetricTables:
     """The metrics of a study: distinct tables of discounts [ranks x tables], the table of each metric, and its divisor
     by number of positives. `scale` turns values into whole numbers whose sum over all users is exact.
@@ -187,7 +187,7 @@ class Compared(NamedTuple):
     users: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scenarios:
     """One logging policy in one repetition, ready to take blocks of users.
 

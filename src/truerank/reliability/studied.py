@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log, Pairs
+from truerank.core.record import record
 from truerank.io.atomic_write import check_folder
 
 FORMAT = 4  # of the files in the folder; another one is another study
@@ -50,7 +51,7 @@ NEEDED = {
 # ------------------------------------------------------------------------------------------------------------- profiles
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogProfile:
     """A log in figures that do not depend on its number of users: items of the catalogue, how many of them were
     exposed, exposed pairs, liked pairs, and how exposure varies.
@@ -114,7 +115,7 @@ class LogProfile:
         return cls.of_counts(rows, np.bincount(liked.item, minlength=size), n_users=n_users)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PositivesProfile:
     """A log of positives alone in figures: which other items were exposed is unknown."""
 
@@ -165,7 +166,7 @@ def profiles_of(counts: Ints, *, n_users: int) -> list[LogProfile]:
 # -------------------------------------------------------------------------------------------------------------- studies
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interpolation:
     """A sparsity between two levels of a study: (1 - share) of `low` and share of `high`."""
 
@@ -193,7 +194,7 @@ class Interpolation:
         return low.with_columns((1 - self.share) * low[name] + self.share * high[name] for name in numbers)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FinishedStudy:
     """The tables of a finished study."""
 
@@ -275,7 +276,7 @@ def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     return table
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoggerMatch:
     """A study's logging policy at the sparsity of a log: the profile of its log, and the distance (NaN: unknown)."""
 
@@ -310,7 +311,7 @@ def match_loggers(study: FinishedStudy, profile: Profile | None, *, sparsity: fl
     return tuple(sorted(matches, key=lambda match: match.distance) if isinstance(profile, LogProfile) else matches)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StudiedDataset:
     """Where a shipped study comes from, and under which terms."""
 

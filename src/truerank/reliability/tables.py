@@ -13,7 +13,6 @@ numbers below 2^53.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, log2
 from typing import Any, NamedTuple
@@ -25,6 +24,7 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys, generator
 from truerank.core.ids import Keys
+from truerank.core.record import record
 from truerank.inference.intervals import weights_of
 from truerank.reliability.folder import Block, Folder
 from truerank.reliability.grid import Grid
@@ -47,7 +47,7 @@ class Tables(NamedTuple):
     pairs: pl.DataFrame
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Resampling:
     """How many resamples, the level of intervals, and the seed."""
 
@@ -127,7 +127,7 @@ def reference(question: str, figure: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------- order of means
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GroupSums:
     """Sums of values of one repetition [groups x sparsities x candidates x models], and how many users a group has."""
 
@@ -215,7 +215,7 @@ def differences(
 # -------------------------------------------------------------------------------------------------------------- summary
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Summary:
     """All that turns the blocks of a study into its tables."""
 

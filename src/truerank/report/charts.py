@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from truerank.core.errors import InputError, extra
 from truerank.core.escaping import chart_spec, printable
+from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
 from truerank.models.settings import load
 
@@ -146,7 +147,7 @@ ZOOM = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlotPanel:
     """One small chart: its subject, what it shows in a sentence, and its specification without either.
 

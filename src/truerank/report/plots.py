@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.escaping import chart_spec, html_text
+from truerank.core.record import record
 from truerank.io.atomic_write import whole_file
 from truerank.report import evidence_panels, panels
 from truerank.report.charts import PictureFormat, PlotPanel, composed, picture
@@ -24,7 +24,7 @@ FORMS = {f".{form.value}": form for form in PictureFormat}
 NO_VALUE = "there is no estimate with a value."
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Plot:
     """A picture of results; `chart` is that of altair, to change or to combine."""
 
@@ -58,7 +58,7 @@ class Plot:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Plots:
     """The pictures of results: each shows itself in a notebook, and saves itself as .svg, .png, .pdf or .html."""
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from truerank.core.errors import some
+from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
 
 MOST_MODELS = 20  # in a picture or a table
@@ -23,7 +24,7 @@ Key = tuple[str, str, str]
 Entry = TypeVar("Entry", Estimate, Comparison)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShownQuestion:
     """One metric, estimator and reward: an estimate of each model, highest first, and all differences.
 

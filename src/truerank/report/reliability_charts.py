@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from truerank.core.record import record
 from truerank.io.atomic_write import FolderKind, check_place, whole_file, whole_folder
 from truerank.report.charts import (
     FONT,
@@ -57,7 +57,7 @@ WHO = "drawing figures"
 FOLDER = FolderKind("set of figures", tuple(f"{question.value}.*" for question in StudyQuestion))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Figure:
     """One question in all panels: all that is drawn, and nothing about how."""
 

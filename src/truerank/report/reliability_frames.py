@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
@@ -20,6 +20,7 @@ import msgspec
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.io.atomic_write import check_folder
 from truerank.io.files import read_table
 from truerank.reliability.studied import EXPECTED, FORMAT, KIND, NOTE, RESULTS
@@ -63,7 +64,7 @@ COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finished:
     """A finished study: its results, how many models it compares, and what its intervals mean."""
 
@@ -145,7 +146,7 @@ def tidy(results: pl.DataFrame, question: StudyQuestion, *, metric: str, tau: Ta
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Axis:
     """The vertical axis of all panels of a figure; `zero` is where a log axis shows 0, if it has to."""
 
@@ -278,7 +279,7 @@ class Panel(NamedTuple):
         return f"{self.logger}, {100 * self.sparsity:g} % hidden"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PanelLayout:
     """Panels in lines, and how large each is; a logger begins a new line."""
 

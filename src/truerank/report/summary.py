@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from string import ascii_lowercase
 
 from truerank.core.errors import some
 from truerank.core.messages import DETECTABLE, Message, Severity
+from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Results
 from truerank.core.wording import option, worded
 from truerank.report.details import Cell, Detail, ResultTable, details_of, remarks
@@ -37,7 +38,7 @@ MOST_PAIRS = 6  # that a sentence names
 GRAVE = [Severity.WARNING, Severity.CAUTION]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResultSummary:
     """The answer, and behind it the rest."""
 

@@ -6,12 +6,12 @@ import csv
 import io
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
 from truerank.core.escaping import csv_cell, printable
 from truerank.core.messages import Message
+from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.wording import option, worded
 from truerank.report.details import Cell, ResultTable
@@ -160,7 +160,7 @@ def columns_of(text: str) -> int:
 # ----------------------------------------------------------------------------------------------------------- intervals
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ruler:
     """Intervals as lines of text on one axis of `width` columns; with `zero` it holds 0, which every line shows.
 

@@ -18,7 +18,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.sampling.clocks import EXACT_STEPS, exact_steps, inclusion_of_first, inclusion_probabilities
 from truerank.sampling.pools import Members, PoolOrder, Size, sizes_of
 
@@ -33,7 +34,7 @@ TOTAL_STEPS = 30 * EXACT_STEPS  # about ten seconds
 CALL = 2e5  # what one integral costs besides its steps
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inclusion:
     """The probability of each row to be shown, and for which pools it is an approximation (Rosén's)."""
 
@@ -41,7 +42,7 @@ class Inclusion:
     approximate: Bools
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PoolShape:
     """How many are drawn from how many members that can be drawn, and whether a formula or the integral tells."""
 
@@ -184,7 +185,7 @@ class SamplingDesign(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UniformDesign:
     """`n` members of each pool without replacement, all subsets equally likely; all of a smaller pool.
 
@@ -203,7 +204,7 @@ class UniformDesign:
         return np.asarray(sizes_of(self.n, count) / np.maximum(count, 1))[pool]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BernoulliDesign:
     """Each member by itself, with probability `rate` x weight (weight 1 where there are none).
 
@@ -226,7 +227,7 @@ class BernoulliDesign:
         return probability
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WeightedDesign:
     """`n` members of each pool by successive draws without replacement, each proportional to weight among those left.
 

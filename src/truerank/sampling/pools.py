@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.sampling.clocks import checked_weights
 
 LAST = 1e306  # rings after every clock that can ring
@@ -32,7 +32,7 @@ NEVER = np.inf
 ROWS_AT_ONCE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Members:
     """The rows from which is drawn: row j is member `item[j]` of pool `user[j]`, with a weight where weights differ.
 
@@ -111,7 +111,7 @@ def row_keys(log: Log) -> tuple[Keys, Keys]:
 # ---------------------------------------------------------------------------------------------------------------- sizes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Share:
     """That part of a pool, rounded down.
 
@@ -171,7 +171,7 @@ def rings(time: Floats, weight: Floats) -> Floats:
 # --------------------------------------------------------------------------------------------------------------- orders
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PoolOrder:
     """The order in which the members of each pool are drawn: `place` of a row in that of its `pool`, from 0.
 
@@ -246,7 +246,7 @@ COUNTS = 2**20  # that a chunk gives, in all pools together
 ALL_BITS = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DrawKeys:
     """The keys of members, as whole numbers in the order in which they are drawn; `second` settles what is equal."""
 
@@ -270,7 +270,7 @@ class DrawKeys:
         return DrawKeys(self.pool[rows], self.first[rows], self.second[rows])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Narrowing:
     """For each pool the interval of 2^`bits` numbers from `low` on that holds the last key to be drawn.
 
@@ -343,7 +343,7 @@ class Narrowing:
         return DrawThreshold(self.wanted > 0, first, second)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DrawThreshold:
     """Of each pool whether any is drawn, and the last key that is."""
 

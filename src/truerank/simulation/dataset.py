@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from truerank.core.chance import cell_uniforms, generator
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.io.atomic_write import FolderKind, whole_folder
 from truerank.io.files import write_table
@@ -28,7 +28,7 @@ POSITIVE = ">3"
 CELL_BYTES = 80.0  # that the arrays of one pair of user and item take while a world is drawn
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DatasetSettings:
     """How large and how skewed a world is.
 
@@ -61,7 +61,7 @@ class DatasetSettings:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SimulatedDataset:
     """Ratings [users x items] of everything, and two logs of it."""
 

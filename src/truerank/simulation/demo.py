@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.estimator import Estimator
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Pooled, Published
@@ -46,7 +47,7 @@ FEW = 0.4  # the share of users, those who like the least, whose taste `newcomer
 KNOWN = 0.6  # the share of what they like that it knows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Demo:
     """A world, recommenders that learnt from its log and one that is made up, a biased log, and where the files are."""
 
@@ -158,7 +159,7 @@ RANKS = ("first", "second", "third", "last")
 COMMAND = "  truerank"  # how a line begins that is to be copied, and so is never wrapped
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bar:
     """An interval beside the truth.
 
@@ -176,7 +177,7 @@ class Bar:
         return self.low <= self.truth <= self.high
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Picture:
     """Intervals under each other, on one axis that begins at 0."""
 
@@ -189,7 +190,7 @@ class Picture:
         return sum(bar.covers_truth for bar in self.bars)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lesson:
     """A question, and its answer in paragraphs and pictures."""
 

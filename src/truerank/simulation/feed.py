@@ -6,7 +6,6 @@ estimate is worth when an assumption fails. Exposures are exact: policies are Pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.exposure.policies.rankers import softened, subset_order_probabilities, subset_rank_probabilities
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.depths import FAMILIES, DepthFamily
@@ -38,7 +38,7 @@ class Broken(StrEnum):
     TRUNCATION = "truncation"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedPolicy:
     """A ranker: `skill` is the correlation of its scores with the true appeal, `noise` the temperature of its ranking.
 
@@ -57,7 +57,7 @@ class FeedPolicy:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Surface:
     """A place where lists are scrolled: its position model (exp, yule or log:ALPHA) and its share of the sessions."""
 
@@ -66,7 +66,7 @@ class Surface:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedSettings:
     """How large a feed is and how it behaves.
 
@@ -130,7 +130,7 @@ class FeedSettings:
         return -(-self.sessions // self.visits)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Feed:
     """Everything about a feed: kinds of users x items of their pool.
 

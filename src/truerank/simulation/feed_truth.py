@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.io.atomic_write import FolderKind, whole_file, whole_folder
 from truerank.io.files import write_table
@@ -25,7 +26,7 @@ TRUST = 0.15  # TRUST: P(reward | viewed) is divided by 1 + TRUST (rank - 1)
 STATE = 0.8  # STATE: gain on the logit scale per explicit reward of the session before, minus STATE / 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Sessions:
     """Sessions [sessions] with the items shown [sessions x ranks], as places in the pool of the user's kind."""
 
@@ -42,7 +43,7 @@ class Sessions:
         return len(self.user)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class FeedLog:
     """The viewed items of a log, one row each, in the order of sessions and ranks; `sessions` has the rest."""
 
@@ -155,7 +156,7 @@ FIRST_DAY = datetime(2026, 1, 5)
 FOLDER = FolderKind("feed", ("*.parquet", "truth.json"))  # the log, and a table for each policy
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PolicyTruth:
     """The expected sum of a reward per session under a policy, over all days and on each day.
 

@@ -9,7 +9,6 @@ often (Liang, Charlin and Blei 2016), WTD towards the posteriors of randomly sho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Self
 
@@ -21,6 +20,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.language import Kind
 from truerank.core.log import Log
+from truerank.core.record import record
 from truerank.core.values import Count, NotNegative, Value
 from truerank.exposure.counts import Floor, Margins, Zero, counts_in, ratio_of
 from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
@@ -31,7 +31,7 @@ PURPOSE = "intervene"  # one for all strategies: with equal weights they draw th
 FLOOR = Floor()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class DrawingRule:
     """How rows are drawn, as far as users and items tell: `n` of each pool, uniformly or by the weights of both.
 
@@ -109,7 +109,7 @@ def check_largest(largest: float, source: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class InterventionCounts:
     """What a strategy looks at: rows of the log, of training data and of a random slice, each there if it is needed.
 
@@ -151,7 +151,7 @@ class Strategy(Value):
 STRATEGIES: Kind[Strategy] = Kind("strategy", __name__, Strategy, among=lambda cls: cls is not Strategy)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FullIntervention(Strategy):
     """FULL: every row, whatever the fraction."""
 
@@ -161,7 +161,7 @@ class FullIntervention(Strategy):
         return DrawingRule(len(counts.log))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegularIntervention(Strategy):
     """REG: a uniform sample of the rows, which keeps the bias they have."""
 
@@ -171,7 +171,7 @@ class RegularIntervention(Strategy):
         return DrawingRule(counts.n)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PopularityStratifiedIntervention(Strategy):
     """The same number of rows from each of `strata` groups of items alike in popularity.
 
@@ -197,7 +197,7 @@ class PopularityStratifiedIntervention(Strategy):
         return DrawingRule(counts.n // max(n_strata, 1), pool=stratum)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EqualPerItemIntervention(Strategy):
     """The same number of rows for each item, uniformly among its rows; items with fewer rows are left out.
 
@@ -236,7 +236,7 @@ class Unseen(StrEnum):
     RANDOM = "random"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkewIntervention(Strategy):
     """P_S(u, i) ∝ 1 / pop(i)^`item_power`, pop(i) the rows of item i in the training log.
 
@@ -273,7 +273,7 @@ class SkewIntervention(Strategy):
         return DrawingRule(counts.n, of_item=self.of_items(counts.log, train=counts.train, seed=counts.seed))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WTDIntervention(Strategy):
     """P_S(u, i) ∝ w_u^`user_power` w_i^`item_power`, w = P_mar / P_mnar of the user and of the item (eqs. 13 and 14).
 
@@ -311,7 +311,7 @@ class WTDIntervention(Strategy):
         return DrawingRule(counts.n, of_user=user**self.user_power, of_item=item**self.item_power)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WTDHIntervention(WTDIntervention):
     """WTD with the posteriors that random data is expected to have: 1 / users and 1 / items. Needs no random data.
 

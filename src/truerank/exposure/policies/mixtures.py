@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.estimator import Groups, Learned, Learner
+from truerank.core.record import record
 from truerank.core.wording import columns_option, either
 from truerank.exposure.policies.policies import Policy
 from truerank.exposure.policies.targets import Target, policy_of
@@ -20,7 +20,7 @@ from truerank.io.impressions import Impressions, RankedChunk
 EVERYWHERE = ""  # the group of a log without groups
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoggerCounts:
     """Units of each logger in each group of users; whether every cluster is of one logger."""
 
@@ -43,7 +43,7 @@ class LoggerCounts:
         return self.units.get((logger, group), 0) / whole
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoggerShares:
     """Learns how much of the traffic each logger had, given the group of users where the log has one."""
 

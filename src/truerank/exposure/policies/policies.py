@@ -6,7 +6,7 @@ policy is placed once (`targets.py`) and then seen `under` as many position mode
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.core.wording import columns_option, option
 from truerank.exposure.positions.position_models import Positions
 from truerank.io.impressions import Array, Impressions
@@ -25,7 +26,7 @@ LONGEST_TABLE = 2**20  # ranks up to here are looked up
 POSITION = f"{option('position MODEL')}, such as log, exp:0.9, yule:1.5, fit:yule or a file"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class WholeList:
     """All items that a policy would rank: session, item (-1 where the log never shows it), and rank or exposure.
 
@@ -40,7 +41,7 @@ class WholeList:
     prediction: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Policy:
     """How a policy exposes the rows of a log: by rank and position model, or as numbers.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
 from truerank.exposure.positions.position_models import Positions
@@ -19,14 +20,14 @@ from truerank.io.columns import TableColumns, table_columns
 from truerank.io.impressions import Array, Impressions, Logged
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankColumn:
     """A column of the log with the rank that a policy gives each row's item; empty where it never shows the item."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExposureColumn:
     """A column of the log with a policy's exposure of each row's item, or its probability of choosing it."""
 

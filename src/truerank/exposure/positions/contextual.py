@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.record import record
 from truerank.exposure.positions.depths import DEEPEST, FAMILIES, DepthFamily, Depths, family_of
 from truerank.exposure.positions.fits import Goodness, Parameter, goodness_by_depth
 from truerank.exposure.positions.position_models import Place, PositionModel, Positions
@@ -18,7 +18,7 @@ STEPS = 100
 BORDER = 15.0  # on the scale of a family; beyond it a session would all but surely go on, or stop
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContextualFit:
     """u(x) = β_0 + β·x on the scale of a family: logit γ, ln ρ or ln α as a linear function of features."""
 

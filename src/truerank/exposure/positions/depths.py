@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.record import record
 from truerank.exposure.positions.fits import Goodness, Parameter, PositionFit, goodness_by_depth
 from truerank.exposure.positions.position_models import Exponential, GeneralisedLog, PositionModel, Table, YuleSimon
 
@@ -130,7 +131,7 @@ def family_of(name: str, *, also: str = "") -> DepthFamily:
     return FAMILIES[name]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Depths:
     """How many sessions `stopped` at each depth, and how many came to the end of their feed there."""
 
@@ -225,7 +226,7 @@ def _joined(parts: Sequence[Depths]) -> Depths:
     return Depths(*map(np.concatenate, columns))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Solution:
     """The maximum of each group's log-likelihood (plus a normal prior, where there is one) on a family's scale."""
 

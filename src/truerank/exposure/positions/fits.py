@@ -8,20 +8,20 @@ connects. These fits have no intervals.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import RefusedError, some
+from truerank.core.record import record
 from truerank.exposure.positions.position_models import PositionModel, Table
 
 LEAST_EXPECTED = 5.0  # expected events in a bucket, the usual rule for a chi-square
 GROWTH = 1.4  # each bucket reaches about so many times deeper than the one before
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """A fitted number with its standard error and interval."""
 
@@ -32,7 +32,7 @@ class Parameter:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bucket:
     """Depths `first` to `last`: how many sessions came there, how many stopped there, how many the model expected.
 
@@ -49,7 +49,7 @@ class Bucket:
     expected_view: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Goodness:
     """χ² = Σ (observed - expected)² / variance over buckets; a small p rejects the model.
 
@@ -62,7 +62,7 @@ class Goodness:
     p: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PositionFit:
     """A fitted position model and how well it describes what it was fitted to.
 
@@ -158,7 +158,7 @@ def sum_by_cell(keys: tuple[Ints, ...], values: tuple[Floats, ...]) -> tuple[tup
     return tuple(np.unravel_index(cells, shape)), sums
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ClickCells:
     """Clicks and other impressions of each item (or context-item pair) at each rank, which is all that the fits use."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
+from truerank.core.record import record
 from truerank.core.wording import columns_option
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups, pooled, table_of
 from truerank.exposure.positions.fits import ClickCells, Goodness, PositionFit, fit_clicks, fit_harvest, sum_by_cell
@@ -26,7 +27,7 @@ MOST_GROUPS = 200  # surfaces, or groups, that can each have a fit of their own
 FROM_CLICKS = {"clicks": fit_clicks, "harvest": fit_harvest}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FittedPositions:
     """Position models of which none is still to be fitted, and the fits by place.
 
@@ -213,7 +214,7 @@ def _from_clicks(request: FitRequest, place: Place, clicks: ClickCells | None) -
 # ------------------------------------------------------------------------------------------------------------- learner
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class CellCounts:
     """Counts of cells: `keys` are the group of clusters of each and what else tells cells apart.
 
@@ -250,7 +251,7 @@ class CellCounts:
         return CellCounts.of(keys, tuple(count[rows] for count in self.counts), self.items)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PositionLearner:
     """Fits the position models that are requested to the scroll depths, or to the clicks, of a log.
 

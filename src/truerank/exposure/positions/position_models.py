@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError, some
+from truerank.core.record import record
 from truerank.core.values import Between0And1, Count, Positive, Value
 
 NEAR = (
@@ -52,7 +52,7 @@ class Formula(Value):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exponential(Formula):
     """γ^(r - 1): after each item the user goes on with probability γ (rank-biased precision, Moffat and Zobel 2008).
 
@@ -71,7 +71,7 @@ class Exponential(Formula):
         return np.asarray(self.gamma ** (position - 1.0))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GeneralisedLog(Formula):
     """1 / ln(e + α (r - 1)): 1 at rank 1, then the steeper the larger α (C-3PO, figure 1; α = 100 there).
 
@@ -94,7 +94,7 @@ class GeneralisedLog(Formula):
         return np.asarray(1.0 / np.log(math.e + self.alpha * (position - 1.0)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Logarithmic(Formula):
     """1 / log2(r + 1), the discount of classical DCG: a convention, fitted to nobody.
 
@@ -111,7 +111,7 @@ class Logarithmic(Formula):
         return np.asarray(1.0 / np.log2(position + 1.0))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Table(Formula):
     """The probability that each rank is viewed, as listed; beyond the list nothing is viewed.
 
@@ -181,7 +181,7 @@ class Table(Formula):
         return cls(tuple(np.minimum(smooth / smooth[0], 1.0).tolist()))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class YuleSimon(Formula):
     """P(D >= r) of a Yule-Simon scroll depth D: Π_{k=1}^{r-1} k / (k + ρ) = ρ B(r, ρ) (C-3PO; paper 3, [45]).
 
@@ -220,7 +220,7 @@ def _log_rising(start: Floats | float, by: float) -> Floats:
 ANY = "*"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FitRequest(Value):
     """A model that is to be fitted to the log: `fit:yule`, `fit:exp@20`, `fit:clicks`, `fit:harvest`.
 
@@ -237,7 +237,7 @@ class FitRequest(Value):
     positional: ClassVar[tuple[str, ...]] = ("family",)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where a model holds: a surface, a user group, both, or everywhere (None)."""
 
@@ -253,7 +253,7 @@ class Place:
         return 2 * (self.surface is not None) + (self.group is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Positions:
     """A position model for each place; where several fit, the most special one holds, a surface before a group.
 

@@ -10,7 +10,6 @@ PopularityPower(power=0.5, clip=0.01)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -22,6 +21,7 @@ from truerank.core.estimator import Counts, Groups, Learned, Learner, Tally, lea
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
+from truerank.core.record import record
 from truerank.core.threads import one_blas_thread
 from truerank.core.values import Value
 from truerank.core.wording import columns_option, option
@@ -66,7 +66,7 @@ class PropensityModel(Value):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GivenPropensity(PropensityModel):
     """The propensities in a column of the log, which are exact: nothing is estimated.
 
@@ -91,7 +91,7 @@ class GivenPropensity(PropensityModel):
         return GivenValues(self.column)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GivenValues:
     """A column of propensities, taken as it is."""
 
@@ -117,7 +117,7 @@ def column_of(log: Log, name: str) -> Floats:
     return check_propensity(values, log, what=f"column {name!r}", advice="Correct the column.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class PropensityLearner:
     """A model of propensities with what it may look at beside the log, to be fitted to chunks of users.
 

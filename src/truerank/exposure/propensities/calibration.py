@@ -19,7 +19,6 @@ left out; those of users whom the log does not know tell of labels only. A model
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.log import Log, Pairs
 from truerank.core.options import Drawn
 from truerank.core.ranking import Candidates
+from truerank.core.record import record
 from truerank.exposure.counts import pair_order
 from truerank.exposure.propensities import Fitted, n_cells
 from truerank.exposure.randomness.draws import owners
@@ -94,7 +94,7 @@ def no_candidate(random: Log, source: str) -> InputError:
 FEW = 5.0  # common pairs expected by chance below which their absence says nothing
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bin:
     """Pairs of similar predictions, or of one label: the propensity predicted and the one observed, with an interval.
 
@@ -110,7 +110,7 @@ class Bin:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Calibration:
     """Predicted against observed exposure: by bins of the prediction (none where cells say nothing), and by label.
 

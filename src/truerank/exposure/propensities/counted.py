@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.core.ranking import JudgedChunk, Pool
+from truerank.core.record import record
 from truerank.core.values import NotNegative, Probability
 from truerank.core.wording import option
 from truerank.exposure.counts import pair_order
@@ -21,7 +22,7 @@ from truerank.exposure.propensities import Fitted, PropensityLearner, Propensity
 from truerank.exposure.propensities.calibration import candidate_rows, no_candidate, size_of_slice
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PopularityPower(PropensityModel):
     """p_i = (c_i / max c)^power, at least `clip`; c_i counts the positives of item i in the log.
 
@@ -62,7 +63,7 @@ class PopularityPower(PropensityModel):
         return PowerFit(self, frozen(of_item), tally.what, tally.items)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class PopularityCounts:
     """How often each item of the catalogue was counted, [groups x items]."""
 
@@ -79,7 +80,7 @@ class PopularityCounts:
         return replace(self, count=total if group is None else total - self.count[group][None])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class PowerFit:
     """The propensity of every item of the catalogue."""
 
@@ -107,7 +108,7 @@ class PowerFit:
 MOST_VALUES = 100  # more distinct rewards than this are measurements, not classes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NaiveBayes(PropensityModel):
     """p_y = P(O=1 | y) = P(y | O=1) P(O=1) / P(y): the log gives the first two, a random slice gives P(y).
 
@@ -198,7 +199,7 @@ class NaiveBayes(PropensityModel):
         return NaiveBayesFit(self, value, by_value, size, tally.source)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class RewardCounts:
     """How many rows of the log have each reward, among how many candidates; and which rows of the slice count.
 
@@ -249,7 +250,7 @@ class RewardCounts:
         return np.flatnonzero(used)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class NaiveBayesFit:
     """The propensity of each value that rewards take in the log."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
+from truerank.core.record import record
 from truerank.core.values import Positive
 from truerank.core.wording import option
 from truerank.exposure.propensities import Fitted, PropensityLearner, PropensityModel, check_propensity, n_cells
@@ -23,7 +23,7 @@ from truerank.io.features import Features
 MOST_CELLS = 400_000  # of each class; more are drawn from at random and weighted
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Logistic(PropensityModel):
     """P(O=1 | u, i) = σ(a + b·x_u + c·x_i), fitted to the pairs that are in the log and those that are not.
 
@@ -97,7 +97,7 @@ class Logistic(PropensityModel):
         return LogisticFit(self, beta, of_user, of_item, note)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class PairSample:
     """Pairs to learn from: whether they are in the log, how many each represents, where their features are.
 
@@ -119,7 +119,7 @@ class PairSample:
         return PairSample(cells, np.delete(self.sizes, group, axis=1), self.source)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Standard:
     """A table of features with mean 0 and variance 1 over the ids that occurred; columns that do not vary are left out.
 
@@ -149,7 +149,7 @@ class Standard:
         return total
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class LogisticFit:
     """The optimum, and the standardised features."""
 

@@ -7,7 +7,6 @@ set is a simple random sample without replacement. Means and variances of sums o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -16,11 +15,12 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
+from truerank.core.record import record
 
 MOST_ITEMS = 3000  # up to which covariances of all pairs of items are added up where candidates differ by user
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Draws:
     """The pairs that were shown (`shown`), among n_items items minus those `excluded` for each user."""
 
@@ -109,7 +109,7 @@ def in_pairs(pairs: Pairs, others: Pairs, *, n_items: int) -> Bools:
     return np.isin(owners(pairs) * width + pairs.item, owners(others) * width + others.item)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dispersion:
     """Σ (c_i - E_i)² / V_i over items, its exact mean and variance under uniform draws, and Σ of squared correlations.
 
@@ -205,7 +205,7 @@ class Direction(StrEnum):
     BOTH = "items shown too often and items shown too rarely"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutlyingItem:
     """An item that chance would not show so often, or so rarely: to how many users, how many chance gives, its z."""
 
@@ -215,7 +215,7 @@ class OutlyingItem:
     z: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unevenness:
     """How unevenly items were shown, beyond what uniform draws give.
 

@@ -11,13 +11,14 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import JudgedChunk, Pool
+from truerank.core.record import record
 from truerank.exposure.randomness.draws import Dispersion, owners
 
 REJECTED = 0.001
 LARGE = 0.10  # differences of items' exposure beyond chance, as a share of their mean
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ItemFinding:
     """X² of item counts with its degrees of freedom and p, and the spread of items' exposure beyond chance.
 
@@ -123,7 +124,7 @@ ALPHA = 0.001  # p below which so few users without a positive are no accident
 SMALLEST_STRATUM = 100  # users, below which neighbouring strata are merged
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WithoutPositive:
     """Users with labelled rows but no positive one, how many random exposure gives at least, and p of so few."""
 
@@ -145,7 +146,7 @@ class WithoutPositive:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class UserCounts:
     """Users by their number of labelled rows N-bar and of candidates N; counts of other users add.
 

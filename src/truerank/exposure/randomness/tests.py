@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.multiple import holm
 from truerank.core.options import Drawn
+from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.exposure.randomness.draws import (
     Dispersion,
@@ -46,7 +47,7 @@ LEFT_OUT = 0.1  # of those pairs: with at most so many, training pairs were (alm
 COMMON = "pairs in common with training"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """One test of uniform draws: its statistic, p, p adjusted by Holm over the checks of the verdict, what it found.
 
@@ -67,7 +68,7 @@ class Check:
         return (self.p_adjusted if self.verdict else self.p) <= ALPHA
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Randomness:
     """The checks, the verdict (`random` is None where nothing can be tested), figures, and what they leave open.
 
@@ -356,7 +357,7 @@ def _notes(
     return [*notes, power]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Description:
     """Counts and spreads of a log, and the test of random exposure; None for a log without rows."""
 

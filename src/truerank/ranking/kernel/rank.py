@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, Ranks, Scores, Ties
+from truerank.core.record import record
 from truerank.core.threads import one_blas_thread
 from truerank.ranking.kernel.ties import count_above_and_tied, places_by_key, relevance, settle
 from truerank.ranking.scores.scores import TILE_USERS, ByUser, Factors, Lists
@@ -33,7 +34,7 @@ COMPILED = "truerank.ranking.kernel.fast"
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aligned:
     """A recommender's scores for the units and items of an evaluation. Items it does not know are never recommended."""
 
@@ -96,7 +97,7 @@ class Aligned:
         return result
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnitSide:
     """What a recommender says that belongs to some units alone; nothing but their rows where it is one piece."""
 
@@ -106,7 +107,7 @@ class UnitSide:
     scores: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Work:
     """What all blocks share: the question, and the arrays that each block fills in its own places."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Ints
 from truerank.core.ranking import Candidates
+from truerank.core.record import record
 from truerank.ranking.kernel import fast
 from truerank.ranking.scores.scores import TILE_USERS, Factors
 
@@ -29,7 +29,7 @@ class Tiles(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowTiles:
     """One tile: whole score rows, filled up with -inf to a width the kernel can take."""
 
@@ -45,7 +45,7 @@ class RowTiles:
         yield 0, padded
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FactorTiles:
     """Products of one tile of users with tiles of items, all of one fixed shape; no row of scores is ever stored."""
 

@@ -8,7 +8,7 @@ draws of `sampling.designs.WeightedDesign`, taken from whole blocks of users and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from truerank.core.ids import Ids
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates
+from truerank.core.record import record
 from truerank.core.values import check, text_of
 from truerank.exposure.counts import rows_of_items
 from truerank.sampling.clocks import checked_weights
@@ -45,7 +46,7 @@ class OwnPositives(StrEnum):
     DRAWN = "drawn"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ItemCounts:
     """What is known of the items of a pool: rows and positives in the log, shares of training and of random data.
 
@@ -97,7 +98,7 @@ class Sampler:
 SAMPLERS: Kind[Sampler] = Kind("sampler", __package__, Sampler)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CandidatePool:
     """A log seen by samplers: the pool, each user's positives and other rows as positions in it, and its counts.
 
@@ -159,7 +160,7 @@ def weights_of(sampler: Sampler, counts: ItemCounts, *, users: Ids) -> Floats:
     return weight
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SampledNegatives:
     """The negatives of each user in the order in which they were drawn: user u has item[start[u]:start[u + 1]]."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -10,12 +9,13 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
+from truerank.core.record import record
 from truerank.core.values import Count, CountFrom0
 from truerank.exposure.counts import Floor, RowCounts, posterior_ratio, zipf
 from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, Sampler
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FullSampler(Sampler):
     """Every item of the pool that is no positive of the user.
 
@@ -32,7 +32,7 @@ class FullSampler(Sampler):
         return np.ones(len(counts.rows))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExposedSampler(Sampler):
     """The user's own rows that are not positive.
 
@@ -50,7 +50,7 @@ class ExposedSampler(Sampler):
         return np.ones(len(counts.rows))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PopularitySampler(Sampler):
     """v_i = (rank_i + shift)^-1/2, rank 1 for the item with most rows in the log; equal numbers share the best rank.
 
@@ -85,7 +85,7 @@ class Law(StrEnum):
     LINEAR = "linear"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PositivitySampler(Sampler):
     """v_i = rank_i^-1/2 by the number of positives in the log, as the text of the sampler paper says.
 
@@ -114,7 +114,7 @@ class PositivitySampler(Sampler):
 AS_EXPOSED: Literal["e"] = "e"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RandomSampler(Sampler):
     """n items of the pool that are no positives of the user, uniformly; `Random@e`: as many as the user's exposed ones.
 
@@ -140,7 +140,7 @@ class Favoured(StrEnum):
     POPULAR = "popular"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkewSampler(Sampler):
     """v_i = 1 / rows of the item in the log (Liang et al. 2016), an item without rows as if it had one.
 
@@ -176,7 +176,7 @@ class ShareSource(StrEnum):
     TRAIN = "train"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WTDSampler(Sampler):
     """v_i = (P_random(i) / P_biased(i))^power, with the item's share of rows in random data and in the log.
 
@@ -209,7 +209,7 @@ class WTDSampler(Sampler):
         return _ratio(counts.random, counts, self.mnar_source) ** self.power
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WTDHSampler(Sampler):
     """WTD with a hypothesis in place of random data: P_random(i) = 1 / number of items of the pool.
 

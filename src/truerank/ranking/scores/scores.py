@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,12 +15,13 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
 from truerank.core.ranking import Scores
+from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.io.fingerprint import FileVersion
 from truerank.io.frames import is_sparse
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Product:
     """Scores x_u · W: `left` has a sparse row x_u for each user, `right` is W [columns of left x items].
 
@@ -91,7 +92,7 @@ class ByUser(Protocol):
     def with_users(self, users: Ids, side: Any) -> Scores: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dense:
     """A matrix of scores [users x items], held or memory-mapped.
 
@@ -142,7 +143,7 @@ def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "sco
     return Dense(scores, user_ids, item_ids, row, None if same_order else column)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Factors:
     """Scores p_u · q_i + b_i from factors; computed in tiles of one fixed shape, never stored.
 
@@ -246,7 +247,7 @@ def _is_single(values: npt.NDArray[Any]) -> bool:
         return values.dtype in (np.float32, np.float16) or bool((values.astype(np.float32) == values).all())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lists:
     """Lists of items, best first: all pairs or top lists. What is not listed is never recommended.
 
@@ -285,7 +286,7 @@ class Lists:
         return replace(self, users=users, start=start, item=item, above=above, tied=tied)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """Scores from a callable `positions of users -> [users x items]`, called with `tile` users at a time.
 

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from truerank.core.escaping import chart_spec, embedded_json, printable
+from truerank.core.record import record
 from truerank.models.settings import load
 from truerank.report.charts import CONFIG, INSTALL, PlotPanel
 from truerank.report.numbers import number, p_value
@@ -26,7 +26,7 @@ OPEN = 6  # panels of a section before the others are folded
 Pairs = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageTable:
     """A table with its caption: the first rows are in the HTML, all in the data; `cut` says what was excluded."""
 
@@ -78,7 +78,7 @@ def _packed(column: pl.Series) -> dict[str, Any]:
     return packed | {"words": [cell(word, "text") for word in words], "values": [words[value] for value in values]}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Section:
     """A part of a page under its heading.
 
@@ -103,7 +103,7 @@ class Section:
         return OPEN if len(self.panels) > OPEN + 2 else len(self.panels)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Page:
     """All that a page shows; `claims` are the sentences of the answer: verdict, badge, sentence."""
 
