@@ -41,15 +41,15 @@ class Intervening:
         floor = None if self.floor is None else Floor(self.floor)
         zero = floor if self.smoothing is None else Smoothed(self.smoothing)
         preset: Any = getattr(interventions.named(self.strategy), self.preset)()
-        given = {
+        options = {
             "user_power": ("--user-power", self.user_power),
             "item_power": ("--item-power", self.item_power),
             "zero": ("--floor" if self.smoothing is None else "--smoothing", zero),
         }
-        changed = {key: value for key, (_, value) in given.items() if value is not None}
+        changed = {key: value for key, (_, value) in options.items() if value is not None}
         for key in changed.keys() - {field.name for field in fields(preset)}:
-            able = [name for name, cls in interventions.catalogue().items() if key in {at.name for at in fields(cls)}]
-            raise InputError(f"{given[key][0]} has no meaning for {self.strategy}; it goes with {', '.join(able)}.")
+            able = [name for name, cls in interventions.catalogue().items() if key in cls.__dataclass_fields__]
+            raise InputError(f"{options[key][0]} has no meaning for {self.strategy}; it goes with {', '.join(able)}.")
         strategy: Strategy = replace(preset, **changed)
         return strategy
 
@@ -140,8 +140,8 @@ def intervene(
     if INCLUSION in table.columns:
         raise InputError(f"{log}: has a column {INCLUSION!r} already; rename it, or leave --inclusion out.")
     fit, shown = reading.for_file("train").pairs(train), reading.for_file("random").pairs(random)
-    made = interventions.with_inclusion(pairs, chosen, train=fit, random=shown, fraction=fraction, seed=seed)
-    table = table.with_columns(pl.Series(INCLUSION, made.inclusion))
+    result = interventions.with_inclusion(pairs, chosen, train=fit, random=shown, fraction=fraction, seed=seed)
+    table = table.with_columns(pl.Series(INCLUSION, result.inclusion))
     write_table(table, out)
     output.say(
         [

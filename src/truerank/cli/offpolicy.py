@@ -164,11 +164,11 @@ def _estimator(text: str, request: Request, *, seed: int) -> Any:
     from truerank.estimators import RANKED
     from truerank.estimators.impressions import Normaliser
 
-    made: Any = RANKED.parse(text)
-    options = options_of(type(made))
+    result: Any = RANKED.parse(text)
+    options = options_of(type(result))
     others: dict[str, Any] = {"normaliser": Normaliser(request.normaliser), "seed": seed}
     models = kind_held(options["model"]) if "model" in options else None
     if request.reward_model is not None and models is not None:
         others["model"] = models.parse(request.reward_model)
     takes = [name for name in options if f"{name}=" not in text]
-    return replace(made, **{name: value for name, value in others.items() if name in takes})
+    return replace(result, **{name: value for name, value in others.items() if name in takes})

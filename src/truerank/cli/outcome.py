@@ -38,11 +38,11 @@ def run() -> int:
 
 def _check_arguments(arguments: Sequence[str]) -> None:
     """Refuse what is no UTF-8: it can neither be shown, nor stand in results, nor name a column."""
-    for each in arguments:
+    for argument in arguments:
         try:
-            each.encode()
+            argument.encode()
         except UnicodeEncodeError:
-            shown = each.encode(errors="surrogateescape").decode(errors="backslashreplace")
+            shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
             raise InputError(f"{shown}: not UTF-8; expected names of files, columns and models in UTF-8.") from None
 
 

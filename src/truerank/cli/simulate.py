@@ -56,9 +56,9 @@ def world(
     check_place(output.place, kind=FOLDER, force=output.force)
     output.say([f"drawing {n_users:,} users x {n_items:,} items"])
     with output.progress() as report:
-        made = simulate_dataset(settings, seed=seed)
-        paths = write_dataset(made, output.place, force=output.force, say=report)
-    positive = made.rating > 3
+        result = simulate_dataset(settings, seed=seed)
+        paths = write_dataset(result, output.place, force=output.force, say=report)
+    positive = result.rating > 3
     _list(paths)
     output.say(
         [
@@ -117,9 +117,9 @@ def feed(
         paths = write_feed(settings, output.place, seed=seed, force=output.force, say=report)
     _list(paths)
     lost = ", ".join(str(assumption) for assumption in sorted(settings.broken))
-    made = -(-n_sessions // settings.visits) * settings.visits
-    if made != n_sessions:
-        output.say([f"{made:,} sessions instead of {n_sessions:,}: users have {settings.visits} sessions each."])
+    result = -(-n_sessions // settings.visits) * settings.visits
+    if result != n_sessions:
+        output.say([f"{result:,} sessions instead of {n_sessions:,}: users have {settings.visits} sessions each."])
     output.say([f"broken on purpose: {lost}" if lost else "all five assumptions hold in this feed."])
 
 

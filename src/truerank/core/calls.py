@@ -55,7 +55,7 @@ def is_number(value: Any) -> bool:
 
 def is_names(value: Any) -> bool:
     """Whether it maps text to text."""
-    return isinstance(value, Mapping) and all(isinstance(each, str) for pair in value.items() for each in pair)
+    return isinstance(value, Mapping) and all(isinstance(entry, str) for pair in value.items() for entry in pair)
 
 
 def is_several(value: Any) -> bool:
@@ -68,7 +68,7 @@ def is_several(value: Any) -> bool:
 def is_texts(value: Any) -> bool:
     """Whether it is several texts; their order does not matter, so that a set will do."""
     many = isinstance(value, Sequence | Set | np.ndarray) and not isinstance(value, str | bytes)
-    return many and all(isinstance(each, str) for each in value)
+    return many and all(isinstance(entry, str) for entry in value)
 
 
 def is_named(value: Any) -> bool:

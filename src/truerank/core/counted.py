@@ -175,8 +175,8 @@ class CountedItems:
         """How many lists each item is in."""
         if "count" not in self.known:
             self.known["count"] = np.bincount(self.item, minlength=self.n_known)
-        found: Ints = self.known["count"]
-        return found
+        result: Ints = self.known["count"]
+        return result
 
     def value(self) -> float:
         return self.form.value(self.count()) if self.defined.any() else math.nan
@@ -188,8 +188,8 @@ class CountedItems:
     def influence(self) -> Floats:
         if "influence" not in self.known:
             self.known["influence"] = self._influence()
-        found: Floats = self.known["influence"]
-        return found
+        result: Floats = self.known["influence"]
+        return result
 
     def _influence(self) -> Floats:
         there = self.clusters.has(self.defined)
@@ -244,8 +244,8 @@ class CountedItems:
             above, below = np.zeros(len(self.defined)), np.zeros(len(self.defined))
             above[rows], below[rows] = self.form.shares(self.count(), place[self._row()], self.item, n_rows=len(rows))
             self.known["whole"] = ratio(above, below, defined=self.defined, clusters=self.clusters, exact=True)
-        found: Smooth = self.known["whole"]
-        return found
+        result: Smooth = self.known["whole"]
+        return result
 
     def unit_values(self) -> Floats:
         """A unit alone has none."""

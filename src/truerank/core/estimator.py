@@ -169,7 +169,7 @@ def clips_of(estimator: Estimator, clips: Sequence[float]) -> tuple[float, ...]:
 class Tally(Protocol):
     """Counts that add up over chunks, kept by group of clusters."""
 
-    def __add__(self, other: Self) -> Self: ...
+    def __add__(self, more: Self) -> Self: ...
     def without(self, group: int | None) -> Self:
         """Of all groups but this one, or of all (None), as one group."""
         ...
@@ -238,8 +238,8 @@ class Counts:
 
     arrays: Mapping[str, Floats]
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts({name: values + other.arrays[name] for name, values in self.arrays.items()})
+    def __add__(self, more: Counts) -> Counts:
+        return Counts({name: values + more.arrays[name] for name, values in self.arrays.items()})
 
     def without(self, group: int | None) -> Counts:
         whole = {name: values.sum(axis=0, keepdims=True) for name, values in self.arrays.items()}

@@ -75,6 +75,27 @@ def central_powers(values: Any, mean: float) -> tuple[float, float, float]:
     return squares, cubes, fourths
 
 
+@compiled(boundscheck=False, fastmath={"reassoc", "contract"})
+def moment_sums(effect: Any, leverage: Any) -> Any:
+    """Of effects L and leverages h: n, Σ L² / (1 - h), Σ L², L³, L⁴, h², h² / (1 - h) and its square, by blocks."""
+    sums = np.zeros(8)
+    for start in range(0, effect.shape[0], BLOCK):
+        n, variance, squares, cubes, fourths, parts, scaled, scaled_squares = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(start, min(start + BLOCK, effect.shape[0])):
+            x, h = effect[i], leverage[i]
+            square, part, weight = x * x, h * h, 1.0 / (1.0 - h)
+            n += 1.0 if x != 0.0 or h != 0.0 else 0.0
+            variance += square * weight
+            squares += square
+            cubes += square * x
+            fourths += square * square
+            parts += part
+            scaled += part * weight
+            scaled_squares += part * weight * (part * weight)
+        sums += np.array([n, variance, squares, cubes, fourths, parts, scaled, scaled_squares])
+    return sums
+
+
 def are_equal(values: Floats) -> bool:
     """Whether all numbers are the same."""
     return bool(looked_at(values.view(np.int64))[1])
@@ -133,13 +154,13 @@ def counts_by_size(bits: Any) -> Any:
 @compiled(boundscheck=False)
 def of_sizes(values: Any, bits: Any, least: int, n: int) -> Any:
     """The n numbers of a size or above."""
-    found = np.empty(n)
-    at = 0
+    result = np.empty(n)
+    index = 0
     for i in range(bits.shape[0]):
         if bits[i] >> SIZE_BITS >= least:
-            found[at] = values[i]
-            at += 1
-    return found
+            result[index] = values[i]
+            index += 1
+    return result
 
 
 def upper_part(values: Floats, share: float) -> Floats:

@@ -79,8 +79,8 @@ class Ids:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ids) and self.is_text == other.is_text and self.values.equals(other.values)
+    def __eq__(self, more: object) -> bool:
+        return isinstance(more, Ids) and self.is_text == more.is_text and self.values.equals(more.values)
 
     __hash__ = None  # type: ignore[assignment]
 

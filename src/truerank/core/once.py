@@ -30,8 +30,8 @@ class Once:
         same = tuple(map(id, values))
         if same not in self.made:
             self.made[same] = list(values), make()  # they are held, so that nothing else is known by their ids
-        found: Made = self.made[same][1]
-        return found
+        result: Made = self.made[same][1]
+        return result
 
     def joined(self, parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         """The values of all parts."""
@@ -45,8 +45,8 @@ class Once:
         """The value of each of n groups of rows that have the same one."""
 
         def make() -> npt.NDArray[Any]:
-            found = np.zeros(n, dtype=values.dtype)
-            found[group] = values
-            return found
+            result = np.zeros(n, dtype=values.dtype)
+            result[group] = values
+            return result
 
         return self.of([values], make)

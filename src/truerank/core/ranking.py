@@ -130,17 +130,17 @@ class TopLists:
 
     def top(self, k: int) -> TopLists:
         """The first k places of each list."""
-        kept = self.rank <= k
+        mask = self.rank <= k
         start = np.concatenate([[0], np.cumsum(np.minimum(self.length, k))])
-        return TopLists(start, self.item[kept], self.tied[kept])
+        return TopLists(start, self.item[mask], self.tied[mask])
 
     @property
     def split(self) -> Bools:
         """Of which units a tie was cut: equals of the last item are not in the list."""
-        found = np.zeros(len(self.start) - 1, dtype=bool)
+        result = np.zeros(len(self.start) - 1, dtype=bool)
         some = self.length > 0
-        found[some] = self.tied[self.start[1:][some] - 1]
-        return found
+        result[some] = self.tied[self.start[1:][some] - 1]
+        return result
 
 
 # ------------------------------------------------------------------------------------------------------ chunk and view
@@ -160,8 +160,8 @@ class Returned:
     partial: int
     silent: int
 
-    def __add__(self, other: Returned) -> Returned:
-        return Returned(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+    def __add__(self, more: Returned) -> Returned:
+        return Returned(*(getattr(self, entry.name) + getattr(more, entry.name) for entry in fields(self)))
 
 
 @record

@@ -55,11 +55,11 @@ def room(package: str, contents: Callable[[], Iterable[Any]]) -> Names:
     def shown() -> dict[str, Any]:
         from truerank.core.language import Kind
 
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for thing in contents():
             things = _classes(thing) if isinstance(thing, Kind) else [thing]
-            found |= {each.__name__: each for each in things}
-        return found
+            result |= {entry.__name__: entry for entry in things}
+        return result
 
     def load(name: str) -> Any:
         return shown()[name]
@@ -80,14 +80,14 @@ def _classes(kind: Any) -> list[Any]:
     from truerank.core.language import kind_held
     from truerank.core.values import options_of
 
-    found: list[Any] = []
+    result: list[Any] = []
     for cls in kind.catalogue().values():
-        found.append(cls)
+        result.append(cls)
         for option in options_of(cls).values():
             held = kind_held(option)
-            choices = {type(choice) for each in option.alternatives for choice in each.choices}
-            found += [*(choices - {str}), *(_classes(held) if held is not None else ())]
-    return found
+            choices = {type(choice) for alternative in option.alternatives for choice in alternative.choices}
+            result += [*(choices - {str}), *(_classes(held) if held is not None else ())]
+    return result
 
 
 def _names(package: str, names: Callable[[], Iterable[str]], load: Callable[[str], Any]) -> Names:

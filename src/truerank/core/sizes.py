@@ -44,9 +44,9 @@ def bytes_text(n: float) -> str:
     >>> bytes_text(999), bytes_text(3.21e9), bytes_text(7e25)
     ('999 bytes', '3.2 GB', '70,000,000 EB')
     """
-    at = min(int(math.log10(max(n, 1.0)) / 3), len(UNITS) - 1)
-    scaled = n / 1000**at
-    return f"{scaled:,.0f} {UNITS[at]}" if at == 0 or scaled >= 10 else f"{scaled:.2g} {UNITS[at]}"
+    index = min(int(math.log10(max(n, 1.0)) / 3), len(UNITS) - 1)
+    scaled = n / 1000**index
+    return f"{scaled:,.0f} {UNITS[index]}" if index == 0 or scaled >= 10 else f"{scaled:.2g} {UNITS[index]}"
 
 
 def duration_text(seconds: float) -> str:
@@ -112,7 +112,7 @@ def _of_container() -> list[float]:
             else:
                 continue
             own = root / place.lstrip("/")
-            left += [found for folder in (own, *own.parents) if (found := _left_of(folder, *names)) is not None]
+            left += [result for folder in (own, *own.parents) if (result := _left_of(folder, *names)) is not None]
     return left
 
 

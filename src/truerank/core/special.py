@@ -24,9 +24,9 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_"):  # asked of every module, by whatever looks at modules
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     functions = sys.modules.get(COMPILED) or _alone()
-    found = getattr(functions if hasattr(functions, name) else importlib.import_module(PACKAGE), name)
-    globals()[name] = found  # asked for once
-    return found
+    result = getattr(functions if hasattr(functions, name) else importlib.import_module(PACKAGE), name)
+    globals()[name] = result  # asked for once
+    return result
 
 
 def _alone() -> ModuleType | None:

@@ -88,5 +88,5 @@ def first_by(value: Floats, *, scale: float) -> Floats:
 def restrict(log: Log, *, users: Ids, items: Ids) -> Log:
     """The rows of these users and items, who are the populations from now on."""
     user, item = users.locate(log.users)[log.user], items.locate(log.items)[log.item]
-    kept = (user >= 0) & (item >= 0)
-    return replace(log.select(kept), users=users, items=items, user=frozen(user[kept]), item=frozen(item[kept]))
+    mask = (user >= 0) & (item >= 0)
+    return replace(log.select(mask), users=users, items=items, user=frozen(user[mask]), item=frozen(item[mask]))

@@ -49,11 +49,11 @@ class FoldSums:
             sums[name] = parts[:2].reshape(2, n_folds, width)
         return cls(sums, **others)
 
-    def __add__(self, other: FoldSums) -> FoldSums:
-        first, second = self, other
-        if self.items is not None and other.items is not None and self.items != other.items:
-            items = Ids.union({"items": self.items, "more items": other.items})
-            first, second = self._over(items), other._over(items)
+    def __add__(self, more: FoldSums) -> FoldSums:
+        first, second = self, more
+        if self.items is not None and more.items is not None and self.items != more.items:
+            items = Ids.union({"items": self.items, "more items": more.items})
+            first, second = self._over(items), more._over(items)
         sums = {}
         for name, part in first.sums.items():
             total, lost = two_sum(part[0], second.sums[name][0])
@@ -128,8 +128,8 @@ class _Population:
 
     users: Ids
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Population) and self.users is other.users
+    def __eq__(self, more: object) -> bool:
+        return isinstance(more, _Population) and self.users is more.users
 
     def __hash__(self) -> int:
         return id(self.users)

@@ -193,6 +193,6 @@ class RankedNDCG(RankedPostNormalised):
         return f"mean over {unit}s with a {request.reward} of DCG over {best}; no reward"
 
     def share(self, view: Exposures, dcg: Floats, best: Floats) -> Smooth:
-        kept = best > 0
-        value = np.divide(dcg, best, out=np.zeros(len(dcg)), where=kept)
-        return view.ratio(value, kept.astype(np.float64), among=kept)
+        mask = best > 0
+        value = np.divide(dcg, best, out=np.zeros(len(dcg)), where=mask)
+        return view.ratio(value, mask.astype(np.float64), among=mask)

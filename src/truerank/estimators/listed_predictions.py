@@ -209,9 +209,9 @@ class StratumBalance:
             _sums(square, (weight - 1.0) * square),
         )
 
-    def __add__(self, other: StratumBalance) -> StratumBalance:
+    def __add__(self, more: StratumBalance) -> StratumBalance:
         names = ("places", "sampled", "squares", "more", "weights")
-        return StratumBalance(*(getattr(self, name) + getattr(other, name) for name in names))
+        return StratumBalance(*(getattr(self, name) + getattr(more, name) for name in names))
 
     @property
     def mean(self) -> float:
@@ -274,9 +274,9 @@ class PredictionBalance:
     candidates: StratumBalance
     labelled: Ints
 
-    def __add__(self, other: PredictionBalance) -> PredictionBalance:
-        strata = self.lists + other.lists, self.candidates + other.candidates
-        return PredictionBalance(self.kind, self.metric, *strata, self.labelled + other.labelled)
+    def __add__(self, more: PredictionBalance) -> PredictionBalance:
+        strata = self.lists + more.lists, self.candidates + more.candidates
+        return PredictionBalance(self.kind, self.metric, *strata, self.labelled + more.labelled)
 
     @property
     def repeats_labels(self) -> bool:

@@ -103,14 +103,14 @@ class LogCounts:
         )
         return cls((log.n_units,), n_empty, (log.clusters().key,), surfaces, groups)
 
-    def __add__(self, other: LogCounts) -> LogCounts:
+    def __add__(self, more: LogCounts) -> LogCounts:
         """Of these chunks, then of the others."""
         return LogCounts(
-            self.n_units + other.n_units,
-            self.n_empty + other.n_empty,
-            self.keys + other.keys,
-            self.surfaces | other.surfaces,
-            self.groups | other.groups,
+            self.n_units + more.n_units,
+            self.n_empty + more.n_empty,
+            self.keys + more.keys,
+            self.surfaces | more.surfaces,
+            self.groups | more.groups,
         )
 
 
@@ -143,10 +143,10 @@ def _streamed(
     tables = _brought(schema, targets, columns=columns, sessions=sessions, space=space, progress=progress)
     reader, where = ImpressionReader(schema.without_rows()), schema.table.where
     alone = StreamedChunks(tables, reader, np.zeros(tables.n_chunks, dtype=np.int64).__getitem__, (LOG, SESSIONS))
-    found = map_chunks(
+    result = map_chunks(
         workers, LogCounts.of, alone, progress=progress, what=f"counting sessions of {where}", ordered=True
     )
-    counts, sample = reduce(operator.add, found, LogCounts()), alone.chunk(0).log
+    counts, sample = reduce(operator.add, result, LogCounts()), alone.chunk(0).log
     n_units, n_rows = sum(counts.n_units), schema.table.n_rows
     n_users = None if schema.users is None else len(schema.users)
     facts = LogFacts.of(

@@ -27,8 +27,8 @@ class ByPlace:
     place: Ints
     value: Floats
 
-    def __add__(self, other: ByPlace) -> ByPlace:
-        return ByPlace(np.concatenate([self.place, other.place]), np.concatenate([self.value, other.value]))
+    def __add__(self, more: ByPlace) -> ByPlace:
+        return ByPlace(np.concatenate([self.place, more.place]), np.concatenate([self.value, more.value]))
 
     def at(self, place: Ints) -> ByPlace:
         """Of these units, in this order."""
@@ -56,8 +56,8 @@ class Measured:
     kept: bool = True  # terms stay in memory
     single: Measured | None = None  # the same of every unit, where a row is a cluster of several and units are kept
 
-    def __add__(self, other: Measured) -> Measured:
-        return join([self, other])
+    def __add__(self, more: Measured) -> Measured:
+        return join([self, more])
 
     def select(self, rows: Ints) -> Measured:
         """Of these rows alone; what was counted by unit is of theirs, what was counted at once of all."""

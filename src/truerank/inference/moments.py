@@ -49,10 +49,14 @@ class Moments:
         unit = power_of_two(largest)
         if (unit != 1.0).any():
             effect = effect / unit[..., None]
-        starts = range(0, max(effect.shape[-1], 1), CLUSTERS_AT_ONCE)
-        total = exact_sum if effect.ndim == 1 == len(starts) else partial(np.sum, axis=-1)
-        blocks = (np.s_[..., start : start + CLUSTERS_AT_ONCE] for start in starts)
-        sums = reduce(_added, (_sums(effect[block], leverage[block], total) for block in blocks))
+        compiled = compiled_for(effect.shape[-1])
+        if compiled is not None:
+            shared = np.broadcast_to(leverage, effect.shape)
+            rows = zip(np.atleast_2d(effect), np.atleast_2d(shared), strict=True)
+            sums: Any = np.array([compiled.moment_sums(*row) for row in rows]).T.reshape(8, *effect.shape[:-1])
+        else:
+            total = exact_sum if effect.ndim == 1 and effect.size <= CLUSTERS_AT_ONCE else partial(np.sum, axis=-1)
+            sums = _sums(effect, leverage, total)
         highest = leverage.max(axis=-1, initial=0.0)
         return cls(*(*sums, highest, largest / unit, unit[()]))
 
@@ -98,17 +102,13 @@ class Moments:
 
 
 def _sums(effect: Floats, h: Floats, total: Callable[[Floats], Any]) -> tuple[Any, ...]:
-    """Those of a block of clusters, in the order of the fields."""
+    """In the order of the fields."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         square, part, weight = effect * effect, h * h, 1.0 / (1.0 - h)
         scaled = part * weight
         columns = (square * weight, square, square * effect, square * square, part, scaled, scaled * scaled)
     n = np.count_nonzero((effect != 0) | (h != 0), axis=-1)
     return n, *(np.asarray(total(column)) for column in columns)
-
-
-def _added(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def mean_moments(terms: Smooth) -> Moments | None:

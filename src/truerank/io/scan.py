@@ -52,14 +52,14 @@ class Facts:
         total = Fraction(nonzero) if binary else exact_total(values.astype(np.float64, copy=False))
         return cls(len(values), nonzero, total, low, high, binary)
 
-    def __add__(self, other: Facts) -> Facts:
+    def __add__(self, more: Facts) -> Facts:
         return Facts(
-            self.n + other.n,
-            self.nonzero + other.nonzero,
-            self.exact + other.exact,
-            min(self.minimum, other.minimum),
-            max(self.maximum, other.maximum),
-            self.binary and other.binary,
+            self.n + more.n,
+            self.nonzero + more.nonzero,
+            self.exact + more.exact,
+            min(self.minimum, more.minimum),
+            max(self.maximum, more.maximum),
+            self.binary and more.binary,
         )
 
     @property

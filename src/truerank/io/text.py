@@ -141,10 +141,10 @@ class TextTypes:
         second = _possible(fields, left).possible if any(left.values()) else left
         return cls(first.n_rows, {name: second.get(name, _wider(kinds)) for name, kinds in first.possible.items()})
 
-    def __add__(self, other: TextTypes) -> TextTypes:
+    def __add__(self, more: TextTypes) -> TextTypes:
         """Of both tables together: a type must fit all."""
         return TextTypes(
-            self.n_rows + other.n_rows, {name: kinds & other.possible[name] for name, kinds in self.possible.items()}
+            self.n_rows + more.n_rows, {name: kinds & more.possible[name] for name, kinds in self.possible.items()}
         )
 
     def ids(self) -> TextTypes:

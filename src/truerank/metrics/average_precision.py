@@ -67,10 +67,10 @@ class AveragePrecision(BaseMetric):
     def pair_sums(self, positives: Positives) -> PairSums:
         """Σ 1 / r over relevant items up to K, and Σ 1 / r over pairs of them of which one is better."""
         g, (reciprocal, inside, others) = positives.groups(), self._places(positives)
-        each = g.positives / g.size
+        entry = g.positives / g.size
         single, pair = (
-            each * reciprocal,
-            each * (g.before * reciprocal + others * (inside - (g.above + 1) * reciprocal)),
+            entry * reciprocal,
+            entry * (g.before * reciprocal + others * (inside - (g.above + 1) * reciprocal)),
         )
         n = len(positives.count)
         singles, pairs = (sums_by(g.unit, values, n=n) for values in (single, pair))

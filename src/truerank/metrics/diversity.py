@@ -61,8 +61,8 @@ class Diversity(BaseMetric):
             first, second = np.triu_indices(length, 1)
             units = np.flatnonzero(n == length)
             step = max(1, PAIRS_AT_ONCE // len(first))
-            for at in range(0, len(units), step):
-                of = units[at : at + step]
+            for index in range(0, len(units), step):
+                of = units[index : index + step]
                 item = lists.lists.item[start[of][:, None] + np.arange(length)]
                 apart = _apart(rows, item[:, first].ravel(), item[:, second].ravel(), self.distance)
                 total[of] = sums_by(np.repeat(np.arange(len(of)), len(first)), apart, n=len(of))

@@ -64,14 +64,14 @@ class ERR(BaseMetric):
         for group in np.flatnonzero(~g.share_one_rank & (g.above < self.k)):
             value[group] = _tied(g, int(group), self.k)
         result, looks = np.zeros(len(positives.count)), np.ones(len(positives.count))
-        at = np.flatnonzero(g.first)
-        ends = np.append(at[1:], len(g.unit))
+        index = np.flatnonzero(g.first)
+        ends = np.append(index[1:], len(g.unit))
         # the best group of every user, then the second best, until no reader is left
-        while len(at):
-            result[g.unit[at]] += looks[g.unit[at]] * value[at]
-            looks[g.unit[at]] *= passed[at]
-            kept = (at + 1 < ends) & (looks[g.unit[at]] > NEGLIGIBLE)
-            at, ends = at[kept] + 1, ends[kept]
+        while len(index):
+            result[g.unit[index]] += looks[g.unit[index]] * value[index]
+            looks[g.unit[index]] *= passed[index]
+            mask = (index + 1 < ends) & (looks[g.unit[index]] > NEGLIGIBLE)
+            index, ends = index[mask] + 1, ends[mask]
         return result
 
 
@@ -85,12 +85,12 @@ def _tied(groups: TieGroups, at: int, k: int) -> float:
     place = np.arange(min(size, int(k - above)) + 1.0)
     chance = np.ones(min(size - len(stop) + 1, len(place)))
     whole = True
-    for s, each in enumerate(stop, start=size - len(stop)):
+    for s, entry in enumerate(stop, start=size - len(stop)):
         if whole and len(chance) < len(place):
             chance = np.append(chance, 0.0)
         j = place[: len(chance)]
         before = np.append(0.0, chance[:-1])
-        chance = ((s + 1 - j) * chance + j * (1.0 - each) * before) / (s + 1)
+        chance = ((s + 1 - j) * chance + j * (1.0 - entry) * before) / (s + 1)
         seen = int(np.searchsorted(-chance, -NEGLIGIBLE)) + 1
         whole, chance = whole and seen > len(chance), chance[:seen]
     return float(np.sum((chance[:-1] - chance[1:]) / (above + place[1 : len(chance)])))

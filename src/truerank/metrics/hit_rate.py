@@ -45,10 +45,12 @@ class HitRate(BaseMetric):
         result = np.zeros(len(positives.count))
         groups = positives.groups()
         inside = np.clip(self.k - groups.above, 0, groups.size)
-        for at in np.flatnonzero(groups.first & (inside > 0)):
+        for index in np.flatnonzero(groups.first & (inside > 0)):
             # all of the group inside, or its relevant items share one rank: a sure hit
-            sure = inside[at] == groups.size[at] or groups.positives[at] >= groups.size[at]
-            result[groups.unit[at]] = 1.0 if sure else 1.0 - _miss(groups.size[at], groups.positives[at], inside[at])
+            sure = inside[index] == groups.size[index] or groups.positives[index] >= groups.size[index]
+            result[groups.unit[index]] = (
+                1.0 if sure else 1.0 - _miss(groups.size[index], groups.positives[index], inside[index])
+            )
         return result
 
 

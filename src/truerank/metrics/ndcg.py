@@ -72,5 +72,5 @@ class NDCG(BaseMetric):
         return with_positives(positives, sums_by(positives.unit[best_first], worth, n=len(positives.count)))
 
     def values(self, positives: Positives) -> Floats:
-        found = positives.sums(positives.gain * expected_worth(self._dcg, positives.ranks))
-        return found / self.divide(positives)
+        result = positives.sums(positives.gain * expected_worth(self._dcg, positives.ranks))
+        return result / self.divide(positives)

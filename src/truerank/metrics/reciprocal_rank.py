@@ -44,15 +44,15 @@ class ReciprocalRank(BaseMetric):
         result = np.zeros(len(positives.count))
         groups = positives.groups()
         cutoff = np.inf if self.k is None else self.k
-        for at in np.flatnonzero(groups.first):
-            above, size = groups.above[at], groups.size[at]
-            if groups.positives[at] >= size:
-                result[groups.unit[at]] = 1.0 / (above + 1) if above + 1 <= cutoff else 0.0
+        for index in np.flatnonzero(groups.first):
+            above, size = groups.above[index], groups.size[index]
+            if groups.positives[index] >= size:
+                result[groups.unit[index]] = 1.0 / (above + 1) if above + 1 <= cutoff else 0.0
                 continue
-            place = np.arange(1.0, size - groups.positives[at] + 2)
-            chance = _first(size, groups.positives[at], len(place))
+            place = np.arange(1.0, size - groups.positives[index] + 2)
+            chance = _first(size, groups.positives[index], len(place))
             rank = above + place
-            result[groups.unit[at]] = float(np.sum(np.where(rank <= cutoff, chance / rank, 0.0)))
+            result[groups.unit[index]] = float(np.sum(np.where(rank <= cutoff, chance / rank, 0.0)))
         return with_positives(positives, result)
 
 

@@ -71,15 +71,15 @@ def gains(log: Log, gain: Gain) -> Floats:
 def grades(log: Log) -> Floats:
     """The grade of each row: the value as it was read, or the label where that is all there is."""
     name = grade_column(log)
-    found = log.rewards[name]
-    if found.min(initial=0.0) < 0:
-        row = int(np.argmin(found))
+    result = log.rewards[name]
+    if result.min(initial=0.0) < 0:
+        row = int(np.argmin(result))
         user, item = log.users.texts(log.user[[row]])[0], log.items.texts(log.item[[row]])[0]
         raise InputError(
-            f"{log.source}: the {name} of user {user}, item {item} is {found[row]:g}; gains need grades of 0 or more. "
+            f"{log.source}: the {name} of user {user}, item {item} is {result[row]:g}; gains need grades of 0 or more. "
             "Shift the values, or use binary gains with a rule for what is positive."
         )
-    return found
+    return result
 
 
 def grade_column(log: Log) -> str:

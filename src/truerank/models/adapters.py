@@ -83,8 +83,8 @@ def from_lenskit(model: Any, *, users: Named, items: Named) -> Scores:
         raise _unfitted("from_lenskit", model, "a trained pipeline or scorer")
 
     def call(position: int) -> Any:
-        found = scored(users[position])
-        values = found.scores()
+        result = scored(users[position])
+        values = result.scores()
         if values is None:
             raise _unfitted("from_lenskit", model, "a component that gives scores")
         values = np.asarray(values, dtype=np.float64)
@@ -114,8 +114,8 @@ def from_cornac(model: Any) -> Scores:
     items = sorted(model.iid_map, key=model.iid_map.__getitem__)[: model.num_items]
 
     def call(position: int) -> Any:
-        found = np.asarray(model.score(position), dtype=np.float64)
-        return np.full(len(items), float(found)) if found.ndim == 0 else found[: len(items)]
+        result = np.asarray(model.score(position), dtype=np.float64)
+        return np.full(len(items), float(result)) if result.ndim == 0 else result[: len(items)]
 
     return per_user(call, users=users, items=items, name="cornac")
 

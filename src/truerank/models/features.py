@@ -42,15 +42,15 @@ def _columns(table: pl.DataFrame, ids: Ids, *, kind: str) -> list[tuple[Ints, In
         raise InputError(f"{kind} features: no column {kind!r}; found {', '.join(table.columns) or 'no columns'}.")
     if len(table.columns) == 1:
         raise InputError(f"{kind} features: only the column {kind!r}; expected features beside it.")
-    at = ids.locate(table[kind], where=f"{kind} features, column {kind!r}")
-    known = np.flatnonzero(at >= 0)
+    index = ids.locate(table[kind], where=f"{kind} features, column {kind!r}")
+    known = np.flatnonzero(index >= 0)
     if len(known) == 0:
         raise InputError(f"{kind} features: none of the {kind}s is one of the log; expected some in common.")
-    if len(np.unique(at[known])) < len(known):
+    if len(np.unique(index[known])) < len(known):
         raise InputError(f"{kind} features: some {kind}s have several rows; expected one row for each.")
     kept = table[known]
     return [
-        _column(pl.DataFrame({"at": at[known], "value": kept[name]}), where=f"{kind} features, column {name!r}")
+        _column(pl.DataFrame({"at": index[known], "value": kept[name]}), where=f"{kind} features, column {name!r}")
         for name in table.columns
         if name != kind
     ]

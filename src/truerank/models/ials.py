@@ -83,11 +83,11 @@ class IALS(Model):
         self._solve_few(rows, other, base, np.flatnonzero((listing > 0) & few), result)
         for block in _blocks(np.flatnonzero(~few)):
             left, right = np.empty((len(block), size, size)), np.empty((len(block), size, 1))
-            for at, row in enumerate(block):
+            for index, row in enumerate(block):
                 listed = slice(rows.indptr[row], rows.indptr[row + 1])
                 q, r = other[rows.indices[listed]], rows.data[listed]
-                left[at] = base + (q * (self.alpha * r)[:, None]).T @ q
-                right[at, :, 0] = ((1 + self.alpha * r) * r) @ q
+                left[index] = base + (q * (self.alpha * r)[:, None]).T @ q
+                right[index, :, 0] = ((1 + self.alpha * r) * r) @ q
             result[block] = np.linalg.solve(left, right)[:, :, 0]
         return result
 
@@ -104,13 +104,13 @@ class IALS(Model):
         for n in np.unique(listing):
             for block in _blocks(few[listing == n], max(1, min(TOGETHER, CELLS // (int(n) * len(base))))):
                 listed = rows.indptr[block][:, None] + np.arange(n)
-                at, r = rows.indices[listed], rows.data[listed]
+                index, r = rows.indices[listed], rows.data[listed]
                 z, root = (1 + self.alpha * r) * r, np.sqrt(self.alpha * r)
-                m = turned[at] @ other[at].transpose(0, 2, 1)
+                m = turned[index] @ other[index].transpose(0, 2, 1)
                 left = np.eye(n) + root[:, :, None] * m * root[:, None, :]
                 right = root[:, :, None] * (m @ z[:, :, None])
                 z -= root * np.linalg.solve(left, right)[:, :, 0]
-                result[block] = (z[:, None, :] @ turned[at])[:, 0]
+                result[block] = (z[:, None, :] @ turned[index])[:, 0]
 
 
 def _start(keys: Keys, size: int, *, seed: int) -> Floats:

@@ -27,10 +27,10 @@ def one_thread() -> Iterator[None]:
 def positive_rows(log: Log) -> Bools:
     """Which rows are positive; in a log without a value column all are. Refused where none is."""
     check_rows(log)
-    found = log.label == 1 if log.rewards else np.ones(len(log), dtype=bool)
-    if not found.any():
+    result = log.label == 1 if log.rewards else np.ones(len(log), dtype=bool)
+    if not result.any():
         raise InputError(f"{log.source}: none of {len(log):,} rows is positive; expected some to learn from.")
-    return found
+    return result
 
 
 def check_rows(log: Log) -> None:

@@ -76,7 +76,7 @@ def settings_of(cls: type[Any]) -> dict[str, ModelSetting]:
 
 def space(cls: type[Any]) -> dict[str, Search]:
     """Where tuning searches: settings that have a search space, by name."""
-    return {name: each.search for name, each in settings_of(cls).items() if each.search is not None}
+    return {name: entry.search for name, entry in settings_of(cls).items() if entry.search is not None}
 
 
 def load(module: str, *, install: str, who: str) -> Any:

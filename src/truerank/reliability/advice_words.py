@@ -117,11 +117,11 @@ def _of_log(advice: Advice) -> Iterator[str]:
 def _of_exposure(advice: Advice, profile: LogProfile) -> Iterator[str]:
     match = advice.logger
     nearly = [
-        other.logger
-        for other in advice.loggers
-        if other.logger != match.logger
-        and math.hypot(other.spread - match.spread, other.lift - match.lift) > NEAR
-        and other.distance < 2 * match.distance
+        logger.logger
+        for logger in advice.loggers
+        if logger.logger != match.logger
+        and math.hypot(logger.spread - match.spread, logger.lift - match.lift) > NEAR
+        and logger.distance < 2 * match.distance
     ]
     if nearly and match.distance > NEAR and match == advice.loggers[0]:
         yield f"{nearly[0]} is nearly as near as {match.logger}; ask about it as the logger too."

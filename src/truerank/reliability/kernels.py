@@ -50,8 +50,8 @@ def put_first(key: Any, item: Any, size: int, n: int) -> None:
     left, stop, wanted = Index(0), Index(size), Index(n)
     while stop - left > Index(FEW):
         step = (stop - left) // Index(SAMPLE)
-        for at in range(SAMPLE):
-            a, b = left + Index(at), left + Index(at) * step
+        for index in range(SAMPLE):
+            a, b = left + Index(index), left + Index(index) * step
             key[a], key[b] = key[b], key[a]
             item[a], item[b] = item[b], item[a]
         _insert(key, item, left, left + Index(SAMPLE))
@@ -82,8 +82,8 @@ def smallest(key: Any, among: Any, n: Any, found: Any) -> None:
                 keys[size], items[size] = key[u, i], i
                 size += 1
         put_first(keys, items, size, n[u])
-        for at in range(min(n[u], size)):
-            found[u, items[at]] = 1
+        for index in range(min(n[u], size)):
+            found[u, items[index]] = 1
 
 
 @compiled(boundscheck=False)
@@ -103,8 +103,8 @@ def levels(clock: Any, left: Any, positive: Any, sizes: Any, level: Any) -> None
         for s in range(n_sparsities):
             put_first(keys, items, size, sizes[u, s])
             size = min(size, sizes[u, s])
-            for at in range(size):
-                level[u, items[at]] = s + 1
+            for index in range(size):
+                level[u, items[index]] = s + 1
         if first >= 0:
             level[u, first] = n_sparsities
 
@@ -114,9 +114,9 @@ def count_levels(level: Any, mark: Any, rows: Any, liked: Any) -> None:
     """Add, for each item, how many users see it at exactly each number of sparsities, and how many of them like it."""
     for u in range(level.shape[0]):
         for i in range(level.shape[1]):
-            at = level[u, i]
-            rows[at, i] += 1
-            liked[at, i] += mark[u, i] == LIKED
+            index = level[u, i]
+            rows[index, i] += 1
+            liked[index, i] += mark[u, i] == LIKED
 
 
 @compiled(boundscheck=False)
@@ -133,11 +133,11 @@ def _walk(
     for m in range(n_models):
         above = 0
         ranked[m] = 0
-        for at in range(n_items):
-            i = order[m, at]
+        for index in range(n_items):
+            i = order[m, index]
             if liked[i]:
                 above += 1
-                if at < finite[m]:
+                if index < finite[m]:
                     ranked[m] += 1
                 if above >= most:
                     break
@@ -174,7 +174,7 @@ def _signs(value: Any, short: Any, by_rounded: bool, sign: Any) -> tuple[int, in
     With `by_rounded` the order is that of the rounded values.
     """
     n_models = len(value)
-    at, equal, rounded = 0, 0, 0
+    index, equal, rounded = 0, 0, 0
     for a in range(n_models):
         short[a] = np.rint(value[a] * 1e4)
     for a in range(n_models):
@@ -182,22 +182,22 @@ def _signs(value: Any, short: Any, by_rounded: bool, sign: Any) -> tuple[int, in
         for b in range(a + 1, n_models):
             y = value[b]
             if by_rounded:
-                sign[at] = (short[a] > short[b]) - (short[a] < short[b])
+                sign[index] = (short[a] > short[b]) - (short[a] < short[b])
             else:
-                sign[at] = (x > y) - (x < y)
+                sign[index] = (x > y) - (x < y)
             equal += x == y
             rounded += short[a] == short[b]
-            at += 1
+            index += 1
     return equal, rounded
 
 
 @compiled(boundscheck=False)
 def _agreement(a: Any, b: Any) -> int:
     """Concordant minus discordant pairs."""
-    found = 0
-    for at in range(len(a)):
-        found += a[at] * b[at]
-    return found
+    result = 0
+    for index in range(len(a)):
+        result += a[index] * b[index]
+    return result
 
 
 @compiled(boundscheck=False)
@@ -270,8 +270,8 @@ def evaluate_users(
                 for c in range(first, stop):
                     n = n_exposed if as_exposed[f] or kind[f] == EXPOSED else sizes[c]
                     if kind[f] != FULL:
-                        for at in range(size, min(n, available)):
-                            i = items[at]
+                        for index in range(size, min(n, available)):
+                            i = items[index]
                             for m in range(n_models):
                                 histogram[m, bin_of[i, m]] += 1
                         size = min(n, available)
@@ -303,17 +303,17 @@ def count_pairs(mean: Any, rounding: Any, out: Any) -> None:
         limit = rounding[r]
         for s in range(n_sparsities):
             for c in range(n_candidates):
-                at, ties, full, first, true = 0, 0, 0, 0, 0
+                index, ties, full, first, true = 0, 0, 0, 0, 0
                 for a in range(n_models):
                     for b in range(a + 1, n_models):
                         difference = mean[r, s, c, a] - mean[r, s, c, b]
                         here = (difference > limit) - (difference < -limit)
-                        sign[s, c, at] = here
+                        sign[s, c, index] = here
                         ties += here == 0
-                        full += here * sign[s, 0, at]
-                        first += here * sign[0, c, at]
-                        true += here * sign[0, 0, at]
-                        at += 1
+                        full += here * sign[s, 0, index]
+                        first += here * sign[0, c, index]
+                        true += here * sign[0, 0, index]
+                        index += 1
                 out[r, s, c, 0] = ties
                 out[r, s, c, 1] = full
                 out[r, s, c, 2] = first

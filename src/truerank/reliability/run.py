@@ -256,12 +256,12 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, workers: Worker
     alike = [np.flatnonzero(work.tables.table == table).tolist() for table in range(work.tables.table.max() + 1)]
     cases = list(product(range(len(grid.loggers)), alike))
     near = workers if workers.here else Threads(os.cpu_count() or 1)  # other machines do not have the folder
-    found: dict[tuple[int, int], Tables] = {}
+    result: dict[tuple[int, int], Tables] = {}
     for tables in _watched(
         map_chunks(near, partial(_summed, summary), Values(cases)), progress, "summing up", len(cases)
     ):
-        found |= tables
-    results, means, pairs = (pl.concat([found[key][at_table] for key in sorted(found)]) for at_table in range(3))
+        result |= tables
+    results, means, pairs = (pl.concat([result[key][at_table] for key in sorted(result)]) for at_table in range(3))
     if results["users"].max() == 0:
         raise InputError("no user is left to evaluate: all that users like is held out. Study a larger world.")
     logs = _logs(grid, counts, n_users=len(work.dataset.users))

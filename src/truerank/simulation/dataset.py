@@ -128,9 +128,9 @@ def write_tables(
         "items": lambda: pl.DataFrame({"item": world.items.values}),
     }
     paths = {name: folder / f"{name}.parquet" for name in tables}
-    for at, (name, table) in enumerate(tables.items()):
+    for index, (name, table) in enumerate(tables.items()):
         if say is not None:
-            say(f"writing {name}", at, len(tables))
+            say(f"writing {name}", index, len(tables))
         write_table(table(), paths[name])
     return paths
 

@@ -110,9 +110,9 @@ def serve_newcomers(world: SimulatedDataset, *, seed: int) -> Scores:
 
 def unseen(world: SimulatedDataset) -> Bools:
     """Which pairs were not shown for training, [users x items]."""
-    found = np.ones(world.rating.shape, dtype=bool)
-    found[world.train.user, world.train.item] = False
-    return found
+    result = np.ones(world.rating.shape, dtype=bool)
+    result[world.train.user, world.train.item] = False
+    return result
 
 
 def biased_log(world: SimulatedDataset, *, seed: int) -> Log:

@@ -27,8 +27,8 @@ class LoggerCounts:
     units: Mapping[tuple[str, str], int]
     nested: bool = True
 
-    def __add__(self, other: LoggerCounts) -> LoggerCounts:
-        return LoggerCounts(Counter(self.units) + Counter(other.units), self.nested and other.nested)
+    def __add__(self, more: LoggerCounts) -> LoggerCounts:
+        return LoggerCounts(Counter(self.units) + Counter(more.units), self.nested and more.nested)
 
     def without(self, group: int | None) -> LoggerCounts:
         return self

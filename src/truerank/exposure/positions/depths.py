@@ -1,8 +1,7 @@
 """Position models fitted to scroll depths by maximum likelihood, with feeds that ended before the user did.
 
 A session of depth D viewed ranks 1 ... D, so P(V = 1 | R = r) = P(D >= r). Each family has one parameter, on a scale u
-without bounds on which its likelihood is close to a parabola; its functions return their value and their first two
-derivatives along u.
+without bounds on which its likelihood is close to a parabola; its functions return value, first and second derivative.
 """
 
 from __future__ import annotations

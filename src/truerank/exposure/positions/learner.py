@@ -235,14 +235,14 @@ class CellCounts:
         """
         return cls(*sum_by_cell(keys, counts), items)
 
-    def __add__(self, other: CellCounts) -> CellCounts:
-        items, parts = self.items, [self.keys, other.keys]
-        if items is not None and other.items is not None and items != other.items:
-            items = Ids.union({"items": items, "more items": other.items})
-            of_part = zip(parts, (self.items, other.items), strict=True)
+    def __add__(self, more: CellCounts) -> CellCounts:
+        items, parts = self.items, [self.keys, more.keys]
+        if items is not None and more.items is not None and items != more.items:
+            items = Ids.union({"items": items, "more items": more.items})
+            of_part = zip(parts, (self.items, more.items), strict=True)
             parts = [(keys[0], items.locate(ids or ())[keys[1]], *keys[2:]) for keys, ids in of_part]
         keys = tuple(map(np.concatenate, zip(*parts, strict=True)))
-        counts = tuple(np.concatenate(pair) for pair in zip(self.counts, other.counts, strict=True))
+        counts = tuple(np.concatenate(pair) for pair in zip(self.counts, more.counts, strict=True))
         return CellCounts.of(keys, counts, items)
 
     def without(self, group: int | None) -> CellCounts:

@@ -131,8 +131,8 @@ class PropensityLearner:
     item_features: Features | None = None
     seed: int = 0
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PropensityLearner) and self._key == other._key
+    def __eq__(self, more: object) -> bool:
+        return isinstance(more, PropensityLearner) and self._key == more._key
 
     def __hash__(self) -> int:
         return hash(self._key)

@@ -72,8 +72,8 @@ class PopularityCounts:
     items: Ids
     source: str
 
-    def __add__(self, other: PopularityCounts) -> PopularityCounts:
-        return replace(self, count=self.count + other.count)
+    def __add__(self, more: PopularityCounts) -> PopularityCounts:
+        return replace(self, count=self.count + more.count)
 
     def without(self, group: int | None) -> PopularityCounts:
         total = self.count.sum(axis=0, keepdims=True)
@@ -220,19 +220,19 @@ class RewardCounts:
     source: str
     gone: int | None = None
 
-    def __add__(self, other: RewardCounts) -> RewardCounts:
-        value = np.union1d(self.value, other.value)
+    def __add__(self, more: RewardCounts) -> RewardCounts:
+        value = np.union1d(self.value, more.value)
         _check_values(value, self.reward, self.source)
         count = np.zeros((len(self.count), len(value)))
-        for part in (self, other):
+        for part in (self, more):
             count[:, np.searchsorted(value, part.value)] += part.count
         return replace(
             self,
             value=value,
             count=count,
-            cells=self.cells + other.cells,
-            slice_group=np.maximum(self.slice_group, other.slice_group),
-            able=self.able | other.able,
+            cells=self.cells + more.cells,
+            slice_group=np.maximum(self.slice_group, more.slice_group),
+            able=self.able | more.able,
         )
 
     def without(self, group: int | None) -> RewardCounts:

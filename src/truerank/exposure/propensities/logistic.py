@@ -109,8 +109,8 @@ class PairSample:
     sizes: Floats
     source: str
 
-    def __add__(self, other: PairSample) -> PairSample:
-        return PairSample(pl.concat([self.cells, other.cells]), self.sizes + other.sizes, self.source)
+    def __add__(self, more: PairSample) -> PairSample:
+        return PairSample(pl.concat([self.cells, more.cells]), self.sizes + more.sizes, self.source)
 
     def without(self, group: int | None) -> PairSample:
         if group is None:

@@ -70,10 +70,10 @@ class JudgedItems:
         own_sums = None if pool.exclude is None else -_by_item(pool.exclude, of_users, n_items)
         return cls(count, of_users.sum(axis=1), own_sums, pool.n_items - n_items)
 
-    def __add__(self, other: JudgedItems) -> JudgedItems:
-        parts = [part.own_sums for part in (self, other) if part.own_sums is not None]
+    def __add__(self, more: JudgedItems) -> JudgedItems:
+        parts = [part.own_sums for part in (self, more) if part.own_sums is not None]
         own_sums = np.sum(parts, axis=0) if parts else None
-        return replace(self, count=self.count + other.count, sums=self.sums + other.sums, own_sums=own_sums)
+        return replace(self, count=self.count + more.count, sums=self.sums + more.sums, own_sums=own_sums)
 
     @cached_property
     def finding(self) -> ItemFinding | None:
@@ -194,8 +194,8 @@ class UserCounts:
         np.add.at(total, place.reshape(-1), counts)
         return cls(distinct, total)
 
-    def __add__(self, other: UserCounts) -> UserCounts:
-        columns = ((self.strata, other.strata), (self.counts, other.counts))
+    def __add__(self, more: UserCounts) -> UserCounts:
+        columns = ((self.strata, more.strata), (self.counts, more.counts))
         return self._added(*map(np.concatenate, columns))
 
     def test(self) -> WithoutPositive:

@@ -111,11 +111,11 @@ def mask_tile(tile: Any, left: int, n_users: int, pointer: Any, stop: Any, item:
     """Set the excluded items of each user within a tile to -inf; `pointer` walks along each user's sorted items."""
     right = left + tile.shape[1]
     for u in range(n_users):
-        at = pointer[u]
-        while at < stop[u] and item[at] < right:
-            tile[u, item[at] - left] = -np.inf
-            at += 1
-        pointer[u] = at
+        index = pointer[u]
+        while index < stop[u] and item[index] < right:
+            tile[u, item[index] - left] = -np.inf
+            index += 1
+        pointer[u] = index
 
 
 @compiled(boundscheck=False)
@@ -155,23 +155,23 @@ def sum_tables(
     most = 0
     for u in range(len(start) - 1):
         most = max(most, start[u + 1] - start[u])
-    found, taken = np.empty(most + 1, np.uint64), np.zeros(deepest // 64 + 1, np.uint64)
+    result, taken = np.empty(most + 1, np.uint64), np.zeros(deepest // 64 + 1, np.uint64)
     for u in range(len(start) - 1):
         # without branches: about a third of the items count, and nobody can guess which
         n, mixed = Index(0), False
         own_above, own_tied = above[start[u] : start[u + 1]], tied[start[u] : start[u + 1]]
         for i in range(len(own_above)):
             inside = own_above[i] < deepest
-            found[n] = Index(min(own_above[i], deepest))
+            result[n] = Index(min(own_above[i], deepest))
             mixed |= inside & (own_tied[i] > 0)
             n += Index(inside)
         # in the order of rows, as the plain way adds up
         last = Index(0)
         for i in range(n):
-            word = found[i] >> Index(6)
-            taken[word] |= Index(1) << (found[i] & Index(63))
+            word = result[i] >> Index(6)
+            taken[word] |= Index(1) << (result[i] & Index(63))
             last = max(last, word)
-            worth = by_rank[found[i] + Index(1)]
+            worth = by_rank[result[i] + Index(1)]
             for m in range(n_sums):
                 total[m] += worth[m]
         # ranks as bits stand in order: nothing is sorted, and two that share one leave a bit less
@@ -220,10 +220,10 @@ def bucket(user: Any, item: Any, score: Any, start: Any) -> tuple[Any, Any]:
     place = start[:-1].copy()
     items, scores = np.empty(len(user), item.dtype), np.empty(len(user), score.dtype)
     for row in range(len(user)):
-        at = place[user[row]]
-        items[at] = item[row]
-        scores[at] = score[row]
-        place[user[row]] = at + 1
+        index = place[user[row]]
+        items[index] = item[row]
+        scores[index] = score[row]
+        place[user[row]] = index + 1
     return items, scores
 
 
@@ -297,8 +297,8 @@ def count_lists(item: Any, score: Any, start: Any, first: int, last: int, longes
         begin, end = start[user], start[user + 1]
         whole = begin + (end - begin) // LANES * LANES
         filled[: end - begin] = 0
-        for at in range(begin, end):
-            threshold = score[at]
+        for index in range(begin, end):
+            threshold = score[index]
             up = 0
             for i in range(begin, whole, LANES):
                 up += count_above(score, i, threshold)
@@ -306,7 +306,7 @@ def count_lists(item: Any, score: Any, start: Any, first: int, last: int, longes
                 up += score[i] > threshold
             place = up + filled[up]
             filled[up] += 1
-            items[place] = item[at]
+            items[place] = item[index]
             scores[place] = threshold
         for i in range(end - begin):
             item[begin + i] = items[i]
@@ -318,10 +318,10 @@ def repeated(item: Any, start: Any, n_items: int) -> int:
     """The place of an item that a user lists twice, -1 where there is none."""
     seen = np.zeros(n_items, np.int64)
     for user in range(len(start) - 1):
-        for at in range(start[user], start[user + 1]):
-            if seen[item[at]] == user + 1:
-                return at
-            seen[item[at]] = user + 1
+        for index in range(start[user], start[user + 1]):
+            if seen[item[index]] == user + 1:
+                return index
+            seen[item[index]] = user + 1
     return -1
 
 
@@ -329,15 +329,15 @@ def repeated(item: Any, start: Any, n_items: int) -> int:
 def count_ordered(score: Any, start: Any, first: int, last: int, above: Any, tied: Any) -> None:
     """For each place of each ordered list, how many listed items score above it and how many others equal it."""
     for user in range(first, last):
-        at = start[user]
-        while at < start[user + 1]:
-            end = at
-            while end < start[user + 1] and score[end] == score[at]:
+        index = start[user]
+        while index < start[user + 1]:
+            end = index
+            while end < start[user + 1] and score[end] == score[index]:
                 end += 1
-            for i in range(at, end):
-                above[i] = at - start[user]
-                tied[i] = end - at - 1
-            at = end
+            for i in range(index, end):
+                above[i] = index - start[user]
+                tied[i] = end - index - 1
+            index = end
 
 
 @compiled()
@@ -353,20 +353,20 @@ def look_up(
     place = np.full(n_items, -1, np.int32)
     for u in range(len(row)):
         first, last = start[row[u]], start[row[u] + 1]
-        for at in range(first, last):
-            place[Index(item[Index(at)])] = at
+        for index in range(first, last):
+            place[Index(item[Index(index)])] = index
         excluded = 0
-        for at in range(gone_start[u], gone_start[u + 1]):
-            excluded += first <= place[gone[at]] < last
+        for index in range(gone_start[u], gone_start[u + 1]):
+            excluded += first <= place[gone[index]] < last
         recommended[u] = last - first - excluded
         if distinct and excluded == 0:
             # without branches: nobody can guess which items are listed
-            for at in range(asked_start[u], asked_start[u + 1]):
-                listed = place[Index(asked[Index(at)])]
-                above[Index(at)] = listed - first if (listed >= first) & (listed < last) else np.inf
+            for index in range(asked_start[u], asked_start[u + 1]):
+                listed = place[Index(asked[Index(index)])]
+                above[Index(index)] = listed - first if (listed >= first) & (listed < last) else np.inf
             continue
-        for at in range(asked_start[u], asked_start[u + 1]):
-            listed = place[asked[at]]
+        for index in range(asked_start[u], asked_start[u + 1]):
+            listed = place[asked[index]]
             if not first <= listed < last:
                 continue
             # in lists without equal scores the place tells it all, and two columns need not be read
@@ -377,5 +377,5 @@ def look_up(
                     if first <= place[gone[k]] < last:
                         up -= better[place[gone[k]]] < better[listed]
                         same -= better[place[gone[k]]] == better[listed]
-            above[at] = up
-            tied[at] = same
+            above[index] = up
+            tied[index] = same
