@@ -81,7 +81,7 @@ class ToyEstimator(WeightedRows):
 ''',
     "exposure/logging_policies.py": '''
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToyLogger(LoggingPolicy):
     """q_i = 1, then 2, then 1 again."""
 

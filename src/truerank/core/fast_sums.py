@@ -75,7 +75,7 @@ def central_powers(values: Any, mean: float) -> tuple[float, float, float]:
     return squares, cubes, fourths
 
 
-@compiled(boundscheck=False, fastmath={"reassoc", "contract"})
+@compiled(boundscheck=False, fastmath={"reassoc", "contract"}, error_model="numpy")
 def moment_sums(effect: Any, leverage: Any) -> Any:
     """Of effects L and leverages h: n, Σ L² / (1 - h), Σ L², L³, L⁴, h², h² / (1 - h) and its square, by blocks."""
     sums = np.zeros(8)

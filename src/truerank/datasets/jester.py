@@ -58,7 +58,7 @@ class Jester(Dataset):
                 raise other_size(
                     f"{path}: {len(matrix):,} users and {count:,} ratings; expected {users:,} and {ratings:,}"
                 )
-        return super().load(folder, parts=parts, check=check)
+        return Dataset.load(self, folder, parts=parts, check=check)
 
     def parts(self, folder: Path) -> dict[str, Part]:
         paths = _matrices(folder)
