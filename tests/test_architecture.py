@@ -164,7 +164,17 @@ def test_the_top_level_is_small_and_all_of_it_is_there() -> None:
     for name in listed:
         assert getattr(truerank, name) is not None
     rooms = {name for name in listed if isinstance(getattr(truerank, name), ModuleType)}
-    assert rooms == {"metrics", "estimators", "exposure", "positions", "models", "datasets", "scores", "agreement"}
+    assert rooms == {
+        "metrics",
+        "estimators",
+        "exposure",
+        "positions",
+        "models",
+        "datasets",
+        "scores",
+        "simulation",
+        "agreement",
+    }
     assert len(listed - rooms - {"__version__"}) <= 28
     for name in ("Nonsense", "Recall"):
         with pytest.raises(AttributeError, match=name):

@@ -40,24 +40,18 @@ from truerank.core.values import Count, Probability, check, text_of
 """
 TOYS = {
     "metrics/toy.py": '''
-from truerank.core.metric import cutoff
+from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
 
 
 @dataclass(frozen=True, slots=True)
-class Toy:
+class Toy(BaseMetric):
     """Half of what precision says."""
 
     k: Count
     name: ClassVar[str] = "Toy"
     denominator: ClassVar[Denominator] = Denominator.CUTOFF
     on_full_labels: ClassVar[str] = "users"
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self):
-        check(self)
 
     def worth(self, rank):
         return (rank <= self.k) / 2

@@ -8,7 +8,7 @@ import truerank as tr
 from truerank import models
 from truerank.core.results import Results
 from truerank.report.charts import TYPEFACE, altair
-from truerank.simulation.dataset import make_world
+from truerank.simulation.dataset import simulate_dataset
 
 WHO = "the picture beyond accuracy"
 MODELS = ("popularity", "item-knn", "ease", "ials", "random")
@@ -24,7 +24,7 @@ def made() -> dict[str, Any]:
 
 def evaluated() -> Results:
     """Models that learned from the log of a world, on its randomly exposed rows."""
-    world = make_world(seed=SEED)
+    world = simulate_dataset(seed=SEED)
     scores = {name: models.parse(name).fit(world.train, seed=SEED) for name in MODELS}
     metrics = [ACCURACY, COVERAGE, "Gini@10", NOVELTY, "PopularityLift@10"]
     return tr.evaluate(scores, world.random, exposure="random", exclude=world.train, metrics=metrics)

@@ -7,7 +7,7 @@ from typing import Any
 
 import truerank as tr
 from truerank.report.charts import TYPEFACE, altair
-from truerank.simulation.demo import make
+from truerank.simulation.demo import make_demo
 
 PICTURE = "figures/first.svg"
 WHO = "the picture of the README"
@@ -28,7 +28,7 @@ def made() -> dict[str, Any]:
 
 def figures() -> dict[str, list[dict[str, Any]]]:
     """Estimate, interval and truth of each model, by panel."""
-    demo = make(Path("truerank-demo"), seed=SEED)
+    demo = make_demo(Path("truerank-demo"), seed=SEED)
     models = {name: demo.models[name] for name in MODELS}
     labels = {"holdout": demo.biased, "random": demo.world.random, "full": demo.world.truth}
     found = {

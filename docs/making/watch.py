@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import truerank as tr
-from truerank.report.watched import watch_chart
+from truerank.report.plans import watch_chart
 
 
 def made() -> dict[str, Any]:

@@ -3,6 +3,7 @@ from truerank import estimators as estimators
 from truerank import exposure as exposure
 from truerank import metrics as metrics
 from truerank import models as models
+from truerank import simulation as simulation
 from truerank.core.errors import InputError as InputError
 from truerank.core.errors import RefusedError as RefusedError
 from truerank.core.errors import TruerankError as TruerankError

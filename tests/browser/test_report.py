@@ -18,8 +18,7 @@ from truerank.core.results import Results
 from truerank.report.numbers import number, p_value
 from truerank.report.page.of_results import report_of
 from truerank.report.page.of_study import study_page
-from truerank.report.page.render import Page, Section, render
-from truerank.report.page.tables import CellKind, PageTable, TableColumn, cell
+from truerank.report.page.render import Page, PageTable, Section, cell, render
 
 Open = Any  # see conftest
 Opened = Any
@@ -149,16 +148,16 @@ def test_numbers_are_written_as_python_writes_them(tmp_path: Path, opened: Open)
     values = [*(rng.normal(size=150) * 10.0 ** rng.integers(-9, 7, 150)).tolist(), 0.0, 1.0, 0.03125, -0.09375, 0.15625,
               0.01, 0.0099999, 1e-7, -1.2e-05, 123456789.5, 1e22, math.nan, math.inf, None]  # fmt: skip
     chances = [*rng.random(len(values) - 2).tolist(), 0.00001, math.nan]
-    columns = (TableColumn("a", CellKind.NUMBER, values), TableColumn("p", CellKind.P, chances))
-    section = Section(name="s", title="S", tables=(PageTable("t", "Numbers", columns),))
+    frame = pl.DataFrame({"a": values, "p": chances}, schema={"a": pl.Float64, "p": pl.Float64})
+    section = Section(name="s", title="S", tables=(PageTable("Numbers", frame),))
     path = tmp_path / "numbers.html"
     path.write_bytes(render(Page(title="t", question="q", sections=(section,))))
     found = opened(path)
     for _ in range(3):
         found.page.locator("[data-do=more]").evaluate("button => button.click()")
     texts = [found.texts(f"tbody td:nth-child({at})") for at in (1, 2)]
-    assert texts[0] == [cell(value, CellKind.NUMBER) for value in values]
-    assert texts[1] == [cell(value, CellKind.P) for value in chances]
+    assert texts[0] == [cell(value, "number") for value in values]
+    assert texts[1] == [cell(value, "p") for value in chances]
 
 
 def test_axe_finds_nothing(shown: Opened, axe: str) -> None:

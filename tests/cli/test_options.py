@@ -27,7 +27,7 @@ from truerank.ranking.candidates import Overlap
 from truerank.reliability import grid
 from truerank.report.charts import PictureFormat
 from truerank.sampling.unequal import DrawBy
-from truerank.simulation.dataset import WorldSettings
+from truerank.simulation.dataset import DatasetSettings
 from truerank.simulation.feed import Broken, FeedSettings
 
 evaluate_command = importlib.import_module("truerank.cli.evaluate")
@@ -142,7 +142,7 @@ def option_of(command: str, flag: str) -> click.Parameter:
 
 def test_shown_defaults_are_those_of_the_values() -> None:
     for command, settings, renamed in (
-        ("simulate world", WorldSettings(), {"n_users": "users", "n_items": "items"}),
+        ("simulate world", DatasetSettings(), {"n_users": "users", "n_items": "items"}),
         ("simulate feed", FeedSettings(),
          {"n_sessions": "sessions", "n_items": "items", "n_candidates": "candidates", "n_loggers": "loggers"}),
     ):  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 import truerank
 from truerank.cli import output
-from truerank.evaluation import label_source
+from truerank.evaluation import sources
 from truerank.report import document
 
 if TYPE_CHECKING:
@@ -161,14 +161,14 @@ def test_rows_that_are_streamed_give_the_same(
 ) -> None:
     (folder / "everyone.csv").write_text("user\n1\n2\n3\n4\n")
     held = parsed(run, f"{CALL} {more}")
-    monkeypatch.setattr(label_source, "MEMORY_ROWS", 3)
+    monkeypatch.setattr(sources, "MEMORY_ROWS", 3)
     streamed = parsed(run, f"{CALL} {more}")
     assert streamed["estimates"] == held["estimates"]
     assert streamed["comparisons"] == held["comparisons"]
 
 
 def test_a_bad_row_is_named_where_rows_are_streamed(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(label_source, "MEMORY_ROWS", 3)
+    monkeypatch.setattr(sources, "MEMORY_ROWS", 3)
     text = (folder / "labels.csv").read_text()
     (folder / "labels.csv").write_text(text.replace("4,10,1", "4,10,"))
     assert "labels.csv, column 'label': row 16 is None" in run(*CALL.split()).message

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.engines.frames import frame_of
+from truerank.engines.named import frame_of
 from truerank.evaluation import intervening
 from truerank.exposure.interventions import catalogue
 from truerank.io import partition

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +14,7 @@ import pytest
 
 from truerank.core.arrays import Ints
 from truerank.core.errors import TruerankError
-from truerank.engines.engine import as_it_is, map_chunks
-from truerank.engines.local import Threads
-from truerank.engines.parcels import PackedParts, Parcel
+from truerank.engines.engine import Threads, as_it_is, map_chunks
 
 
 @dataclass
@@ -28,7 +23,6 @@ class Numbers:
 
     n_chunks: int
     begun: list[int] = field(default_factory=list)
-    held: bool = False
 
     @property
     def n_rows(self) -> Ints:
@@ -131,25 +125,3 @@ def test_a_chunk_that_is_lost_or_doubled_is_an_error(given: list[int], said: str
 def test_in_the_order_of_chunks_where_that_is_asked() -> None:
     assert list(map_chunks(Careless([2, 0, 1]), number, Numbers(3), ordered=True)) == [0, 1, 2]
     assert list(map_chunks(Careless([2, 0, 1]), number, Numbers(3))) == [2, 0, 1]
-
-
-def test_threads_that_pack_the_next_pass_lose_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts of the pass before are forgotten once, by whoever comes first, and none of this one with them."""
-    removed, before, after, parts = Parcel.remove, Numbers(20, held=True), Numbers(8, held=True), PackedParts()
-
-    def slowly(parcel: Parcel) -> None:
-        time.sleep(0.002)
-        removed(parcel)
-
-    monkeypatch.setattr(Parcel, "remove", slowly)
-    old = [parts.of(before, at, tmp_path, dump=pickle.dump) for at in range(before.n_chunks)]
-    together = threading.Barrier(after.n_chunks, timeout=20)
-
-    def packed(at: int) -> Parcel:
-        together.wait()
-        return parts.of(after, at, tmp_path, dump=pickle.dump)
-
-    with ThreadPoolExecutor(after.n_chunks) as executor:
-        new = list(executor.map(packed, range(after.n_chunks)))
-    assert [number(parcel.open()) for parcel in new] == list(range(after.n_chunks))
-    assert not [each for each in old if Path(str(each.content)).exists()]

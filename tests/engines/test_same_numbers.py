@@ -20,8 +20,8 @@ import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.results import Results
 from truerank.engines.dask import DaskWorkers
-from truerank.engines.spark import SparkOpened, SparkWorkers
-from truerank.evaluation import impression_source, label_source
+from truerank.engines.spark import Spark, SparkWorkers
+from truerank.evaluation import sources
 from truerank.io import partition
 from truerank.io.read import scan
 from truerank.reliability.run import study
@@ -83,7 +83,7 @@ def test_tables_of_targets_and_a_bootstrap(engine: Any) -> None:
 @pytest.fixture
 def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if memory held a hundred rows."""
-    for module in (label_source, impression_source, partition):
+    for module in (sources, partition):
         monkeypatch.setattr(module, "MEMORY_ROWS", 100)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
 
@@ -170,7 +170,7 @@ def test_frames_of_spark(spark: Any) -> None:
 def test_where_no_disk_is_shared_rows_travel(tmp_path: Path, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on other machines: workers get bytes, and no name of a file."""
     monkeypatch.setattr(DaskWorkers, "_seen", lambda _: None)
-    monkeypatch.setattr(SparkOpened, "open", lambda opened: nullcontext(SparkWorkers(opened.session, None)))
+    monkeypatch.setattr(Spark, "open", lambda spark: nullcontext(SparkWorkers(spark.session, None)))
     sent: list[Any] = []
     part = partition.Chunks.part
 

@@ -16,7 +16,7 @@ from stored import LABELS, LOG, SCORES
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.evaluation import label_source
+from truerank.evaluation import sources
 from truerank.exposure.policies.targets import RankColumn
 from truerank.io import partition
 
@@ -98,7 +98,7 @@ def test_partitions_become_columns(bucket: Bucket, tmp_path: Path) -> None:
 
 def test_workers_read_sorted_objects_themselves(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """What every machine can read is not sent: a part names the object and its rows."""
-    for module in (label_source, partition):
+    for module in (sources, partition):
         monkeypatch.setattr(module, "MEMORY_ROWS", 100)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
     import pickle

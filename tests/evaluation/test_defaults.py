@@ -13,7 +13,7 @@ from truerank.core.errors import RefusedError
 from truerank.core.estimator import Exposed
 from truerank.core.messages import RULE
 from truerank.core.results import Results
-from truerank.evaluation.defaults import USUAL
+from truerank.evaluation.compatibility import DEFAULT_ESTIMATORS
 from truerank.inference.intervals import Design
 
 N_ITEMS = 40
@@ -130,4 +130,4 @@ def test_who_has_a_judged_item_in_a_list_is_no_larger_user() -> None:
 
 
 def test_every_exposure_has_a_default() -> None:
-    assert set(USUAL) == {each for each in Exposed if each is not Exposed.RANKED}
+    assert set(DEFAULT_ESTIMATORS) == {each for each in Exposed if each is not Exposed.RANKED}

@@ -15,7 +15,7 @@ from calling import call
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome, Requirement
-from truerank.evaluation import gather, label_source
+from truerank.evaluation import gather, sources
 from truerank.io import partition
 
 LISTS = pl.DataFrame({"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "rank": [1, 2, 1, 2]})
@@ -202,7 +202,7 @@ def test_files_in_chunks_and_sums_on_disk_change_no_bit(
 ) -> None:
     LATER.sample(fraction=1.0, shuffle=True, seed=1).write_parquet(tmp_path / "later.parquet")
     BEFORE.sample(fraction=1.0, shuffle=True, seed=2).write_parquet(tmp_path / "before.parquet")
-    for module in (label_source, partition):
+    for module in (sources, partition):
         monkeypatch.setattr(module, "MEMORY_ROWS", 0)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 25)
     monkeypatch.setattr(gather, "BUDGET", 0)

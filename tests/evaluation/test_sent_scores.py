@@ -13,10 +13,11 @@ from scipy.sparse import csr_array
 
 from truerank.core.ids import Ids
 from truerank.core.ranking import Scores
-from truerank.engines.local import Threads
-from truerank.evaluation.judged_sent import ScoredRows, measure_scored
-from truerank.evaluation.labels import JudgedCall, prepare_judged
+from truerank.engines.engine import Threads
+from truerank.evaluation.compatibility import LabelQuestion
+from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import measure
+from truerank.evaluation.serialization import ScoredRows, measure_scored
 from truerank.exposure.kinds import RandomExposure
 from truerank.io.spill import scratch
 from truerank.ranking.kernel.rank import Aligned
@@ -72,20 +73,20 @@ def test_shared_and_own_make_the_whole(name: str) -> None:
     assert len(shared.scores.users) == 0
 
 
-def call() -> JudgedCall:
+def question() -> LabelQuestion:
     from truerank.metrics.recall import Recall
 
-    return JudgedCall(exposure=RandomExposure(), metrics=[Recall(5)], n_items=N_ITEMS)
+    return LabelQuestion(exposure=RandomExposure(), metrics=[Recall(5)], n_items=N_ITEMS)
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_chunks_are_measured_alike(name: str) -> None:
     with scratch() as space:
-        plan, source = prepare_judged(
-            {"a": SCORES[name]()}, LABELS, call(), space=space, workers=Threads(2, here=False)
+        plan, source = prepare_labels(
+            question(), {"a": SCORES[name]()}, {"labels": LABELS}, space=space, workers=Threads(2, here=False)
         )
         assert source.n_chunks == 4
-        scored = ScoredRows(source, plan.models)
+        scored = ScoredRows(source, plan.rows.models)
         for at in range(source.n_chunks):
             expected, found = measure(plan, source.chunk(at)), measure_scored(plan, scored.chunk(at))
             np.testing.assert_array_equal(found.place, expected.place)
@@ -99,8 +100,8 @@ def sizes(n_users: int) -> tuple[int, int]:
     user, item = RNG.normal(size=(n_users, DIM)), RNG.normal(size=(N_ITEMS, DIM))
     labels = pl.DataFrame({"user": np.arange(100), "item": np.zeros(100, dtype=int), "label": np.ones(100, dtype=int)})
     with scratch() as space:
-        plan, source = prepare_judged({"a": factors(user, item)}, labels, call(), space=space)
-        scored = ScoredRows(source, plan.models)
+        plan, source = prepare_labels(question(), {"a": factors(user, item)}, {"labels": labels}, space=space)
+        scored = ScoredRows(source, plan.rows.models)
         part = scored.part(0, same_disk=False)
         return len(pickle.dumps(scored.reader())), len(pickle.dumps(part))
 

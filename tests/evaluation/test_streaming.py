@@ -13,7 +13,7 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.results import Results
-from truerank.evaluation import gather, impression_source, label_source
+from truerank.evaluation import gather, sources
 from truerank.exposure.policies.targets import RankColumn
 from truerank.io import partition
 
@@ -23,7 +23,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
     """From here on hardly anything fits into memory."""
 
     def shrink() -> None:
-        for module in (label_source, impression_source, partition):
+        for module in (sources, partition):
             monkeypatch.setattr(module, "MEMORY_ROWS", 100)
         monkeypatch.setattr(partition, "CHUNK_ROWS", 400)
         monkeypatch.setattr(gather, "BUDGET", 1000)

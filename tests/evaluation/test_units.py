@@ -30,23 +30,23 @@ HALVES = {user: "left" if at < N_USERS // 2 else "right" for at, user in enumera
 
 
 def evaluated(way: Way, rows: pl.DataFrame, *, users: list[str] | None = None) -> Results:
-    call, judge = way.call, way.call.judge
+    question, judge = way.question, way.question.judge
     if users is not None and judge is not None:  # others, of whom the judge says something, would count as well
         judge = judge.filter(pl.col("user").is_in(users))
     log = read(rows) if users is None else tr.read(rows, positive=">1", users=Ids.of(users), name="labels")
     return tr.evaluate(
         MODELS,
         log,
-        exposure=call.exposure,
-        metrics=call.metrics,
-        estimators=call.estimators,
-        clips=call.clips,
+        exposure=question.exposure,
+        metrics=question.metrics,
+        estimators=question.estimators,
+        clips=question.clips,
         exclude=EXCLUDE,
         items=Ids.of(ITEMS),
-        item_features=call.item_features,
+        item_features=question.item_features,
         judge=judge,
-        assist=call.assist,
-        interval=call.interval,
+        assist=question.assist,
+        interval=question.interval,
         seed=SEED,
     )
 

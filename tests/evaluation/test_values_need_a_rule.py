@@ -77,7 +77,7 @@ def test_a_stream_has_the_rule_of_the_tool_in_every_chunk(monkeypatch: pytest.Mo
     """Ratings of 1 alone in some chunks look like labels there."""
     rows = LABELS.select("user", "item", "propensity", rating=pl.when(pl.col("user") < 20).then(1).otherwise("rating"))
     held = tr.evaluate(SCORES, rows, like="ranx", metrics=["Recall@5", "nDCG@5"])
-    monkeypatch.setattr("truerank.evaluation.label_source.MEMORY_ROWS", 10)
+    monkeypatch.setattr("truerank.evaluation.sources.MEMORY_ROWS", 10)
     streamed = tr.evaluate(SCORES, tr.scan(rows), like="ranx", metrics=["Recall@5", "nDCG@5"])
     assert [each.value for each in streamed.estimates] == [each.value for each in held.estimates]
     with pytest.raises(InputError, match="positive"):
@@ -116,7 +116,7 @@ def test_a_range_must_hold_every_reward(streamed: bool, tmp_path: Path, monkeypa
     LOG.write_parquet(tmp_path / "log.parquet")
     log: Any = tmp_path / "log.parquet" if streamed else LOG
     if streamed:
-        monkeypatch.setattr("truerank.evaluation.impression_source.MEMORY_ROWS", 10)
+        monkeypatch.setattr("truerank.evaluation.sources.MEMORY_ROWS", 10)
     for reward, between in (("click", (0, 0.5)), ("click", (0.5, 2)), ("rating", (2, 5)), ("rating", (0, 4))):
         with pytest.raises(InputError, match=reward):
             rewarded(log, reward, between)

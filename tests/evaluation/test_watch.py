@@ -15,7 +15,7 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome
 from truerank.evaluation.watch import Watched, WatchState
 from truerank.inference.sequences import FIRST, ConfidenceSequence
-from truerank.report.watched import sentence, watch_chart, watch_picture, watch_plain, watch_text
+from truerank.report.plans import sentence, watch_chart, watch_picture, watch_plain, watch_text
 
 N_USERS, N_ITEMS = 400, 20
 

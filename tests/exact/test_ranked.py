@@ -14,6 +14,7 @@ from ranked import denominator, numerator, plan_of, read, terms_of, views_of
 from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_rankings
 
 import truerank as tr
+from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth
 from truerank.estimators.doubly_robust import ItemMeans, PredictionColumn, RankedDoublyRobust, folds_of
 from truerank.estimators.impressions import Exposures, Limited, Normaliser
@@ -203,7 +204,7 @@ def test_cross_fitted_doubly_robust_is_exactly_unbiased() -> None:
         estimator = RankedDoublyRobust(ItemMeans(folds=2, strength=1.0))
         log = read(pl.DataFrame(rows), rewards=["reward"])
         plan, (chunk,) = plan_of(log, {"new": TURNED.table(NEW, sessions)}, estimators=[estimator])
-        terms = terms_of(estimator, plan.look(chunk, "new").exposures, learned=plan.learned)
+        terms = terms_of(estimator, plan.rows.views(plan, chunk)["new"][Pool.CATALOGUE], learned=plan.learned)
         mean += first[0] * second[0] * terms.value()
     assert mean == pytest.approx(0.9, abs=EXACT)
 

@@ -14,7 +14,7 @@ from outcomes import outcomes
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.exposure.counts import Floor, Margins, Smoothed
+from truerank.exposure.counts import Floor, Smoothed
 from truerank.exposure.interventions import catalogue, dispersion, intervene, named, rule_in_memory, with_inclusion
 from truerank.exposure.interventions.strategies import (
     EqualPerItemIntervention,
@@ -249,7 +249,8 @@ def test_items_unseen_in_training_under_skew() -> None:
 
 def test_popularity_strata_have_equal_numbers_of_items_and_give_equal_numbers_of_rows() -> None:
     strategy = PopularityStratifiedIntervention(4)
-    stratum = strategy.strata_of(Margins.of(HELDOUT), train=Margins.of(TRAIN))
+    stratum = rule_in_memory(HELDOUT, strategy, train=TRAIN, random=None, fraction=0.5, seed=0).pool
+    assert stratum is not None
     assert np.bincount(stratum).tolist() == [10, 10, 10, 10]
     popularity = np.bincount(TRAIN.item, minlength=40)
     means = [popularity[stratum == at].mean() for at in range(4)]

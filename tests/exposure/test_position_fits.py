@@ -16,7 +16,6 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.contextual import fit_contextual
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups
 from truerank.exposure.positions.position_models import Exponential, FitRequest, Place, Positions, Table
-from truerank.report.checks import fit_chart, fit_rows, fit_text
 
 LAWS = ("exp", "yule", "log")
 
@@ -231,15 +230,6 @@ def test_groups_that_cannot_have_a_model_of_their_own_are_refused() -> None:
         Positions(((Place(None, "x"), Exponential(0.1)), (Place(), grouped))), depth=[1, 2, 9, 9], group=names
     )
     assert models.rules[0] == (Place(None, "x"), Exponential(0.1))
-
-
-def test_a_fit_shows_itself() -> None:
-    depth, ended = sample("exp", 0.7, 200, end=9)
-    fit = fit_depths("exp", Depths.of(depth, censored=ended))
-    assert fit_text(fit).startswith(f"gamma = {fit.parameter.value:.4f} (")
-    assert "chi-square" in fit_text(fit)
-    chart = fit_chart(fit)
-    assert len(chart["data"]["values"]) == 2 * len(fit_rows(fit))
 
 
 def test_a_contextual_fit_is_a_position_model_of_groups() -> None:

@@ -17,9 +17,9 @@ from truerank.io.atomic_write import MARKER, FolderKind, check_folder, check_pla
 from truerank.io.checkpoint import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
 from truerank.io.files import read_table, write_table
 from truerank.reliability import FinishedStudy, study
-from truerank.simulation.dataset import WorldSettings, make_world, write_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset, write_dataset
 
-SMALL = WorldSettings(users=20, items=15, clusters=2, shown=3, judged=3)
+SMALL = DatasetSettings(users=20, items=15, clusters=2, shown=3, judged=3)
 KIND = FolderKind("thing", ("a.txt", "in/b.txt"))
 
 
@@ -47,7 +47,7 @@ def names(path: Path) -> list[str]:
 def test_a_folder_with_files_of_the_user_is_never_written_to(tmp_path: Path, force: bool) -> None:
     (tmp_path / "train.parquet").write_text("mine")
     with pytest.raises(InputError, match=r"holds train\.parquet; expected a new or empty folder"):
-        write_world(make_world(SMALL, seed=1), tmp_path, force=force)
+        write_dataset(simulate_dataset(SMALL, seed=1), tmp_path, force=force)
     assert names(tmp_path) == ["train.parquet"]
     assert (tmp_path / "train.parquet").read_text() == "mine"
 
@@ -111,8 +111,8 @@ def test_what_fails_leaves_nothing_and_keeps_the_old(tmp_path: Path) -> None:
 
 def test_a_mixed_world_is_refused_file_by_file(tmp_path: Path) -> None:
     """New truth, old rest: what a kill between two files once left, and evaluate took."""
-    write_world(make_world(SMALL, seed=1), tmp_path / "one")
-    write_world(make_world(SMALL, seed=2), tmp_path / "two")
+    write_dataset(simulate_dataset(SMALL, seed=1), tmp_path / "one")
+    write_dataset(simulate_dataset(SMALL, seed=2), tmp_path / "two")
     (tmp_path / "one" / "truth.parquet").write_bytes((tmp_path / "two" / "truth.parquet").read_bytes())
     with pytest.raises(InputError, match=r"one/truth\.parquet: was altered after truerank wrote it"):
         read_table(tmp_path / "one" / "truth.parquet")

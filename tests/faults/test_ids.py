@@ -81,7 +81,7 @@ def test_two_spellings_of_a_number_are_two_items(here: Path, column: str) -> Non
 
 def test_types_are_decided_by_all_chunks(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The odd id stands in the last of many rows, which are read in chunks."""
-    monkeypatch.setattr("truerank.evaluation.label_source.MEMORY_ROWS", 100)
+    monkeypatch.setattr("truerank.evaluation.sources.MEMORY_ROWS", 100)
     monkeypatch.setattr("truerank.io.partition.MEMORY_ROWS", 100)
     monkeypatch.setattr("truerank.io.partition.CHUNK_ROWS", 100)
     rows = [f"{user},{item},{int(item == user % 4)}" for user in range(500) for item in range(4)]

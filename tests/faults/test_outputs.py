@@ -197,5 +197,5 @@ def test_no_place_for_temporary_files_is_said(here: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: [str(here / "missing")])
     monkeypatch.setattr("truerank.evaluation.gather.BUDGET", 0)
-    monkeypatch.setattr("truerank.evaluation.label_rows.MOST_ROWS", 0)  # of few rows what each adds is kept
+    monkeypatch.setattr("truerank.evaluation.labels.MOST_ROWS", 0)  # of few rows what each adds is kept
     refused(call(*words(EVALUATE)), "temporary files: rows cannot be set aside", "Set TMPDIR to a folder")

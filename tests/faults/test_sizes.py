@@ -25,13 +25,13 @@ from truerank.core.log import Log
 from truerank.core.terms import ratio
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.question import Question
-from truerank.inference.intervals import Bootstrap, Population
+from truerank.inference.intervals import Bootstrap
 from truerank.io.read import read
 from truerank.models import matrix
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS
 from truerank.simulation import dataset
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank.simulation.feed import FeedSettings
 from truerank.simulation.feed_truth import check_feed
 
@@ -100,7 +100,7 @@ def test_an_older_container_counts_as_well(tmp_path: Path, monkeypatch: pytest.M
 FEED = FeedSettings(sessions=10**4, kinds=2, items=50, pool=20, candidates=10, length=5, days=1)
 BORDERS: dict[str, tuple[Callable[[], Any], float]] = {
     "world": (
-        lambda: make_world(WorldSettings(users=40, items=30, shown=5, judged=5), seed=0),
+        lambda: simulate_dataset(DatasetSettings(users=40, items=30, shown=5, judged=5), seed=0),
         dataset.CELL_BYTES * 1200 + 8 * 8 * 70,
     ),
     "feed": (
@@ -110,15 +110,13 @@ BORDERS: dict[str, tuple[Callable[[], Any], float]] = {
     "ease": (lambda: EASE().fit(_log(), seed=0), 12.0 * 9),
     "factors": (lambda: matrix.check_factors("als", _log(), 10), 4.0 * 10 * 5),
     "bootstrap": (lambda: Bootstrap(100).spreads({"a": ratio(np.ones(4), np.ones(4))}, [], level=0.9), 800.0),
-    "pairs": (lambda: check_pairs(_question(4)), 800.0 * 6),
+    "pairs": (lambda: _check_pairs(4), 800.0 * 6),
     "ids": (lambda: tr.scores.dense(np.zeros((0, 5))), 16.0 * 5),
 }
 
 
-def _question(n_models: int, baseline: str | None = None) -> Question:
-    nothing: Any = None
-    models = tuple(str(number) for number in range(n_models))
-    return Question(models, ((nothing, nothing),), Population(), baseline=baseline)
+def _check_pairs(n_models: int, baseline: str | None = None) -> None:
+    check_pairs(Question(baseline=baseline), [str(number) for number in range(n_models)], 1)
 
 
 @pytest.mark.parametrize("name", BORDERS)
@@ -134,9 +132,9 @@ def test_an_estimate_is_no_more_than_what_is_taken() -> None:
     """A world's arrays are measured: the estimate must lie below them, so that nothing that fits is refused."""
     import tracemalloc
 
-    make_world(WorldSettings(users=20, items=200), seed=0)  # what is loaded once is no part of it
+    simulate_dataset(DatasetSettings(users=20, items=200), seed=0)  # what is loaded once is no part of it
     tracemalloc.start()
-    make_world(WorldSettings(users=400, items=500), seed=0)
+    simulate_dataset(DatasetSettings(users=400, items=500), seed=0)
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.5 * taken < dataset.CELL_BYTES * 400 * 500 < taken
@@ -148,9 +146,9 @@ HUGE: dict[str, Callable[[], Any]] = {
     "equations of factors": lambda: IALS(factors=10**8).fit(_log(), seed=0),
     "a matrix without users": lambda: tr.scores.dense(np.zeros((0, 10**18), dtype=np.float32)),
     "a matrix without items": lambda: tr.scores.dense(np.zeros((10**18, 0), dtype=np.float32)),
-    "a world": lambda: make_world(WorldSettings(users=10**7, items=10**7), seed=0),
+    "a world": lambda: simulate_dataset(DatasetSettings(users=10**7, items=10**7), seed=0),
     "sessions": lambda: check_feed(FeedSettings(sessions=10**13)),
-    "all pairs of a million models": lambda: check_pairs(_question(10**6)),
+    "all pairs of a million models": lambda: _check_pairs(10**6),
 }
 
 
@@ -160,7 +158,7 @@ def test_what_cannot_fit_is_refused_at_once(what: str) -> None:
 
 
 def test_a_million_models_with_a_baseline_are_no_pairs() -> None:
-    check_pairs(_question(10**6, baseline="0"))
+    _check_pairs(10**6, baseline="0")
 
 
 # ------------------------------------------------------------------------------------------------------- command line

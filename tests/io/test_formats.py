@@ -316,7 +316,7 @@ def test_wrong_sparse_inputs() -> None:
 def test_scipy_loads_only_if_a_sparse_matrix_is_given() -> None:
     code = (
         "import sys, polars as pl, truerank as tr; "
-        "log = tr.read(pl.DataFrame({'user': [1], 'item': [1], 'label': [1]})); import truerank.io.matrices; "
+        "log = tr.read(pl.DataFrame({'user': [1], 'item': [1], 'label': [1]})); import truerank.io.frames; "
         "print('scipy.sparse' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -21,8 +21,8 @@ from truerank.core.errors import InputError
 from truerank.core.ids import as_ids
 from truerank.io import partition
 from truerank.io.batches import LazyTable
-from truerank.io.owners import Owners, follow
-from truerank.io.partition import ByHash, ByRange, Chunks, Keyed, hashed, together
+from truerank.io.partition import ChunkRule, Chunks, Keyed, hashed, together
+from truerank.io.session_chunks import SessionChunks
 from truerank.io.spill import Scratch, scratch
 
 N = 3000
@@ -123,7 +123,7 @@ def test_ids_of_every_type(place: Scratch, tmp_path: Path, ids: pl.Series, order
     rows.write_parquet(tmp_path / "x.parquet", row_group_size=500)
     source = Keyed(LazyTable.of(tmp_path / "x.parquet"), "id")
     chunks = together({"log": source}, scratch=place)
-    assert isinstance(chunks.place, ByRange if order == "sorted" else ByHash)
+    assert (chunks.place.borders is None) == (order == "shuffled")
     assert chunks.n_chunks > 10
     check_whole(chunks, "log", "id", rows)
 
@@ -133,7 +133,7 @@ def test_equal_integers_have_equal_hashes_whatever_their_width() -> None:
     plain = hashed(as_ids(pl.Series(numbers), where=""))
     assert hashed(pl.Series(numbers, dtype=pl.Int128)).tolist() == plain.tolist()
     assert len(set(plain.tolist())) == 5
-    spread = np.bincount(ByHash(10).of_ids(pl.Series(np.arange(100_000))), minlength=10)
+    spread = np.bincount(ChunkRule(10).of_ids(pl.Series(np.arange(100_000))), minlength=10)
     assert np.abs(spread - 10_000).max() < 500
 
 
@@ -233,15 +233,15 @@ def test_a_target_follows_the_sessions_of_the_log(place: Scratch, n_chunks: int,
     target = pl.DataFrame({"session": np.concatenate([SESSION[::-1], [9999, 9999, 12345]]), "rank": np.arange(N + 3)})
     target = target.with_columns(pl.col("session").cast(pl.String if kind == "String" else pl.Int64))
     chunks = together({"log": Keyed(LazyTable.of(log), "user")}, scratch=place, n_chunks=n_chunks)
-    owners = Owners.of(chunks, "log", Keyed(LazyTable.of(log), "session"), scratch=place, n_parts=5)
-    assert owners.n_sessions == log["session"].n_unique()
-    both = follow(chunks, "new", Keyed(LazyTable.of(target), "session"), owners=owners, scratch=place)
+    sessions = SessionChunks.of(chunks, "log", Keyed(LazyTable.of(log), "session"))
+    assert len(sessions.sessions) == log["session"].n_unique()
+    both = sessions.follow(chunks, "new", Keyed(LazyTable.of(target), "session"), scratch=place)
     assert rows_of(both, "new") == sorted(target[:N].rows())
     assert (both.absent["new"].rows, both.absent["new"].sessions) == (3, 2)
     for at in range(n_chunks):
         chunk = both.chunk(at)
         assert set(chunk["new"]["session"].cast(pl.String)) == set(chunk["log"]["session"].cast(pl.String))
-    kept = follow(chunks, "new", Keyed(LazyTable.of(target), "session"), owners=owners, scratch=place, keep_absent=True)
+    kept = sessions.follow(chunks, "new", Keyed(LazyTable.of(target), "session"), scratch=place, keep_absent=True)
     check_whole(kept, "new", "session", target)
     assert "rows brought to the sessions of frame" in kept.notes[-1]
 
@@ -250,7 +250,7 @@ def test_a_session_of_two_users_is_refused(place: Scratch) -> None:
     log = pl.DataFrame({"session": [*range(50), 17], "user": [*range(50), 3]})
     chunks = together({"log": Keyed(LazyTable.of(log), "user")}, scratch=place, n_chunks=20)
     with pytest.raises(InputError, match="session 17 belongs to two users"):
-        Owners.of(chunks, "log", Keyed(LazyTable.of(log), "session"), scratch=place, n_parts=4)
+        SessionChunks.of(chunks, "log", Keyed(LazyTable.of(log), "session"))
 
 
 # ------------------------------------------------------------------------------------------------- nothing stays behind
@@ -334,7 +334,7 @@ from truerank.io.partition import Keyed
 from truerank.io.partition import together
 from truerank.io.spill import scratch
 from truerank.engines.engine import map_chunks
-from truerank.engines.local import Threads
+from truerank.engines.engine import Threads
 with scratch(Path(sys.argv[2])) as place:
     chunks = together({"x": Keyed(LazyTable.of(sys.argv[1]), "user")}, scratch=place)
     rows = sum(map_chunks(Threads(2), lambda chunk: len(chunk["x"]), chunks))

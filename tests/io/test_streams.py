@@ -12,7 +12,7 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.evaluation import impression_source, label_source
+from truerank.evaluation import sources
 from truerank.exposure.policies.targets import RankColumn
 from truerank.io import partition, streams
 from truerank.io.batches import LazyTable
@@ -56,7 +56,7 @@ def _memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp
     if request.param == "set aside":
         monkeypatch.setattr(streams, "HELD", 1000)
         monkeypatch.setattr(streams, "GATHERED", 100)
-        for module in (label_source, impression_source, partition):
+        for module in (sources, partition):
             monkeypatch.setattr(module, "MEMORY_ROWS", 100)
         monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
 

@@ -22,7 +22,7 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.results import Results
-from truerank.evaluation import impression_source, label_source
+from truerank.evaluation import sources
 from truerank.exposure.policies.targets import RankColumn
 from truerank.io import partition, streams
 from truerank.io.batches import LazyTable
@@ -146,7 +146,7 @@ def _memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "set aside":
         monkeypatch.setattr(streams, "HELD", 1000)
         monkeypatch.setattr(streams, "GATHERED", 100)
-        for module in (label_source, impression_source, partition):
+        for module in (sources, partition):
             monkeypatch.setattr(module, "MEMORY_ROWS", 100)
         monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
 

@@ -34,11 +34,12 @@ from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth
 from truerank.estimators.weighted import Pooled
-from truerank.evaluation import label_source
+from truerank.evaluation import sources
 from truerank.evaluation.conclude import conclude
-from truerank.evaluation.label_rows import JudgedPlan
-from truerank.evaluation.labels import prepare_judged
+from truerank.evaluation.label_rows import LabelRows
+from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import Measured, join, measure
+from truerank.evaluation.question import Plan
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
 from truerank.exposure.propensities import GivenPropensity
@@ -52,7 +53,7 @@ TOLERANCE = 1e-12
 # ----------------------------------------------------------------------------------------------------------- measuring
 
 
-def learned_from(plan: JudgedPlan, chunks: Sequence[JudgedChunk]) -> JudgedPlan:
+def learned_from(plan: Plan[LabelRows], chunks: Sequence[JudgedChunk]) -> Plan[LabelRows]:
     """The same plan with all that is learned from the whole learned from these chunks."""
     learners = [learner for learner in plan.learned.models if isinstance(learner, Learner)]
     assert len(learners) == len(plan.learned.models)
@@ -64,20 +65,20 @@ def learned_from(plan: JudgedPlan, chunks: Sequence[JudgedChunk]) -> JudgedPlan:
     )
 
 
-def in_parts(plan: JudgedPlan, whole: JudgedChunk, part: Ints, order: Sequence[int]) -> Results:
+def in_parts(plan: Plan[LabelRows], whole: JudgedChunk, part: Ints, order: Sequence[int]) -> Results:
     """Learned, measured and added in chunks that come in this order."""
     chunks = list(split(whole, part))
     chunks = [chunks[at] for at in order if at < len(chunks)]
     again = learned_from(plan, chunks)
     parts: list[Measured] = [measure(again, chunk) for chunk in chunks]
     together = join(parts) if order[0] % 2 else reduce(add, parts)  # all at once, or one by one
-    return conclude(again, together, n_rows=plan.n_judged)
+    return conclude(again, together, complete=True)
 
 
 @cache
 def at_once(number: int) -> Results:
     with prepared(WAYS[number], rows_of(WAYS[number])) as (plan, whole):
-        return conclude(plan, measure(plan, whole), n_rows=plan.n_judged)
+        return conclude(plan, measure(plan, whole), complete=True)
 
 
 def close(found: float | None, wanted: float | None, *, scale: float = 0.0) -> bool:
@@ -186,15 +187,15 @@ def test_users_split_over_files_that_are_read_in_chunks(
     (tmp_path / "labels").mkdir()
     for at in range(3):
         rows[at::3].write_parquet(tmp_path / "labels" / f"part-{at}.parquet")
-    for module, name in ((label_source, "MEMORY_ROWS"), (partition, "MEMORY_ROWS")):
+    for module, name in ((sources, "MEMORY_ROWS"), (partition, "MEMORY_ROWS")):
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 25)
     schema = scan(tmp_path / "labels", positive=">1", users=Ids.of(USERS))
     with scratch() as space:
-        plan, source = prepare_judged(MODELS, schema, way.call, exclude=EXCLUDE, space=space)
+        plan, source = prepare_labels(way.question, MODELS, {"labels": schema, "exclude": EXCLUDE}, space=space)
         assert source.n_chunks > 3
         parts = [measure(plan, source.chunk(at)) for at in range(source.n_chunks)]
-        found = conclude(plan, join(parts), n_rows=plan.n_judged)
+        found = conclude(plan, join(parts), complete=True)
     wanted = at_once(number)
     for one, other in zip(found.estimates, wanted.estimates, strict=True):
         same_row(one, other, value="value")
@@ -226,7 +227,7 @@ def test_the_law_can_fail() -> None:
     way = Way(LooksAtTheChunk(), RandomExposure())
     order = list(range(N_USERS))
     with prepared(way, rows_of(way)) as (plan, whole):
-        wanted = conclude(plan, measure(plan, whole), n_rows=plan.n_judged)
+        wanted = conclude(plan, measure(plan, whole), complete=True)
         check_same(in_parts(plan, whole, PARTITIONS["one"], order), wanted)
         with pytest.raises(AssertionError):
             check_same(in_parts(plan, whole, PARTITIONS["seven"], order), wanted)

@@ -15,9 +15,8 @@ from ranked import read
 from truerank.core.results import Results
 from truerank.estimators import RANKED
 from truerank.evaluation.conclude import conclude
-from truerank.evaluation.impression_source import HeldLog
-from truerank.evaluation.impressions import prepare
-from truerank.evaluation.log_facts import RankedFacts
+from truerank.evaluation.impression_source import in_memory
+from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.measure import join, measure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
@@ -141,18 +140,17 @@ def results_of(case: Case, n: int, *, seed: int) -> Results:
     logged = Logged.DISPLAYED if case.displayed else Logged.VIEWED
     log = read(frame.sample(fraction=1.0, shuffle=True, seed=seed), rewards=["like", "dwell"], logged=logged)
     parts = list(chunks(log, targets, len(log.clusters()) if n == 0 else n, seed=seed))
-    plan = prepare(
-        HeldLog(log, RankedFacts.of(log), tuple(parts)),
-        targets,
+    question = ImpressionQuestion(
         position=None if case.position is None else parse_position(case.position),
-        loggers=case.loggers,
+        loggers=case.loggers or {},
         estimators=[RANKED.named(name)() for name in case.estimators],
-        grid=CLIPS,
+        clips=CLIPS,
     )
-    plan = plan if case.keeps else replace(plan, ids_of_units=None)
+    plan = prepare_impressions(question, in_memory(log, parts), targets)
+    plan = plan if case.keeps else replace(plan, ids=None, keeps_units=False)
     measured = [measure(plan, part) for part in parts]
     np.random.default_rng(seed).shuffle(measured)
-    return conclude(plan, join(measured), n_rows=len(log))
+    return conclude(plan, join(measured), complete=True)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

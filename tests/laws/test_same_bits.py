@@ -33,7 +33,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import product
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 
 METRICS: list[Metric] = [Recall(3), Recall(20), Precision(5), DCG(10)]
 INTERVALS = [tr.Population(), tr.Bootstrap(50, seed=3), tr.Design()]
@@ -42,7 +42,7 @@ INTERVALS = [tr.Population(), tr.Bootstrap(50, seed=3), tr.Design()]
 @cache
 def parts() -> tuple[Log, Log, np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """A small world, factors with an awkward dimension, and a matrix with many ties."""
-    world = make_world(WorldSettings(users=150, items=90, shown=12, judged=9), seed=7)
+    world = simulate_dataset(DatasetSettings(users=150, items=90, shown=12, judged=9), seed=7)
     rng = np.random.default_rng(11)
     user, item = rng.normal(size=(150, 13)).astype(np.float32), rng.normal(size=(90, 13)).astype(np.float32)
     return world.random, world.train, user, item, rng.integers(0, 6, size=(150, 90)).astype(np.float64)

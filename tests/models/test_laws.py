@@ -24,12 +24,12 @@ from truerank.models import Labels, Side
 from truerank.models.baselines import Random
 from truerank.models.settings import settings_of, space
 from truerank.ranking.scores.scores import Factors
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 
 NAMES = [name for name, each in models.catalogue().items() if each.needs != "torch"]
 LEARNING = [name for name in NAMES if models.named(name).labels is not Labels.NOTHING]
 PERSONAL = ["user-knn", "item-knn", "sar", "ease", "kunn", "als", "ials", "bpr"]
-WORLD = make_world(WorldSettings(users=60, items=40, shown=12, judged=5), seed=3)
+WORLD = simulate_dataset(DatasetSettings(users=60, items=40, shown=12, judged=5), seed=3)
 
 
 def fit(name: str, log: Log, **options: Any) -> Scores:
@@ -311,7 +311,7 @@ def test_similar_users_are_never_all_held(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("names", [PERSONAL, pytest.param(["lightfm"], marks=pytest.mark.lightfm)], ids=len)
 def test_personal_models_beat_popularity_and_popularity_beats_chance(names: list[str]) -> None:
     """On a world of strong taste, in true Recall@50, paired over users, every model with its default settings."""
-    world = make_world(WorldSettings(users=600, items=400, taste=8.0, shown=60), seed=1)
+    world = simulate_dataset(DatasetSettings(users=600, items=400, taste=8.0, shown=60), seed=1)
     fitted = {name: fit(name, world.train) for name in ("popularity", "random", *names)}
     results = tr.evaluate(
         fitted, world.truth, exclude=world.train, metrics=[Recall(50)], baseline="popularity", level=0.999

@@ -15,13 +15,11 @@ from truerank.core.arrays import Floats
 from truerank.core.chance import cell_keys, library_seed
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.models.als import ALS
 from truerank.models.baselines import AvgRating, PosPop
-from truerank.models.bpr import BPR
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS
 from truerank.models.kunn import KUNN
-from truerank.models.lightfm import LightFM, LightFMLoss
+from truerank.models.libraries import ALS, BPR, LightFM, LightFMLoss
 from truerank.models.neighbours import ItemKNN, Preference, UserKNN, cosine
 from truerank.models.sar import SAR, Occurrence, Similarity
 

@@ -7,15 +7,15 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.io.describe import gini
-from truerank.simulation.dataset import World, WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simulate_dataset
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return make_world(seed=3)
+def world() -> SimulatedDataset:
+    return simulate_dataset(seed=3)
 
 
-def test_skew(world: World) -> None:
+def test_skew(world: SimulatedDataset) -> None:
     positive = world.rating > 3
     assert 0.04 < positive.mean() < 0.06
     nobody = ~positive.any(axis=1)
@@ -25,7 +25,7 @@ def test_skew(world: World) -> None:
     assert set(np.unique(world.rating)) == {1, 2, 3, 4, 5}
 
 
-def test_the_training_log_is_biased_and_the_random_one_is_not(world: World) -> None:
+def test_the_training_log_is_biased_and_the_random_one_is_not(world: SimulatedDataset) -> None:
     positive = world.rating > 3
     assert world.train.label.mean() > 2 * positive.mean()
     unseen = np.ones_like(positive)
@@ -38,8 +38,8 @@ def test_the_training_log_is_biased_and_the_random_one_is_not(world: World) -> N
 
 
 def test_same_seed_same_world() -> None:
-    settings = WorldSettings(users=60, items=50, shown=10, judged=5)
-    one, two, other = (make_world(settings, seed=seed) for seed in (1, 1, 2))
+    settings = DatasetSettings(users=60, items=50, shown=10, judged=5)
+    one, two, other = (simulate_dataset(settings, seed=seed) for seed in (1, 1, 2))
     assert (one.rating == two.rating).all()
     assert (one.random.item == two.random.item).all()
     assert (one.rating != other.rating).any()
@@ -48,4 +48,4 @@ def test_same_seed_same_world() -> None:
 @pytest.mark.parametrize("wrong", [{"users": 0}, {"density": 1.5}, {"items": 30, "shown": 20, "judged": 20}])
 def test_settings_are_checked(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError, match="expected"):
-        WorldSettings(**wrong)
+        DatasetSettings(**wrong)

@@ -165,7 +165,7 @@ def unplaced(results: Results) -> list[str]:
     groups = results.by(3) if results.segments is not None else {}
     found = []
     for section in results_page(results, groups=groups).sections:
-        for panel in (*section.panels, *section.more):
+        for panel in section.panels:
             spec = panel.chart.to_dict(validate=False)
             drawn = layers(spec, spec.get("datasets", {}))
             assert drawn, panel

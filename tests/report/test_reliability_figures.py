@@ -25,9 +25,21 @@ from truerank.metrics.recall import Recall
 from truerank.reliability import study
 from truerank.reliability.studied import KIND
 from truerank.report.charts import COLOURS, PictureFormat, picture, text_width
-from truerank.report.reliability_charts import charts, described, draw
-from truerank.report.reliability_frames import COLUMNS, Finished, StudyQuestion, Tau, placed, tau_axis, tie_axis
-from truerank.report.reliability_layout import SIZED, SIZELESS, Figure, Panel, PanelLayout, styles
+from truerank.report.reliability_charts import Figure, chart, described, draw
+from truerank.report.reliability_frames import (
+    COLUMNS,
+    SIZED,
+    SIZELESS,
+    Finished,
+    Panel,
+    PanelLayout,
+    StudyQuestion,
+    Tau,
+    placed,
+    styles,
+    tau_axis,
+    tie_axis,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 SAMPLERS = (*SIZELESS, *SIZED)
@@ -65,7 +77,7 @@ def another(folder: Path, place: Path, results: pl.DataFrame) -> Path:
 
 
 def svg_of(figure: Figure) -> bytes:
-    return picture(charts({figure.question: figure})[figure.question], PictureFormat.SVG, who="a test")
+    return picture(chart(figure), PictureFormat.SVG)
 
 
 def words(svg: bytes) -> str:
@@ -184,12 +196,12 @@ def test_the_same_study_gives_the_same_bytes(folder: Path, drawn: dict[StudyQues
     for question, path in draw(folder, tmp_path / "again").items():
         assert path.read_bytes() == drawn[question]
     one = described(folder, loggers=["popularity"], sparsities=[0.5])
-    chart = charts({StudyQuestion.FIDELITY: one[StudyQuestion.FIDELITY]})[StudyQuestion.FIDELITY]
+    small = chart(one[StudyQuestion.FIDELITY])
     for form, start in ((PictureFormat.PNG, b"\x89PNG\r\n\x1a\n"), (PictureFormat.PDF, b"%PDF-")):
-        content = picture(chart, form, who="a test")
+        content = picture(small, form)
         assert content.startswith(start)
         if form is PictureFormat.PNG:  # a PDF has its parts in any order
-            assert content == picture(chart, form, who="a test")
+            assert content == picture(small, form)
             width, height = struct.unpack(">II", content[16:24])
             assert 700 < width < 1200
             assert 600 < height < 1600
@@ -244,7 +256,7 @@ def test_a_sampler_looks_the_same_in_every_figure_and_part(folder: Path) -> None
 def test_any_number_of_panels_has_a_layout(n_loggers: int, n_sparsities: int) -> None:
     loggers = [f"logger {at}" for at in range(n_loggers)]
     sparsities = [at / n_sparsities for at in range(n_sparsities)]
-    layout = PanelLayout.of(loggers, sparsities)
+    layout = PanelLayout.arranged(loggers, sparsities)
     assert [(each.logger, each.sparsity) for line in layout.lines for each in line] == [
         (logger, sparsity) for logger in loggers for sparsity in sparsities
     ]
@@ -280,8 +292,8 @@ def test_open_axes_are_drawn(folder: Path, tmp_path: Path) -> None:
 
 def test_charts_are_valid(folder: Path) -> None:
     """Drawing leaves this check out."""
-    for question, chart in charts(described(folder, loggers=["popularity"])).items():
-        assert sum(map(len, chart.to_dict()["datasets"].values())) > len(results_of(folder, question)) // 3
+    for question, figure in described(folder, loggers=["popularity"]).items():
+        assert sum(map(len, chart(figure).to_dict()["datasets"].values())) > len(results_of(folder, question)) // 3
 
 
 def test_axes() -> None:

@@ -345,10 +345,10 @@ def test_units_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"units\.parquet: was altered"):
         Results.read(tmp_path / "kept")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
-        UnitFile.of(tmp_path / "kept" / "units.parquet").frame()
+        UnitFile.stamped(tmp_path / "kept" / "units.parquet").frame()
     pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "kept" / "units.parquet")
     with pytest.raises(InputError, match="columns x; expected unit"):
-        UnitFile.of(tmp_path / "kept" / "units.parquet").frame()
+        UnitFile.stamped(tmp_path / "kept" / "units.parquet").frame()
 
 
 # --------------------------------------------------------------------------------------------------------------- shown

@@ -10,11 +10,13 @@ import polars as pl
 
 import truerank as tr
 from truerank.core.estimator import Asked, Learned
+from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth
 from truerank.estimators.impressions import Exposures
-from truerank.evaluation.impression_rows import RankedPlan
-from truerank.evaluation.impression_source import HeldLog
-from truerank.evaluation.impressions import prepare
+from truerank.evaluation.impression_rows import ImpressionRows
+from truerank.evaluation.impression_source import chunks_of, in_memory
+from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
+from truerank.evaluation.question import Plan
 from truerank.io.impressions import Impressions, Logged
 
 EXTRA = ("new", "other", "prediction", "by_a", "by_b")
@@ -28,14 +30,14 @@ def read(frame: pl.DataFrame, *, logged: Logged = Logged.VIEWED, **options: Any)
 
 def plan_of(log: Impressions, targets: Mapping[str, Any], *, chunks: int | None = None, **options: Any) -> Any:
     """The plan of an evaluation and its chunks."""
-    source = HeldLog.of(log, targets, n=chunks)
-    return prepare(source, targets, **options), source.chunks
+    parts = chunks_of(log, targets, n=chunks or 1)
+    return prepare_impressions(ImpressionQuestion(**options), in_memory(log, parts), targets), parts
 
 
 def views_of(log: Impressions, targets: Mapping[str, Any], **options: Any) -> dict[str, Exposures]:
     """How each target looks at a log."""
     plan, (chunk,) = plan_of(log, targets, **options)
-    return {name: plan.look(chunk, name).exposures for name in targets}
+    return {name: plan.rows.views(plan, chunk)[name][Pool.CATALOGUE] for name in targets}
 
 
 def terms_of(
@@ -57,5 +59,5 @@ def denominator(terms: Smooth) -> Any:
     return terms.sums[:, 1]
 
 
-def learned_of(plan: RankedPlan) -> Learned:
+def learned_of(plan: Plan[ImpressionRows]) -> Learned:
     return plan.learned

@@ -25,9 +25,10 @@ from truerank.core.ranking import JudgedChunk
 from truerank.estimators.assisted import Assisted, JudgeAlone
 from truerank.estimators.doubly_robust import DoublyRobust
 from truerank.estimators.predictions import Assistance, GivenRewards
-from truerank.evaluation.label_rows import JudgedPlan
-from truerank.evaluation.labels import JudgedCall, prepare_judged
-from truerank.evaluation.list_facts import known_facts, lacking
+from truerank.evaluation.compatibility import Compatibility, LabelQuestion, lacking
+from truerank.evaluation.label_rows import LabelRows
+from truerank.evaluation.labels import prepare_labels
+from truerank.evaluation.question import Plan
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure, Unlisted
 from truerank.inference.intervals import Interval
@@ -141,13 +142,14 @@ class Way:
 
     def lacks(self, metric: Metric) -> bool:
         """Whether a metric of lists needs more than there is here."""
-        known = known_facts(EXCLUDE, ITEM_FEATURES, n_items=N_ITEMS, exposed=self.exposure.exposed)
-        return isinstance(metric, OfLists) and lacking(metric, known) is not None
+        question = LabelQuestion(exposure=self.exposure, item_features=ITEM_FEATURES)
+        facts = Compatibility.of(question, MODELS, N_ITEMS, ["exclude"]).facts
+        return isinstance(metric, OfLists) and lacking(metric, facts) is not None
 
     @property
-    def call(self) -> JudgedCall:
+    def question(self) -> LabelQuestion:
         weighs = self.estimator.about.clipping is not Clipping.NONE
-        return JudgedCall(
+        return LabelQuestion(
             exposure=self.exposure,
             metrics=self.metrics,
             estimators=[self.estimator],
@@ -155,7 +157,7 @@ class Way:
             item_features=ITEM_FEATURES if self.estimator.about.of_lists else None,
             judge=JUDGE if isinstance(self.estimator, Assisted | JudgeAlone) else None,
             assist=MODELS["second"] if isinstance(self.estimator, Assisted) else None,
-            interval=self.interval,
+            interval=self.interval or tr.Population(),
             seed=SEED,
         )
 
@@ -244,8 +246,8 @@ def read(rows: pl.DataFrame) -> Log:
 
 
 @contextmanager
-def prepared(way: Way, rows: pl.DataFrame) -> Iterator[tuple[JudgedPlan, JudgedChunk]]:
+def prepared(way: Way, rows: pl.DataFrame) -> Iterator[tuple[Plan[LabelRows], JudgedChunk]]:
     with scratch() as space:
-        plan, source = prepare_judged(MODELS, read(rows), way.call, exclude=EXCLUDE, space=space)
+        plan, source = prepare_labels(way.question, MODELS, {"labels": read(rows), "exclude": EXCLUDE}, space=space)
         assert source.n_chunks == 1
         yield plan, source.chunk(0)

@@ -4,16 +4,13 @@ outside of what was measured is told so there, not in a footnote.
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
 from tiny_advice import PAIRS, tiny_look, tiny_studied
 
 from truerank.reliability import Advice, advice_for
 from truerank.reliability.advice_words import verdict
 from truerank.reliability.studied import LogProfile
-from truerank.report.advice import advice_csv, advice_plain, advice_text
+from truerank.report.advice import advice_plain, advice_rows, advice_text
 
 SURE = dict.fromkeys(PAIRS, ((0.5, 0.5), (0.5, 0.5)))  # told apart by every choice
 CLOSE = dict.fromkeys(PAIRS, ((0.04, 0.5), (0.04, 0.5)))  # 0.04 < 1.96 x 0.5 / √400: the order is not known
@@ -83,5 +80,5 @@ def test_every_form_says_so() -> None:
     plain = advice_plain(found, top=3)
     assert (plain["outside"], plain["pairs"], plain["undecided"]) == ([said], 9, [["a", "near0"]])
     assert plain["tau_of_all_pairs"] == pytest.approx([0.8, 1.0], abs=1e-6)
-    for row in csv.DictReader(io.StringIO(advice_csv(found, top=3))):
-        assert (row["outside"], row["pairs"], row["undecided"]) == (said, "9", "1")
+    for row in advice_rows(found, top=3):
+        assert (row["outside"], row["pairs"], row["undecided"]) == (said, 9, 1)

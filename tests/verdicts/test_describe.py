@@ -3,16 +3,12 @@ for their labels. Each departure is beside a log that has none."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 
 import numpy as np
 import pytest
 from scipy.special import chdtri
 
-import truerank as tr
 from realdata import folder_of
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.ids import Ids
@@ -21,7 +17,6 @@ from truerank.core.options import Drawn
 from truerank.datasets.coat import Coat
 from truerank.exposure.randomness.draws import Direction, Unevenness
 from truerank.exposure.randomness.tests import COMMON, Randomness, randomness
-from truerank.report.description import described
 
 N_ITEMS = 60
 
@@ -239,39 +234,3 @@ def test_coat_kept_for_its_labels() -> None:
     positives = 860 / 4640 * 300
     assert whole.expected == pytest.approx(290 * math.prod(1 - positives / (300 - before) for before in range(16)))
     assert kept.users == 0
-
-
-# -------------------------------------------------------------------------------------------------- in every form alike
-
-
-def test_text_json_and_csv_say_the_same() -> None:
-    rng = np.random.default_rng(14)
-    weight = np.where(np.arange(N_ITEMS) < 12, 0.05, 1.0)
-    log = with_a_positive(log_of(drawn(rng, 3, n_users=1500, weight=weight), rng.random((1500, N_ITEMS)) < 0.2))
-    description = tr.describe(log)
-    assert description.randomness is not None
-    found = uneven(description.randomness)
-    first, effect = found.most_rarely[0], f"{found.effect:.3f}"
-    text, plain, flat = (described({"": description}, form).decode() for form in ("table", "json", "csv"))
-    told = f"{first.item} ({first.shown}, expected {first.expected:.1f})"
-    assert f"Coefficient of variation of exposure beyond chance: {effect} (items shown too rarely)." in text
-    assert f"Items shown too rarely: 12 beyond chance, farthest {told}" in text
-    assert "Items shown too often: " in text
-    assert "0 users lack a positive; random exposure gives at least about" in text
-
-    content = json.loads(plain)["randomness"]
-    assert content["unevenness"]["effect"] == pytest.approx(found.effect)
-    assert content["unevenness"]["direction"] == "items shown too rarely"
-    assert content["unevenness"]["most_rarely"][0] == {
-        "item": first.item, "shown": first.shown, "expected": pytest.approx(first.expected), "z": pytest.approx(first.z)
-    }  # fmt: skip
-    assert content["without_positive"]["users"] == 0
-    assert content["without_positive"]["expected"] > 100
-
-    rows = dict(csv.reader(io.StringIO(flat)))
-    assert rows["random: coefficient of variation of exposure beyond chance"] == effect
-    assert rows["random: direction"] == "items shown too rarely"
-    assert told in rows["random: items shown too rarely"]
-    assert rows["random: users without a positive"] == "0"
-    assert rows["random: users without a positive, p of so few"] == "<0.0001"
-    assert all("no user lacks a positive" in form for form in (text, content["verdict"], rows["random: verdict"]))

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.evaluation import impression_source
+from truerank.evaluation import sources
 from truerank.exposure.policies.targets import RankColumn
 from truerank.io.columns import recognised
 
@@ -97,7 +97,7 @@ def test_the_same_is_recognised_in_chunks(tmp_path: Path, monkeypatch: pytest.Mo
     log = log_of().rename({"owner": "visitor_id"})
     log.write_parquet(tmp_path / "log.parquet")
     held = evaluated(tmp_path / "log.parquet")
-    monkeypatch.setattr(impression_source, "MEMORY_ROWS", 50)
+    monkeypatch.setattr(sources, "MEMORY_ROWS", 50)
     streamed = evaluated(tmp_path / "log.parquet")
     assert streamed.estimates == held.estimates
     assert any("column 'visitor_id' is taken for users" in note for note in streamed.notes)

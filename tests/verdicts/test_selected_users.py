@@ -13,7 +13,7 @@ from shown import Shown, uniform
 import truerank as tr
 from truerank.core.messages import Message, Severity
 from truerank.core.results import INSUFFICIENT
-from truerank.evaluation import label_source
+from truerank.evaluation import sources
 from truerank.io import partition
 
 CODE = "users-selected-by-label"
@@ -81,7 +81,7 @@ def test_chunks_and_exclusions_change_no_bit(
         return coded(results.messages)[0]
 
     at_once = message(threads=1)
-    for module in (label_source, partition):
+    for module in (sources, partition):
         monkeypatch.setattr(module, "MEMORY_ROWS", 100)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 300)
     assert message(threads=2).numbers == at_once.numbers

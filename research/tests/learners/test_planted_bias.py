@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truerank.simulation.dataset import WorldSettings
+from truerank.simulation.dataset import DatasetSettings
 from truerank_research.learners.recipes import Training
 from truerank_research.runner import committed
 from truerank_research.validation.debiased_learners import (
@@ -26,7 +26,7 @@ def test_propensities_are_what_the_log_was_drawn_with() -> None:
     """Σ 1 / propensity over the rows seen estimates the number of pairs, and of positives, without bias."""
     whole, liked = [], []
     for seed in range(20):
-        found = planted_bias(seed, settings=WorldSettings(users=100, items=80, shown=20, judged=10))
+        found = planted_bias(seed, settings=DatasetSettings(users=100, items=80, shown=20, judged=10))
         assert found.log.propensity is not None
         weight = 1 / found.log.propensity
         truth = found.world.truth
@@ -37,7 +37,7 @@ def test_propensities_are_what_the_log_was_drawn_with() -> None:
 
 
 def test_debiased_learners_are_closer_to_the_truth_on_one_world() -> None:
-    world = planted_bias(200, settings=WorldSettings(users=200, items=150, shown=20, judged=10))
+    world = planted_bias(200, settings=DatasetSettings(users=200, items=150, shown=20, judged=10))
     training = Training(batch=2048, patience=15, epochs=80)
     found = errors(world, BACKBONES["mf"], seed=200, training=training, methods=(PLAIN, *CLAIMED))
     plain, *debiased = found.select(SQUARED, LOG_LOSS).rows()
@@ -57,7 +57,7 @@ def test_the_committed_results_keep_what_is_claimed() -> None:
 def test_debiased_learners_are_closer_to_the_truth_over_worlds() -> None:
     """The lower ends of 95 % intervals over ten worlds lie above zero, for squared error and log loss."""
     training = Training(batch=2048, patience=25)
-    settings = WorldSettings(users=200, items=150, shown=20, judged=10)
+    settings = DatasetSettings(users=200, items=150, shown=20, judged=10)
     by_world = [
         errors(
             planted_bias(seed, settings=settings),

@@ -8,7 +8,7 @@ import truerank as tr
 from truerank import models
 from truerank.metrics.recall import Recall
 from truerank.models import Side
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 
 QUICK = ["mf-dns", "lightgcn-dns"]
 OTHERS = [
@@ -19,7 +19,7 @@ OTHERS = [
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)])
 def test_a_learned_model_beats_popularity(name: str) -> None:
     """The world of the other personal models, every model with its default settings, paired over users."""
-    world = make_world(WorldSettings(users=600, items=400, taste=8.0, shown=60), seed=1)
+    world = simulate_dataset(DatasetSettings(users=600, items=400, taste=8.0, shown=60), seed=1)
     fitted = {
         each: models.make(each, {}).fit(world.train, seed=1, side=Side(random=world.random))
         for each in ("popularity", name)

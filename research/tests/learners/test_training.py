@@ -20,7 +20,7 @@ from truerank.core.log import Log
 from truerank.metrics.auc import AUC
 from truerank.models import Side, catalogue, make
 from truerank.ranking.scores.scores import Factors
-from truerank.simulation.dataset import World, WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simulate_dataset
 from truerank_research.learners.examples import material
 from truerank_research.learners.recipes import (
     AutoDebias,
@@ -38,8 +38,8 @@ SHORT = {"epochs": "3", "batch": "256"}
 
 
 @cache
-def world() -> World:
-    return make_world(WorldSettings(users=60, items=40, shown=15, judged=10, density=0.2), seed=3)
+def world() -> SimulatedDataset:
+    return simulate_dataset(DatasetSettings(users=60, items=40, shown=15, judged=10, density=0.2), seed=3)
 
 
 def fitted(name: str, *, seed: int = 5, log: Log | None = None, **settings: str) -> Factors:

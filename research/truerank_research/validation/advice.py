@@ -26,7 +26,7 @@ from truerank.metrics.ndcg import NDCG
 from truerank.reliability import FinishedStudy, Grid, LabelledDataset, Models, advice_for, study
 from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios, train_shares
 from truerank.reliability.studied import LOGS, PAIRS, RESULTS, LogProfile, match_loggers, profiles_of
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Study
 from truerank_research.validation.kuairec import DATASET, block
@@ -35,7 +35,7 @@ STUDY_SEED, WORLD_SEED = 7, 1
 METRIC = NDCG(100)
 SPARSITIES = (0.2, 0.6, 0.8, 0.93, 0.98)  # between those of the study; the last is outside
 MADE, KUAIREC = WORLDS = ("synthetic", "KuaiRec")
-SMALL = WorldSettings(users=120, items=80, density=0.1, shown=20, judged=10)
+SMALL = DatasetSettings(users=120, items=80, density=0.1, shown=20, judged=10)
 LOOKS = tuple(LogProfile.__dataclass_fields__)
 MODELS: Mapping[str, Mapping[str, Any]] = {
     "random": {},
@@ -87,7 +87,7 @@ class HalvedUsers:
 @cache
 def halved(world: AdvisedWorld) -> HalvedUsers:
     if world.of == MADE:
-        made = make_world(None if world.full else SMALL, seed=WORLD_SEED)
+        made = simulate_dataset(None if world.full else SMALL, seed=WORLD_SEED)
         labels, train = made.truth, made.train
     else:
         labels, train = block(world.source, full=world.full, seed=world.seed)

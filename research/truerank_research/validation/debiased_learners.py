@@ -18,7 +18,7 @@ from truerank.evaluation.labels import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side
 from truerank.ranking.scores.scores import dense
-from truerank.simulation.dataset import World, WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simulate_dataset
 from truerank_research.learners.recipes import (
     AutoDebias,
     Backbone,
@@ -34,8 +34,8 @@ from truerank_research.learners.recipes import (
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
-SETTINGS = WorldSettings(users=400, items=300, shown=30, judged=10)
-SMALL = WorldSettings(users=60, items=50, shown=15, judged=5)
+SETTINGS = DatasetSettings(users=400, items=300, shown=30, judged=10)
+SMALL = DatasetSettings(users=60, items=50, shown=15, judged=5)
 SLICE = 20  # pairs of the uniform slice, per user on average
 TRAINING, QUICK = Training(batch=4096), Training(batch=4096, epochs=3)
 BACKBONES: Mapping[str, Backbone] = {
@@ -58,17 +58,17 @@ SQUARED, LOG_LOSS, RECALL = MEASURES = ("squared error", "log loss", "Recall@20"
 class PlantedBias:
     """A world seen through a biased log with known propensities, and a uniform slice of all pairs."""
 
-    world: World
+    world: SimulatedDataset
     log: Log
     slice: Log
 
 
-def planted_bias(seed: int, *, settings: WorldSettings = SETTINGS, shown_each: int = SLICE) -> PlantedBias:
+def planted_bias(seed: int, *, settings: DatasetSettings = SETTINGS, shown_each: int = SLICE) -> PlantedBias:
     """Each pair is seen independently with probability min(0.9, 0.05 e^(1.8 y) e^(0.5 z)).
 
     y is its label, z the standardised number of positives of its item: liked and popular items are seen more often.
     """
-    world = make_world(settings, seed=seed)
+    world = simulate_dataset(settings, seed=seed)
     truth = world.truth
     liked = np.bincount(truth.item, weights=truth.label, minlength=settings.items)
     popularity = (liked - liked.mean()) / liked.std()
@@ -131,7 +131,7 @@ def _values(by_world: Sequence[pl.DataFrame], method: str, measure: str) -> Floa
     return np.array([each.filter(pl.col("method") == method)[measure].item() for each in by_world])
 
 
-def train_learners(backbone: str, seed: int, settings: WorldSettings, training: Training) -> pl.DataFrame:
+def train_learners(backbone: str, seed: int, settings: DatasetSettings, training: Training) -> pl.DataFrame:
     """The errors of every method with one backbone on one simulated dataset."""
     return errors(planted_bias(seed, settings=settings), BACKBONES[backbone], seed=seed, training=training)
 

@@ -11,12 +11,12 @@ from truerank.core.log import Log
 from truerank.datasets.kuairec import KuaiRec
 from truerank.models.matrix import one_thread, positives
 from truerank.ranking.scores.scores import Factors, factors
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.runner import Source
 
 DATASET = "kuairec"
-SHAPE = WorldSettings(users=1411, items=3327, density=0.05, shown=200, judged=80)
-SMALL = WorldSettings(users=150, items=200, density=0.08, shown=30, judged=20)
+SHAPE = DatasetSettings(users=1411, items=3327, density=0.05, shown=200, judged=80)
+SMALL = DatasetSettings(users=150, items=200, density=0.08, shown=30, judged=20)
 
 
 @cache
@@ -27,7 +27,7 @@ def block(source: Source, *, full: bool, seed: int) -> tuple[Log, Log]:
     is that of a synthetic world.
     """
     if source.is_synthetic:
-        made = make_world(SHAPE if full else SMALL, seed=seed)
+        made = simulate_dataset(SHAPE if full else SMALL, seed=seed)
         return made.truth, made.train
     parts = KuaiRec().load(source.path(DATASET), parts=("full", "train"))
     return every_cell(parts["full"]), liked_pairs(parts["train"])

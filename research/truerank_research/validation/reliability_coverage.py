@@ -25,7 +25,7 @@ from truerank.models.ease import EASE
 from truerank.models.neighbours import ItemKNN
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, study
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -45,7 +45,7 @@ AT_ONCE = 20  # studies that are kept together
 class PopulationSettings:
     """Who there is, how many of them a study sees, and how much it does."""
 
-    settings: WorldSettings
+    settings: DatasetSettings
     seed: int
     users: int
     resamples: int
@@ -57,9 +57,9 @@ class PopulationSettings:
 
 def studied_world(seed: int, *, full: bool) -> PopulationSettings:
     if not full:
-        few = WorldSettings(users=200, items=80, density=0.1, shown=15, judged=8)
+        few = DatasetSettings(users=200, items=80, density=0.1, shown=15, judged=8)
         return PopulationSettings(few, seed, users=60, resamples=20, truth_repetitions=2)
-    many = WorldSettings(users=6000, items=200, density=0.08, shown=30, judged=10)
+    many = DatasetSettings(users=6000, items=200, density=0.08, shown=30, judged=10)
     return PopulationSettings(many, seed, users=300, resamples=500, truth_repetitions=20)
 
 
@@ -104,8 +104,8 @@ class StudiedPopulation:
 
 
 @cache
-def studied_population(settings: WorldSettings, seed: int) -> StudiedPopulation:
-    world = make_world(settings, seed=seed)
+def studied_population(settings: DatasetSettings, seed: int) -> StudiedPopulation:
+    world = simulate_dataset(settings, seed=seed)
     models: dict[str, Model] = {
         "random": Random(),
         "popularity": Popularity(),

@@ -63,8 +63,14 @@ def advise(
     from truerank.evaluation.diagnostics import diagnose
     from truerank.io.atomic_write import MARKER
     from truerank.reliability.studied import FILES
-    from truerank.report.advice import advice_csv, advice_plain, advice_text
-    from truerank.report.diagnosis import diagnosis_plain, diagnosis_rows, diagnosis_text
+    from truerank.report.advice import (
+        advice_plain,
+        advice_rows,
+        advice_text,
+        diagnosis_plain,
+        diagnosis_rows,
+        diagnosis_text,
+    )
 
     read = () if study is None else (study / name for name in (*FILES, MARKER))
     output.check([InputFile("log", log), *scoring.files(), *reading.files(), *read], shows="table")
@@ -86,13 +92,10 @@ def advise(
             log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
         )
     commands = next_commands(diagnosis, log, reading, scoring)
-    if advice is not None and output.chosen_form == "csv":
-        output.deliver(advice_csv(advice, top=top).encode())
-        return
     candidates = "" if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
     output.show(
         lambda: diagnosis_text(diagnosis, commands) + candidates,
-        rows=lambda: diagnosis_rows(diagnosis),
+        rows=lambda: diagnosis_rows(diagnosis) if advice is None else advice_rows(advice, top=top),
         document=lambda: {
             **diagnosis_plain(diagnosis, commands),
             "candidates": None if advice is None else advice_plain(advice, top=top),

@@ -82,8 +82,8 @@ def evaluate(
     """
     from truerank.core.ids import Ids
     from truerank.core.metric import ListNeed
+    from truerank.evaluation.compatibility import needed
     from truerank.evaluation.labels import evaluate as run
-    from truerank.evaluation.list_facts import needed
 
     metrics = request.chosen_metrics()
     compared = ListNeed.FEATURES in needed(metrics or ())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from truerank.core.requirements import Requirement
     from truerank.core.values import Option
     from truerank.inference.intervals import Interval
-    from truerank.io.file_version import FileVersion
+    from truerank.io.fingerprint import FileVersion
     from truerank.io.read import LogSchema
 
 
@@ -48,15 +48,15 @@ class InputFile:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Refuse the file if it, or any part, is not what it was before anything was read."""
-        from truerank.io.file_version import changed_input
+        from truerank.io.fingerprint import changed_input
 
         yield
         if self._versions() != self.versions:
             raise changed_input(self.path)
 
     def _versions(self) -> tuple[FileVersion, ...]:
-        from truerank.io.file_version import versions_of
-        from truerank.io.part_files import files_of
+        from truerank.io.fingerprint import versions_of
+        from truerank.io.paths import files_of
 
         try:
             return versions_of(files_of(self.path))
@@ -289,7 +289,7 @@ class Request:
 
     def predictions(self, scoring: Scoring, reading: Reading, *, items: Any) -> dict[str, Any]:
         """What predicts labels that nobody has: what a judge says, and the scores of a recommender."""
-        from truerank.evaluation.judged_learning import read_judge
+        from truerank.evaluation.label_facts import read_judge
 
         judge = None if self.judge is None else read_judge(self.judge, columns=reading.for_file("judge").mapping())
         scores = None if self.assist is None else scoring.read(self.assist, reading, items=items)

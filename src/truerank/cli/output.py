@@ -131,7 +131,7 @@ class Output:
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
             from truerank.io.atomic_write import check_place
-            from truerank.io.part_files import files_of
+            from truerank.io.paths import files_of
             from truerank.report.document import FOLDER
 
             parts = [part for path in read for part in files_of(path)]
@@ -179,12 +179,13 @@ class Output:
         picture: Callable[[str], bytes] | None = None,
     ) -> None:
         """Deliver a result in the form that was chosen: text, CSV of rows, a JSON document or a picture."""
-        from truerank.report.text import as_csv, as_json, encoded
+        from truerank.core.escaping import json_bytes
+        from truerank.report.text import as_csv, encoded
 
         if picture is not None and self.picture is not None:
             self.deliver(picture(self.picture))
         elif self.chosen_form == "json":
-            self.deliver(as_json(document()))
+            self.deliver(json_bytes(document()))
         elif self.chosen_form == "csv":
             self.deliver(as_csv(rows()))
         else:
@@ -287,7 +288,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path] = (), flag: str = "--o
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.io.part_files import files_of
+    from truerank.io.paths import files_of
 
     for path in inputs:
         if _real(out) in {_real(part) for part in files_of(path)}:
@@ -305,7 +306,7 @@ def recorded(results: Results, files: Sequence[InputFile], *, most: int | None) 
 
 
 def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Input:
-    from truerank.io.inputs import input_of
+    from truerank.io.fingerprint import input_of
 
     counts: dict[str, Any] = {}
     if measured is not None:

@@ -251,8 +251,8 @@ def _allocate(
     from truerank.evaluation.design_probabilities import SHARE
     from truerank.exposure.design import FOLDER
     from truerank.io.atomic_write import check_place
-    from truerank.io.part_files import files_of
-    from truerank.report.designed import design_plain, design_text
+    from truerank.io.paths import files_of
+    from truerank.report.plans import design_plain, design_text
 
     place = output.place
     files = [*scoring.files(), *reading.files()]
@@ -286,7 +286,7 @@ def _allocate(
 
 
 def _deliver(result: SamplePlan, output: Output) -> None:
-    from truerank.report.planned import plan_picture, plan_plain, plan_text
+    from truerank.report.plans import plan_picture, plan_plain, plan_text
 
     if result.messages and (output.picture or output.chosen_form == "csv"):  # which have no place for them
         output.say(message.said(for_cli=True) for message in result.messages)

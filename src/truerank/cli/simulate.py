@@ -47,17 +47,17 @@ def world(
     often), random.parquet (uniformly random unseen items) and items.parquet. Ratings are 1 to 5; 4 and 5 are positive.
     """
     from truerank.io.atomic_write import check_place
-    from truerank.simulation.dataset import FOLDER, POSITIVE, WorldSettings, make_world, write_world
+    from truerank.simulation.dataset import FOLDER, POSITIVE, DatasetSettings, simulate_dataset, write_dataset
 
-    settings = WorldSettings(
+    settings = DatasetSettings(
         users=n_users, items=n_items, clusters=clusters, density=density, disliking=disliking, shown=shown,
         judged=judged,
     )  # fmt: skip
     check_place(output.place, kind=FOLDER, force=output.force)
     output.say([f"drawing {n_users:,} users x {n_items:,} items"])
     with output.progress() as report:
-        made = make_world(settings, seed=seed)
-        paths = write_world(made, output.place, force=output.force, say=report)
+        made = simulate_dataset(settings, seed=seed)
+        paths = write_dataset(made, output.place, force=output.force, say=report)
     positive = made.rating > 3
     _list(paths)
     output.say(

@@ -56,7 +56,7 @@ def split(
     )
     from truerank.io.atomic_write import check_place, whole_folder
     from truerank.io.files import SEPARATORS, kind_of, write_table
-    from truerank.io.part_files import files_of
+    from truerank.io.paths import files_of
     from truerank.io.read import as_fields
     from truerank.io.times import about_missing_times, row_number, with_times
 

@@ -63,7 +63,7 @@ def watch(
     """
     from truerank.core.ids import Ids
     from truerank.evaluation.watch import watch as run
-    from truerank.report.watched import sentence, watch_picture, watch_plain, watch_text
+    from truerank.report.plans import sentence, watch_picture, watch_plain, watch_text
 
     collection.check(compared=False)
     model, reading = collection.model(reading)

@@ -198,4 +198,4 @@ def embedded_json(content: Any) -> str:
 
 def _json_escape(sign: re.Match[str]) -> str:
     units = sign[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return re.sub("....", r"\\u\g<0>", units)

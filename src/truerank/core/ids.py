@@ -101,16 +101,16 @@ class Ids:
         """
         if isinstance(column, Ids) and self == column:
             return np.arange(len(self))
-        asked = column.values if isinstance(column, Ids) else as_ids(column, where=where)
-        known = self.values
-        _same_kind(known, asked, where=where)
-        if known.dtype != asked.dtype and len(known) and len(asked):
-            known, asked = known.cast(pl.Int128), asked.cast(pl.Int128)
-        if not len(known) or not len(asked):
-            return np.full(len(asked), -1, dtype=np.int64)
-        index = pl.DataFrame({"id": known, "position": np.arange(len(known))})
-        found = pl.DataFrame({"id": asked}).join(index, on="id", how="left", maintain_order="left")
-        return found["position"].fill_null(-1).to_numpy().astype(np.int64)
+        wanted = column.values if isinstance(column, Ids) else as_ids(column, where=where)
+        ids = self.values
+        _same_kind(ids, wanted, where=where)
+        if ids.dtype != wanted.dtype and len(ids) and len(wanted):
+            ids, wanted = ids.cast(pl.Int128), wanted.cast(pl.Int128)
+        if not len(ids) or not len(wanted):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        index = pl.DataFrame({"id": ids, "position": np.arange(len(ids))})
+        positions = pl.DataFrame({"id": wanted}).join(index, on="id", how="left", maintain_order="left")
+        return positions["position"].fill_null(-1).to_numpy().astype(np.int64)
 
     def keys(self) -> Keys:
         """A 64-bit key of each id that depends on nothing but the id: what random streams are derived from."""
@@ -179,11 +179,11 @@ def _series(column: IdColumn, *, where: str) -> pl.Series:
         ) from None
 
 
-def _same_kind(known: pl.Series, asked: pl.Series, *, where: str) -> None:
-    if len(known) and len(asked) and (known.dtype == pl.String) != (asked.dtype == pl.String):
+def _same_kind(first: pl.Series, second: pl.Series, *, where: str) -> None:
+    if len(first) and len(second) and (first.dtype == pl.String) != (second.dtype == pl.String):
         raise InputError(
-            f"{where}: ids are {_kind(asked)} (such as {some(_shown(asked))}) where the others are "
-            f"{_kind(known)} (such as {some(_shown(known))}); text never matches numbers. Store both as the same type."
+            f"{where}: ids are {_kind(second)} (such as {some(_shown(second))}) where the others are "
+            f"{_kind(first)} (such as {some(_shown(first))}); text never matches numbers. Store both as the same type."
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from truerank.core.arrays import Floats
 from truerank.core.counted import CountForm
 from truerank.core.options import Denominator
+from truerank.core.values import check, text_of
 
 
 @runtime_checkable
@@ -102,7 +103,19 @@ def is_directed(metric: Metric) -> bool:
     return not isinstance(metric, OfLists) or metric.directed
 
 
-def cutoff(metric: Any) -> int | None:
-    """The deepest rank that counts, for metrics that have a cut-off `k`: `cutoff = property(cutoff)`."""
-    k: int | None = metric.k
-    return k
+class BaseMetric:
+    """Defaults of metrics: options are checked, the text form parses back, and `k` is the cut-off."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    @property
+    def cutoff(self) -> int | None:
+        """The deepest rank that counts, None where every rank does."""
+        k: int | None = getattr(self, "k", None)
+        return k

@@ -66,7 +66,7 @@ LONGEST = 100  # of an argument in a call that is written out
 class Input:
     """One input: its role (labels, scores, log, target ...), the name of the model it belongs to, where it came from.
 
-    `bytes` and `sha256` are of the file or of all its parts (see `data.inputs`), None where it was no file.
+    `bytes` and `sha256` are of the file or of all its parts (see `io.fingerprint`), None where it was no file.
     """
 
     role: str
@@ -88,7 +88,7 @@ class Input:
 class Provenance:
     """What the results were made of. No clock: the same inputs and settings give the same bytes.
 
-    `settings` and `details` are plain data (see `core.plain`); `details` has what one command alone can tell, such as
+    `settings` and `details` are plain data (see `plain`); `details` has what one command alone can tell, such as
     chosen clips, diagnostics of weights and position fits.
 
     >>> Provenance(settings={"clips": (1, 8)}).settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -181,6 +181,22 @@ class JudgedChunk:
         object.__setattr__(self, "clusters", Clusters.alone(self.labels.users.keys()))
         if len(self.unit) != self.labels.n_units:
             object.__setattr__(self, "unit", np.arange(self.labels.n_units))
+
+    @property
+    def n_rows(self) -> int:
+        """How many labels went in."""
+        return len(self.labels) + self.dropped + (0 if self.returned is None else self.returned.unasked)
+
+    def places(self) -> Ints:
+        return self.unit
+
+    def with_items(self, items: Ids) -> JudgedChunk:
+        """The same with other names of items."""
+        return replace(self, labels=replace(self.labels, items=items))
+
+    def to_send(self) -> JudgedChunk:
+        """The chunk without the names of all items, which travel once."""
+        return self.with_items(Ids.places(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,23 +65,27 @@ class Requirement:
 
     def comparisons(self, results: Results) -> tuple[Comparison, ...]:
         """The comparisons that it is about, as model - baseline."""
-        every = results.compare(self.model, self.baseline)
-        chosen = [each for each in every if all(word.lower() in _words(each) for word in self.words)]
+        comparisons = results.compare(self.model, self.baseline)
+        words = {word.lower() for word in self.words}
+        chosen = tuple(comparison for comparison in comparisons if words <= _words(comparison))
         if not chosen:
-            known = dict.fromkeys(word for each in every for word in _words(each))
-            raise InputError(f"requirement {str(self)!r}: no such comparison; they are of {some(list(known))}.")
-        return tuple(chosen)
+            present = dict.fromkeys(word for comparison in comparisons for word in _words(comparison))
+            raise InputError(f"requirement {str(self)!r}: no such comparison; they are of {some(list(present))}.")
+        return chosen
 
     def outcome(self, results: Results) -> tuple[Outcome, str]:
         """Whether results meet it, and a sentence that says so."""
-        found = self.comparisons(results)
-        tested = [each for each in found if not any(reason.code == "clip-not-chosen" for reason in each.reasons)]
-        failed = [each for each in tested if each.verdict not in (*SHOWN_ABOVE, INSUFFICIENT)]
-        unsure = [each for each in tested if each.verdict == INSUFFICIENT]
+        tested = [
+            comparison
+            for comparison in self.comparisons(results)
+            if not any(reason.code == "clip-not-chosen" for reason in comparison.reasons)
+        ]
+        failed = [comparison for comparison in tested if comparison.verdict not in (*SHOWN_ABOVE, INSUFFICIENT)]
+        unsure = [comparison for comparison in tested if comparison.verdict == INSUFFICIENT]
         if failed or not tested:
             return Outcome.NOT_SHOWN, f"{self}: not shown{_where(failed)}."
         if unsure:
-            reasons = dict.fromkeys(text for each in unsure for text in each.reason_texts)
+            reasons = dict.fromkeys(text for comparison in unsure for text in comparison.reason_texts)
             return Outcome.INSUFFICIENT, f"{self}: insufficient evidence{_where(unsure)}: {'; '.join(reasons)}."
         return Outcome.SHOWN, f"{self}: shown{_where(tested)}."
 
@@ -100,5 +104,5 @@ def _words(comparison: Comparison) -> set[str]:
 def _where(comparisons: Sequence[Comparison]) -> str:
     if not comparisons:
         return ""
-    names = [f"{each.metric} {each.estimator} ({each.verdict})" for each in comparisons]
+    names = [f"{result.metric} {result.estimator} ({result.verdict})" for result in comparisons]
     return f" ({some(names)})"

@@ -50,8 +50,21 @@ class Evidence:
                 object.__setattr__(self, name, float(number) if math.isfinite(number) else None)
 
 
+class _Entry:
+    """Equal where all fields are; an undefined number equals itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, entry: object) -> bool:
+        return isinstance(entry, type(self)) and comparable(self) == comparable(entry)
+
+    def __hash__(self) -> int:
+        names = ("model", "baseline", "metric", "estimator", "reward", "clip", "segment")
+        return hash(tuple(getattr(self, name, None) for name in names))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Estimate:
+class Estimate(_Entry):
     """One number, what it estimates, and how sure it is.
 
     `estimator` is its text form without the clip and `settings` its options; `k` is the cut-off of the metric. No clip,
@@ -94,15 +107,9 @@ class Estimate:
         """The sentences of the warnings."""
         return tuple(str(message) for message in self.warnings)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Estimate) and comparable(self) == comparable(other)
-
-    def __hash__(self) -> int:
-        return hash((self.model, self.metric, self.estimator, self.reward, self.clip, self.segment))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Comparison:
+class Comparison(_Entry):
     """The difference model - baseline, over the `units` and `clusters` that both define.
 
     `reward` and `clip` say which estimates are compared. `p_adjusted` holds over the `family` comparisons that it was
@@ -153,12 +160,6 @@ class Comparison:
             high=-self.low,
             verdict=TURNED.get(self.verdict, self.verdict),
         )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Comparison) and comparable(self) == comparable(other)
-
-    def __hash__(self) -> int:
-        return hash((self.model, self.baseline, self.metric, self.estimator, self.reward, self.clip, self.segment))
 
 
 class PandasTables(NamedTuple):
@@ -278,7 +279,7 @@ class Results:
         frame = self.unit_table.frame()
         if engine is None:
             return frame
-        from truerank.engines.frames import frame_of
+        from truerank.engines.named import frame_of
 
         return frame_of(engine, frame)
 
@@ -335,16 +336,13 @@ class Results:
 
         return document.read(Path(path))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Results):
+    def __eq__(self, results: object) -> bool:
+        if not isinstance(results, Results):
             return NotImplemented
-        return (
-            self.estimates == other.estimates
-            and self.comparisons == other.comparisons
-            and self.messages == other.messages
-            and self.provenance == other.provenance
-            and _same_units(self.unit_table, other.unit_table)
-        )
+        names = ("estimates", "comparisons", "messages", "provenance")
+        first, second = self.unit_table, results.unit_table
+        same_units = first is second or (not (first is None or second is None) and first.frame().equals(second.frame()))
+        return same_units and all(getattr(self, name) == getattr(results, name) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -362,9 +360,3 @@ class Results:
 def _limit(clip: float | None) -> float | None:
     """No clip is None, however it was written."""
     return None if clip is None or math.isinf(clip) else float(clip)
-
-
-def _same_units(first: UnitTable | None, second: UnitTable | None) -> bool:
-    if first is None or second is None or first is second:
-        return first is second
-    return first.frame().equals(second.frame())

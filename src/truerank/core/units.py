@@ -48,20 +48,16 @@ class UnitTerms:
     value: Floats | None = None
 
     def frame(self) -> pl.DataFrame:
-        names = {"model": self.model, "metric": self.metric, "estimator": self.estimator, "reward": self.reward}
-        ratio = pl.when(pl.col("defined") & (pl.col("denominator") != 0)).then(
-            pl.col("numerator") / pl.col("denominator")
-        )
+        divided = pl.when(pl.col("defined") & (pl.col("denominator") != 0))
+        ratio = divided.then(pl.col("numerator") / pl.col("denominator"))
         clip = None if self.clip is None or np.isinf(self.clip) else float(self.clip)
-        columns = pl.DataFrame(
-            {"unit": self.unit, "cluster": self.cluster, "numerator": self.numerator, "denominator": self.denominator,
-             "defined": self.defined}
-        )  # fmt: skip
+        arrays = ("unit", "cluster", "numerator", "denominator", "defined")
+        columns = pl.DataFrame({name: getattr(self, name) for name in arrays})
         return columns.with_columns(
-            *(pl.lit(text).alias(name) for name, text in names.items()),
-            pl.lit(clip, dtype=pl.Float64).alias("clip"),
-            _numbers(self.total, len(columns)).alias("total"),
-            ratio.alias("value") if self.value is None else _numbers(self.value, len(columns)).alias("value"),
+            **{name: pl.lit(getattr(self, name)) for name in ("model", "metric", "estimator", "reward")},
+            clip=pl.lit(clip, dtype=pl.Float64),
+            total=_numbers(self.total, len(columns)),
+            value=ratio if self.value is None else _numbers(self.value, len(columns)),
         ).select(COLUMNS)
 
 
@@ -83,7 +79,7 @@ class UnitFile:
     stamp: tuple[int, int]
 
     @classmethod
-    def of(cls, path: Path) -> UnitFile:
+    def stamped(cls, path: Path) -> UnitFile:
         return cls(path.resolve(), _stamp(path))
 
     def frame(self) -> pl.DataFrame:

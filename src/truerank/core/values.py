@@ -13,6 +13,7 @@ import re
 import types
 import typing
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from functools import cache
@@ -93,7 +94,7 @@ class Alternative:
     def __str__(self) -> str:
         """What it can be, in words."""
         if self.choices:
-            return " or ".join(str(choice) for choice in self.choices)
+            return " or ".join(map(str, self.choices))
         if self.member is not None:
             return f"{self.member} for each place, as (1,0.5)"
         words = {bool: "true or false", str: "text", int: "a whole number", float: "a number"}
@@ -121,7 +122,7 @@ class Option:
 
     def __str__(self) -> str:
         """What the field can be, in words."""
-        words = " or ".join(str(each) for each in self.alternatives)
+        words = " or ".join(map(str, self.alternatives))
         return f"{words}, or none" if self.optional else words
 
 
@@ -133,16 +134,18 @@ def options_of(cls: type[Any]) -> dict[str, Option]:
 @cache
 def _options(cls: Any) -> dict[str, Option]:
     hints = typing.get_type_hints(cls, include_extras=True)
-    found = {}
+    options = {}
     for field in dataclasses.fields(cls):
-        setting = field.metadata.get("setting")
-        alternatives, optional = _alternatives(hints[field.name], None if setting is None else setting.range)
-        readable = [each for each in alternatives if each.plain or each.member is not None or is_nested(each.type)]
-        if any(each.type is not str for each in readable):  # a text that stands for something else is read as that
-            readable = [each for each in readable if each.type is not str]
+        hint, setting = hints[field.name], field.metadata.get("setting")
+        union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+        members = typing.get_args(hint) if union else (hint,)
+        kinds = [alternative(member, setting and setting.range) for member in members if member is not type(None)]
+        readable = [kind for kind in kinds if kind.plain or kind.member is not None or is_nested(kind.type)]
+        if any(kind.type is not str for kind in readable):  # a text that stands for something else is read as that
+            readable = [kind for kind in readable if kind.type is not str]
         if field.compare and field.init and readable:
-            found[field.name] = Option(field.name, tuple(readable), optional, field)
-    return found
+            options[field.name] = Option(field.name, tuple(readable), type(None) in members, field)
+    return options
 
 
 def is_nested(kind: Any) -> bool:
@@ -158,9 +161,9 @@ def words_of(cls: type[Any]) -> str:
 def check(value: Any, *, where: str | None = None) -> None:
     """Refuse what a field cannot be; a name stands for the choice it names. For `__post_init__`."""
     for option in options_of(type(value)).values():
-        given = getattr(value, option.name)
-        fitting = fitted(option, given, where=where or name_of(value))
-        if fitting is not given:
+        content = getattr(value, option.name)
+        fitting = fitted(option, content, where=where or name_of(value))
+        if fitting is not content:
             object.__setattr__(value, option.name, fitting)
 
 
@@ -168,17 +171,15 @@ def fitted(option: Option, value: Any, *, where: str) -> Any:
     """The value as the type of its field; InputError where it cannot be."""
     if value is None and option.optional:
         return None
-    for each in option.alternatives:
-        try:
-            return _fitted(each, value)
-        except ValueError:
-            continue
+    for kind in option.alternatives:
+        with suppress(ValueError):
+            return _fitted(kind, value)
     raise InputError(f"{where}: {option.name}={_shown(value)}; expected {option}.")
 
 
 def choices(cls: type[Any], name: str) -> tuple[Any, ...]:
     """The names that an option can have; none where it is a number or a text."""
-    return tuple(choice for each in options_of(cls)[name].alternatives for choice in each.choices)
+    return tuple(choice for kind in options_of(cls)[name].alternatives for choice in kind.choices)
 
 
 def alternative(hint: Any, bounds: Range | None = None) -> Alternative:
@@ -189,38 +190,32 @@ def alternative(hint: Any, bounds: Range | None = None) -> Alternative:
     return Alternative(inner, next((note for note in notes if isinstance(note, Range)), bounds))
 
 
-def _alternatives(hint: Any, bounds: Range | None) -> tuple[list[Alternative], bool]:
-    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-    hints = typing.get_args(hint) if union else (hint,)
-    return [alternative(each, bounds) for each in hints if each is not type(None)], type(None) in hints
-
-
-def _fitted(each: Alternative, value: Any) -> Any:
+def _fitted(kind: Alternative, value: Any) -> Any:
     """ValueError where it does not fit."""
-    if each.choices and isinstance(value, str) and value in each.choices:
-        return next(choice for choice in each.choices if choice == value)
-    if each.member is not None and isinstance(value, Iterable) and not isinstance(value, str):
-        member = each.member
+    member = kind.member
+    if kind.choices and isinstance(value, str) and value in kind.choices:
+        return kind.choices[kind.choices.index(value)]
+    if member is not None and isinstance(value, Iterable) and not isinstance(value, str):
         return tuple(_fitted(member, part) for part in value)
-    if each.type in (int, float):
-        return _number(each, value)
-    own = isinstance(value, each.type) if each.type in (bool, str) else is_nested(each.type)
-    if each.choices or each.member is not None or not own:
+    if kind.type in (int, float):
+        return _number(kind, value)
+    fits = isinstance(value, kind.type) if kind.type in (bool, str) else is_nested(kind.type)
+    if kind.choices or member is not None or not fits:
         raise ValueError
     return value
 
 
-def _number(each: Alternative, value: Any) -> int | float:
+def _number(kind: Alternative, value: Any) -> int | float:
     if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
         raise ValueError
     try:
-        number: int | float = each.type(value)
-        lost = each.type is int and number != value
-        wild = not -LARGEST < number < LARGEST if each.type is int else math.isnan(number)
-        unbounded = each.type is float and each.range is not None and math.isinf(number)
+        number: int | float = kind.type(value)
+        lost = kind.type is int and number != value
+        wild = not -LARGEST < number < LARGEST if kind.type is int else math.isnan(number)
+        unbounded = kind.type is float and kind.range is not None and math.isinf(number)
     except OverflowError:
         raise ValueError from None
-    if lost or wild or unbounded or not (each.range is None or each.range.allows(number)):
+    if lost or wild or unbounded or not (kind.range is None or kind.range.allows(number)):
         raise ValueError
     return number
 
@@ -251,23 +246,27 @@ def _class_names(kind: type[Any]) -> set[str]:
 def text_of(value: Any) -> str:
     """The shortest text that parses back to an equal value: what has its default is left out. For `__str__`."""
     cls = type(value)
-    at, positional = at_of(cls), positional_of(cls)
-    changed = [name for name, option in options_of(cls).items() if option.needed or _of(value, name) != option.default]
+    sign, positional = at_of(cls), positional_of(cls)
+    contents = {name: getattr(value, name) for name in options_of(cls)}
+    changed = [name for name, option in options_of(cls).items() if option.needed or contents[name] != option.default]
     last = max((place for place, name in enumerate(positional, 1) if name in changed), default=0)
-    parts = [part for name in positional[:last] for part in _parts(_of(value, name))]
+    columns = [contents[name] for name in positional[:last]]  # a tuple stands after several colons
+    parts = [_written(part) for column in columns for part in (column if isinstance(column, tuple) else [column])]
     head = ":".join([_head(cls, colon=bool(parts)), *parts])
-    number = f"@{_written(_of(value, at))}" if at in changed else ""
-    named = [f"{name}={_written(_of(value, name))}" for name in changed if name not in (at, *positional[:last])]
+    number = f"@{_written(contents[sign])}" if sign is not None and sign in changed else ""
+    named = [f"{name}={_written(contents[name])}" for name in changed if name not in (sign, *positional[:last])]
     return f"{head}{number}({','.join(named)})" if named else f"{head}{number}"
 
 
 def form_of(cls: type[Any]) -> str:
     """What to write for a class: `Recall@K`, `RR[@K]`, `exp:GAMMA[@N]`."""
-    at, options = at_of(cls), options_of(cls)
+    field, options = at_of(cls), options_of(cls)
     parts = [name.upper() for name in positional_of(cls) if options[name].needed]
     head = ":".join([_head(cls, colon=bool(parts)), *parts])
-    sign = "" if at is None else f"@{at.upper() if len(at) == 1 else 'N'}"
-    return f"{head}{sign}" if at is None or options[at].needed else f"{head}[{sign}]"
+    if field is None:
+        return head
+    sign = f"@{field.upper() if len(field) == 1 else 'N'}"
+    return f"{head}{sign}" if options[field].needed else f"{head}[{sign}]"
 
 
 def quoted(text: str) -> str:
@@ -285,15 +284,6 @@ def _written(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({','.join(_written(part) for part in value)})"
     return text_of(value) if dataclasses.is_dataclass(value) else str(value)
-
-
-def _parts(value: Any) -> list[str]:
-    """What stands after colons: one part, or one for each member of a tuple."""
-    return [_written(part) for part in value] if isinstance(value, tuple) else [_written(value)]
-
-
-def _of(value: Any, name: str | None) -> Any:
-    return getattr(value, str(name))
 
 
 def at_of(cls: type[Any]) -> str | None:
@@ -314,8 +304,8 @@ def _head(cls: type[Any], *, colon: bool) -> str:
 
 def name_of(value: Any) -> str:
     """The name of a value or of its class: its own, or the one it is described by."""
-    about = getattr(value, "about", None)
-    name: str = value.name if about is None or isinstance(about, str) else about.name
+    info = getattr(value, "about", None)
+    name: str = value.name if info is None or isinstance(info, str) else info.name
     return name
 
 

@@ -14,8 +14,8 @@ from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.io.file_version import check_unchanged, versions_of
 from truerank.io.files import check_readable, kind_of
+from truerank.io.fingerprint import check_unchanged, versions_of
 from truerank.io.read import read
 
 PolarsType = type[pl.DataType]

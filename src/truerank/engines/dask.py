@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
 from truerank.core.wording import either, option
-from truerank.engines.engine import Chunk, Result, Sendable
-from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
+from truerank.engines.engine import Chunk, Chunked, Result
+from truerank.engines.serialization import Parcel, carry_out, opened, pack, pack_shared
 from truerank.io.spill import scratch
 
 AHEAD = 2  # chunks that wait for each worker, so that none is idle while a result is fetched
@@ -38,7 +38,7 @@ UNTRIMMED = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"  # byte
 
 @dataclass(frozen=True, slots=True)
 class Dask:
-    """A cluster of worker processes on this machine, or (with an address) the one that is there.
+    """A cluster of worker processes on this machine, or (with an address or a `Client`) the one that is there.
 
     A cluster that is started listens on 127.0.0.1 only, without dashboard, and ends with the run. Its processes accept
     connections by TLS only, from those that have the key of this run: what they receive they execute.
@@ -49,36 +49,25 @@ class Dask:
 
     address: str | None = None
     workers: int | None = None
+    client: Any = field(default=None, repr=False)  # that the caller has opened, and closes
 
     name: ClassVar[str] = "dask"
 
     def __str__(self) -> str:
-        return self.name if self.address is None else f"{self.name}:{self.address}"
+        address = self.address if self.client is None else self.client.scheduler.address
+        return self.name if address is None else f"{self.name}:{address}"
 
     @contextmanager
     def open(self) -> Iterator[DaskWorkers]:
+        if self.client is not None:
+            with scratch() as space:
+                yield DaskWorkers(self.client, space.make("parcels"))
+            return
         distributed = _distributed()
         n = self.workers or os.cpu_count() or 1
         cluster = _cluster(distributed, n) if self.address is None else _joined(distributed, self.address)
-        with cluster as client, DaskClient(client).open() as workers:
+        with cluster as client, Dask(client=client).open() as workers:
             yield workers
-
-
-@dataclass(frozen=True, slots=True)
-class DaskClient:
-    """The cluster of a `Client` that the caller has opened, and closes."""
-
-    client: Any = field(repr=False)
-
-    name: ClassVar[str] = "dask"
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.client.scheduler.address}"
-
-    @contextmanager
-    def open(self) -> Iterator[DaskWorkers]:
-        with scratch() as space:
-            yield DaskWorkers(self.client, space.make("parcels"))
 
 
 def _distributed() -> Any:
@@ -183,27 +172,66 @@ class DaskWorkers:
 
     client: Any
     folder: Path  # for values on their way, where workers see it
-    parts: PackedParts = field(default_factory=PackedParts)
     here: bool = False
 
     @property
     def threads(self) -> int:
-        with _told(self.client):
+        with _reporting(self.client):
             return max(1, int(sum(self.client.nthreads().values())))
 
-    def map(self, work: Callable[[Chunk], Result], chunks: Sendable[Chunk]) -> Iterator[tuple[int, Result]]:
+    def map(self, work: Callable[[Chunk], Result], chunks: Chunked[Chunk]) -> Iterator[tuple[int, Result]]:
         """Results as they are done; a few chunks are under way at a time, and none is left behind."""
         if not chunks.n_chunks:
             return
         from cloudpickle import dump
+        from distributed import KilledWorker, as_completed
 
         folder = self._seen()
         shared = pack_shared((work, chunks.reader()), folder, dump=dump)
-        mapping = _Mapping(self.client, folder, shared, self.parts)
+        there: Any = shared
+        if folder is None:  # bytes that all chunks share are sent to the workers once
+            with _reporting(self.client):
+                there = self.client.scatter(shared, broadcast=True, hash=False)
+        running: dict[Any, tuple[int, Parcel]] = {}
+
+        def submit(number: int, part: Parcel) -> Any:
+            future = self.client.submit(carry_out, there, part, folder, pure=False, retries=RETRIES)
+            running[future] = number, part
+            return future
+
+        def result_of(future: Any) -> tuple[int, Result]:
+            number, part = running[future]
+            with _reporting(self.client, f"chunk {number + 1:,} of {chunks.n_chunks:,}"):
+                parcel = future.result()
+            del running[future]
+            result = opened(parcel)
+            part.remove()
+            return number, result
+
+        parts = (
+            (number, pack(chunks.part(number, same_disk=folder is not None), folder, dump=dump))
+            for number in range(chunks.n_chunks)
+        )
+        suspects = []
         try:
-            yield from mapping.results(chunks, dump=dump, n=AHEAD * self.threads)
+            first = [submit(number, part) for number, part in islice(parts, AHEAD * self.threads)]
+            queue = as_completed(first, loop=self.client.loop)
+            del first
+            for future in queue:
+                if future.status == "error" and isinstance(future.exception(), KilledWorker):
+                    suspects.append(running.pop(future))
+                else:
+                    yield result_of(future)
+                del future
+                for number, part in islice(parts, 1):
+                    queue.add(submit(number, part))
+            # Dask blames all that wait on a worker when it ends: one at a time it is certain who ends it, and it has
+            # the memory that others had
+            for number, part in suspects:
+                yield result_of(submit(number, part))
         finally:
-            mapping.cancel()
+            with suppress(Exception):  # the cluster may be gone, which is told already
+                self.client.cancel(list(running), force=True)
             shared.remove()
 
     def _seen(self) -> Path | None:
@@ -212,82 +240,20 @@ class DaskWorkers:
         A worker may end just now, and is asked again when another one has taken its place.
         """
         for _ in range(TRIES):
-            with _told(self.client):
+            with _reporting(self.client):
                 self.client.wait_for_workers(1, timeout=PATIENCE)
             with suppress(OSError):
                 seen = self.client.run(
                     os.access, str(self.folder), os.R_OK | os.W_OK | os.X_OK, on_error="return"
                 ).values()
-                if seen and all(isinstance(each, bool) for each in seen):
+                if seen and all(isinstance(answer, bool) for answer in seen):
                     return self.folder if all(seen) else None
             time.sleep(PAUSE)
         raise TruerankError("the workers of the Dask cluster end as soon as they begin; look at their logs.")
 
 
-@dataclass(slots=True)
-class _Mapping:
-    """Chunks under way."""
-
-    client: Any
-    folder: Path | None
-    shared: Parcel
-    parts: PackedParts
-    scattered: Any = None
-    running: dict[Any, tuple[int, Parcel]] = field(default_factory=dict)
-
-    def results(self, chunks: Sendable[Any], *, dump: Any, n: int) -> Iterator[tuple[int, Any]]:
-        from distributed import as_completed
-
-        parts = ((at, self.parts.of(chunks, at, self.folder, dump=dump)) for at in range(chunks.n_chunks))
-        queue = as_completed([self.submit(*each) for each in islice(parts, n)], loop=self.client.loop)
-        suspects: list[tuple[int, Parcel]] = []
-        for future in queue:
-            at, part = self.running[future]
-            if self.was_killed(future):
-                suspects.append(self.running.pop(future))
-            else:
-                yield at, opened(self.taken(future, n_chunks=chunks.n_chunks))
-                self.parts.done(part)
-            del future
-            for each in islice(parts, 1):
-                queue.add(self.submit(*each))
-        # Dask blames all that wait on a worker when it ends: one at a time it is certain who ends it, and it has the
-        # memory that others had
-        for at, part in suspects:
-            yield at, opened(self.taken(self.submit(at, part), n_chunks=chunks.n_chunks))
-            self.parts.done(part)
-
-    def was_killed(self, future: Any) -> bool:
-        """Whether the workers of a chunk have ended, more often than Dask tries again."""
-        from distributed import KilledWorker
-
-        return future.status == "error" and isinstance(future.exception(), KilledWorker)
-
-    def taken(self, future: Any, *, n_chunks: int) -> Parcel:
-        """The result of a chunk."""
-        at, _ = self.running[future]
-        with _told(self.client, f"chunk {at + 1:,} of {n_chunks:,}"):
-            parcel: Parcel = future.result()
-        del self.running[future]
-        return parcel
-
-    def submit(self, at: int, part: Parcel) -> Any:
-        """One chunk; bytes that all chunks share are sent to the workers once."""
-        if self.folder is None and self.scattered is None:
-            with _told(self.client):
-                self.scattered = self.client.scatter(self.shared, broadcast=True, hash=False)
-        shared = self.shared if self.scattered is None else self.scattered
-        future = self.client.submit(carry_out, shared, part, self.folder, pure=False, retries=RETRIES)
-        self.running[future] = at, part
-        return future
-
-    def cancel(self) -> None:
-        with suppress(Exception):  # the cluster may be gone, which is told already
-            self.client.cancel(list(self.running), force=True)
-
-
 @contextmanager
-def _told(client: Any, what: str = "the work") -> Iterator[None]:
+def _reporting(client: Any, what: str = "the work") -> Iterator[None]:
     """What can go wrong with a cluster, in one sentence."""
     from concurrent.futures import CancelledError
 

@@ -1,4 +1,4 @@
-"""What an engine is: workers that map a pure function over chunks of whole units, and nothing else.
+"""What an engine is: workers that map a pure function over chunks of whole units, and nothing else; and the local one.
 
 Statistics never ask which engine it is. A chunk is worked on wherever a worker is free; every result comes back exactly
 once, or the run is refused: a chunk that was lost or came twice never makes a smaller or a larger result.
@@ -6,9 +6,12 @@ once, or the run is refused: a chunk that was lost or came twice never makes a s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -16,6 +19,7 @@ import numpy as np
 from truerank.core.arrays import Ints
 from truerank.core.errors import TruerankError
 from truerank.core.progress import Progress
+from truerank.core.threads import one_blas_thread
 
 Result = TypeVar("Result")
 Chunk = TypeVar("Chunk")
@@ -23,7 +27,12 @@ Chunk_co = TypeVar("Chunk_co", covariant=True)
 
 
 class Chunked(Protocol[Chunk_co]):
-    """Data in chunks of whole units, each read when it is its turn."""
+    """Data in chunks of whole units, each read when it is its turn, here or by another process.
+
+    `reader()(part(at))` is `chunk(at)`: a reader has what all chunks share and travels once; a part is the rest. Where
+    workers see the files of this machine (`same_disk`) a part names files, else it holds the rows, unless they lie
+    where every machine can read them.
+    """
 
     @property
     def n_chunks(self) -> int: ...
@@ -32,18 +41,6 @@ class Chunked(Protocol[Chunk_co]):
     def n_rows(self) -> Ints: ...
 
     def chunk(self, at: int) -> Chunk_co: ...
-
-
-class Sendable(Chunked[Chunk_co], Protocol[Chunk_co]):
-    """Chunks that other processes can read: `reader()(part(at))` is `chunk(at)`.
-
-    A reader has what all chunks share and travels once; a part is the rest. Where workers see the files of this machine
-    (`same_disk`) a part names files, else it holds the rows, unless they lie where every machine can read them. Parts
-    of data that are held in memory (`held`) may be kept by workers for the next pass over them.
-    """
-
-    @property
-    def held(self) -> bool: ...
 
     def reader(self) -> Callable[[Any], Chunk_co]: ...
 
@@ -63,7 +60,7 @@ class Workers(Protocol):
         """How many chunks are worked on at a time."""
         ...
 
-    def map(self, work: Callable[[Chunk], Result], chunks: Sendable[Chunk]) -> Iterator[tuple[int, Result]]:
+    def map(self, work: Callable[[Chunk], Result], chunks: Chunked[Chunk]) -> Iterator[tuple[int, Result]]:
         """The number and the result of every chunk, as they are done."""
         ...
 
@@ -82,8 +79,6 @@ class Values(Generic[Chunk]):
 
     values: Sequence[Chunk]
     size: int = 1
-
-    held: ClassVar[bool] = False
 
     @property
     def n_chunks(self) -> int:
@@ -119,7 +114,7 @@ def chunks_wanted(workers: Workers) -> int:
 def map_chunks(
     workers: Workers,
     work: Callable[[Chunk], Result],
-    chunks: Sendable[Chunk],
+    chunks: Chunked[Chunk],
     *,
     progress: Progress | None = None,
     what: str = "measuring",
@@ -127,29 +122,105 @@ def map_chunks(
 ) -> Iterator[Result]:
     """The results of all chunks, each exactly once; in the order of chunks, or (default) as they are done.
 
-    >>> from truerank.engines.local import Threads
     >>> list(map_chunks(Threads(2), lambda number: number * number, Values([1, 2, 3]), ordered=True))
     [1, 4, 9]
     """
     rows = chunks.n_rows
     done, total, following = 0, int(rows.sum()), 0
-    missing, held = set(range(chunks.n_chunks)), dict[int, Result]()
+    missing, waiting = set(range(chunks.n_chunks)), dict[int, Result]()
     with closing(workers.map(work, chunks)) as results:  # type: ignore[type-var]
-        for at, result in results:
-            if at not in missing:
-                raise TruerankError(f"chunk {at + 1:,} of {chunks.n_chunks:,} came back twice; nothing was added up.")
-            missing.discard(at)
-            done += int(rows[at])
+        for number, result in results:
+            if number not in missing:
+                raise TruerankError(
+                    f"chunk {number + 1:,} of {chunks.n_chunks:,} came back twice; nothing was added up."
+                )
+            missing.discard(number)
+            done += int(rows[number])
             if progress is not None:
                 progress(what, done, total)
             if not ordered:
                 yield result
                 continue
-            held[at] = result
-            while following in held:
-                yield held.pop(following)
+            waiting[number] = result
+            while following in waiting:
+                yield waiting.pop(following)
                 following += 1
     if missing:
         raise TruerankError(
             f"{len(missing):,} of {chunks.n_chunks:,} chunks did not come back; nothing was added up. Start it again."
         )
+
+
+# --------------------------------------------------------------------------------------------------------------- local
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """This process, by threads; all cores by default.
+
+    >>> str(Local())
+    'local'
+    """
+
+    threads: int | None = None
+
+    name: ClassVar[str] = "local"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def open(self) -> AbstractContextManager[Threads]:
+        return nullcontext(Threads(self.threads or os.cpu_count() or 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Threads of this process."""
+
+    threads: int = 1
+    here: bool = True
+
+    def map(self, work: Callable[[Chunk], Result], chunks: Chunked[Chunk]) -> Iterator[tuple[int, Result]]:
+        """The results of all chunks, in the order in which they are done.
+
+        A chunk is read by the thread that works on it, with BLAS on one thread, and at most `threads + 1` chunks or
+        results exist at a time: the next one begins when a result has been taken. An error or Ctrl-C ends it: chunks
+        that have not begun are left, and those that have are waited for, so that what they read from can be removed.
+        """
+        with one_blas_thread():
+            yield from mapped(lambda at: work(chunks.chunk(at)), chunks.n_chunks, threads=self.threads)
+
+
+ONE_THREAD = Threads()
+
+
+def mapped(
+    task: Callable[[int], Result], n: int, *, threads: int, stop: Callable[[], None] | None = None
+) -> Iterator[tuple[int, Result]]:
+    """The results of tasks 0 ... n - 1 as they are done; `stop` ends those under way when they are not wanted more."""
+    if threads <= 1 or n <= 1:
+        try:
+            for number in range(n):
+                yield number, task(number)
+        except BaseException:
+            if stop is not None:
+                stop()
+            raise
+        return
+    waiting = iter(range(n))
+    running: dict[Future[Result], int] = {}
+    executor = ThreadPoolExecutor(threads, thread_name_prefix="chunks")
+    try:
+        for number in islice(waiting, threads + 1):
+            running[executor.submit(task, number)] = number
+        while running:
+            future = next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+            number = running.pop(future)
+            yield number, future.result()
+            del future  # its result is the caller's now
+            for following in islice(waiting, 1):
+                running[executor.submit(task, following)] = following
+    finally:
+        if stop is not None and running:
+            stop()
+        executor.shutdown(wait=True, cancel_futures=True)

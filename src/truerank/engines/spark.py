@@ -7,6 +7,7 @@ task again whose process or executor has died. Rows travel as Arrow (`mapInArrow
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import sys
@@ -21,13 +22,13 @@ from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
 from truerank.core.wording import option
-from truerank.engines.engine import Chunk, Result, Sendable
-from truerank.engines.local import mapped
-from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
+from truerank.engines.engine import Chunk, Chunked, Result, mapped
+from truerank.engines.serialization import Parcel, carry_out, opened, pack, pack_shared
 from truerank.io.spill import scratch
 
 ATTEMPTS = 4  # of a task, in a session that is started here
 HOME = "127.0.0.1"
+PARCEL = "parcel binary"  # the one column of frames that are mapped
 LOGGING = """\
 rootLogger.level = off
 rootLogger.appenderRef.console.ref = console
@@ -40,7 +41,7 @@ appender.console.layout.type = PatternLayout
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """A session on this machine, or (with an URL) on the cluster that is there.
+    """A session on this machine, or (with an URL) on the cluster that is there, or one that the caller has opened.
 
     A session on this machine listens on 127.0.0.1 only, without user interface, and ends with the run. It accepts
     connections only from those that have the key of this run.
@@ -51,47 +52,35 @@ class Spark:
 
     url: str | None = None
     workers: int | None = None
+    session: Any = field(default=None, repr=False)  # that the caller has opened, and stops
 
     name: ClassVar[str] = "spark"
 
     def __str__(self) -> str:
-        return self.name if self.url is None else f"{self.name}:{self.url}"
+        url = self.url if self.session is None else self.session.conf.get("spark.master")
+        return self.name if url is None else f"{self.name}:{url}"
 
     @contextmanager
     def open(self) -> Iterator[SparkWorkers]:
-        pyspark = _pyspark()
-        active = pyspark.sql.SparkSession.getActiveSession()
-        if active is not None and self.url is None:
-            with SparkOpened(active).open() as workers:
-                yield workers
-            return
-        if active is not None:
-            raise InputError(f"engine {self}: a Spark session is open already; pass it instead: engine=session.")
-        with scratch() as space, _interrupts_as_they_are():
-            session = _started(pyspark, self.url or f"local[{self.workers or os.cpu_count() or 1},{ATTEMPTS}]", space)
-            try:
-                with SparkOpened(session).open() as workers:
-                    yield workers
-            finally:
-                session.stop()
-
-
-@dataclass(frozen=True, slots=True)
-class SparkOpened:
-    """A `SparkSession` that the caller has opened, and stops."""
-
-    session: Any = field(repr=False)
-
-    name: ClassVar[str] = "spark"
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.session.conf.get('spark.master')}"
-
-    @contextmanager
-    def open(self) -> Iterator[SparkWorkers]:
+        session = self.session
+        if session is None:
+            pyspark = _pyspark()
+            session = pyspark.sql.SparkSession.getActiveSession()
+            if session is not None and self.url is not None:
+                raise InputError(f"engine {self}: a Spark session is open already; pass it instead: engine=session.")
         with scratch() as space:
-            local = self.session.sparkContext.master.startswith("local")
-            yield SparkWorkers(self.session, space.make("parcels") if local else None)
+            if session is not None:
+                local = session.sparkContext.master.startswith("local")
+                yield SparkWorkers(session, space.make("parcels") if local else None)
+                return
+            with _interrupts_as_they_are():
+                url = self.url or f"local[{self.workers or os.cpu_count() or 1},{ATTEMPTS}]"
+                session = _started(pyspark, url, space)
+                try:
+                    with Spark(session=session).open() as workers:
+                        yield workers
+                finally:
+                    session.stop()
 
 
 def _pyspark() -> Any:
@@ -138,9 +127,9 @@ def _started(pyspark: Any, url: str, space: Any) -> Any:
 @contextmanager
 def _at_home(url: str) -> Iterator[None]:
     """What a session on this machine inherits when it is started: the address to listen on, and this very Python."""
-    own = {"SPARK_LOCAL_IP": HOME, "PYSPARK_PYTHON": sys.executable} if url.startswith("local") else {}
-    before = {name: os.environ.get(name) for name in own}
-    os.environ.update(own)
+    local = {"SPARK_LOCAL_IP": HOME, "PYSPARK_PYTHON": sys.executable} if url.startswith("local") else {}
+    before = {name: os.environ.get(name) for name in local}
+    os.environ.update(local)
     try:
         yield
     finally:
@@ -175,14 +164,13 @@ class SparkWorkers:
 
     session: Any
     folder: Path | None  # for values on their way, where executors see it
-    parts: PackedParts = field(default_factory=PackedParts)
     here: bool = False
 
     @property
     def threads(self) -> int:
         return max(1, int(self.session.sparkContext.defaultParallelism))
 
-    def map(self, work: Callable[[Chunk], Result], chunks: Sendable[Chunk]) -> Iterator[tuple[int, Result]]:
+    def map(self, work: Callable[[Chunk], Result], chunks: Chunked[Chunk]) -> Iterator[tuple[int, Result]]:
         """Results as they are done; a few jobs are under way at a time, and none is left behind."""
         from pyspark.cloudpickle import dump
 
@@ -192,13 +180,13 @@ class SparkWorkers:
         group = f"truerank-{uuid.uuid4().hex}"
         folder = self.folder
         shared = pack_shared((work, chunks.reader()), folder, dump=dump)
-        sent = _Sent.by(context, shared)
+        sent = context.broadcast(shared)
 
-        def task(at: int) -> Any:
+        def task(number: int) -> Any:
             context.setJobGroup(group, "truerank", interruptOnCancel=True)
-            part = self.parts.of(chunks, at, folder, dump=dump)
-            parcel = self._run(sent, part, folder, what=f"chunk {at + 1:,} of {chunks.n_chunks:,}")
-            self.parts.done(part)
+            part = pack(chunks.part(number, same_disk=folder is not None), folder, dump=dump)
+            parcel = self._run(_Task(sent, folder), part, what=f"chunk {number + 1:,} of {chunks.n_chunks:,}")
+            part.remove()
             return opened(parcel)
 
         def stop() -> None:
@@ -208,25 +196,26 @@ class SparkWorkers:
         try:
             yield from mapped(task, chunks.n_chunks, threads=self.threads + 1, stop=stop)
         finally:
-            sent.forget()
+            with suppress(Exception):
+                sent.destroy()
             shared.remove()
 
-    def _run(self, sent: _Sent, part: Parcel, folder: Path | None, *, what: str) -> Parcel:
+    def _run(self, task: _Task, part: Parcel, *, what: str) -> Parcel:
         """One job of one task."""
         try:
-            rows = self.session.sparkContext.parallelize([(*_columns(part), part.digest)], 1)
-            frame = self.session.createDataFrame(rows, "named string, content binary, digest string")
-            found = frame.mapInArrow(_Task(sent, folder), "named string, content binary").collect()
+            rows = self.session.sparkContext.parallelize([(bytearray(pickle.dumps(part)),)], 1)
+            results = self.session.createDataFrame(rows, PARCEL).mapInArrow(task, PARCEL).collect()
         except Exception as error:  # of Java, of py4j, of PySpark
             if isinstance(error, TruerankError):
                 raise
-            raise _told(error, what) from None
-        if len(found) != 1:
-            raise TruerankError(f"{what} came back {len(found)} times; nothing was added up.")
-        return _parcel(found[0][0], found[0][1])
+            raise _reported(error, what) from None
+        if len(results) != 1:
+            raise TruerankError(f"{what} came back {len(results)} times; nothing was added up.")
+        parcel: Parcel = pickle.loads(results[0][0])
+        return parcel
 
 
-def _told(error: Exception, what: str) -> TruerankError:
+def _reported(error: Exception, what: str) -> TruerankError:
     """What can go wrong with executors, in one sentence."""
     text = f"{error} {getattr(error, 'java_exception', '')}"
     # as an error, not as a word of the lines of code that a traceback shows
@@ -246,53 +235,16 @@ def _told(error: Exception, what: str) -> TruerankError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """What all chunks share: a file that executors see, or what was broadcast."""
-
-    parcel: Parcel
-    broadcast: Any = None
-
-    @classmethod
-    def by(cls, context: Any, shared: Parcel) -> _Sent:
-        if isinstance(shared.content, Path):
-            return cls(shared)
-        return cls(Parcel(b"", shared.digest), context.broadcast(shared.content))
-
-    def parcel_there(self) -> Parcel:
-        """On an executor."""
-        return self.parcel if self.broadcast is None else Parcel(self.broadcast.value, self.parcel.digest)
-
-    def forget(self) -> None:
-        if self.broadcast is not None:
-            with suppress(Exception):
-                self.broadcast.destroy()
-
-
-def _columns(parcel: Parcel) -> tuple[str | None, bytes | None]:
-    """A parcel as a row: the name of its file, or its bytes."""
-    return (str(parcel.content), None) if isinstance(parcel.content, Path) else (None, parcel.content)
-
-
-def _parcel(named: str | None, content: Any, digest: str = "") -> Parcel:
-    return Parcel(bytes(content) if named is None else Path(named), digest)
-
-
-@dataclass(frozen=True, slots=True)
 class _Task:
     """On an executor: the rows of a partition are parcels of chunks, and become parcels of results."""
 
-    sent: _Sent
+    shared: Any  # a parcel that was broadcast
     folder: Path | None
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow
 
-        shared = self.sent.parcel_there()
         for batch in batches:
             for row in batch.to_pylist():
-                done = carry_out(shared, _parcel(row["named"], row["content"], row["digest"]), self.folder)
-                named, content = _columns(done)
-                yield pyarrow.RecordBatch.from_arrays(
-                    [pyarrow.array([named], pyarrow.string()), pyarrow.array([content], pyarrow.binary())],
-                    ["named", "content"],
-                )
+                result = carry_out(self.shared.value, pickle.loads(row["parcel"]), self.folder)
+                yield pyarrow.record_batch({"parcel": pyarrow.array([pickle.dumps(result)], pyarrow.binary())})

@@ -7,8 +7,8 @@ weight 1/ε0, one over how likely its logged position is. w = ε/ε0 (paper 3, e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -185,12 +185,13 @@ class RankedContext:
 class Refits:
     """The position models without each group of clusters (None where there is none), and the group of each unit.
 
-    `pattern` tells for which targets each unit is defined.
+    `pattern` tells for which targets each unit is defined; `unusable` are reasons why models cannot be used, and which.
     """
 
     positions: tuple[Positions | None, ...]
     group: Ints
     pattern: Keys
+    unusable: Mapping[str, Ints] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,15 +17,15 @@ from truerank.io.times import about_missing_times, time_ranks, with_times
 
 def with_arrival_times(log: Log) -> tuple[Log, list[Message]]:
     """The rows that have a time, without the users of whom no row is left; and how many were dropped."""
-    timed, kept = with_times(log, drop_missing=True)
-    had, has = (np.bincount(log.user[rows], minlength=log.n_units) > 0 for rows in (slice(None), kept))
+    timed, timed_rows = with_times(log, drop_missing=True)
+    had, has = (np.bincount(log.user[rows], minlength=log.n_units) > 0 for rows in (slice(None), timed_rows))
     messages = [
         message(
             "missing-times",
             sentence=sentence,
-            numbers={"rows": int(np.count_nonzero(~kept)), "users": int(np.count_nonzero(had & ~has))},
+            numbers={"rows": int(np.count_nonzero(~timed_rows)), "users": int(np.count_nonzero(had & ~has))},
         )
-        for sentence in about_missing_times(kept, log.source)
+        for sentence in about_missing_times(timed_rows, log.source)
     ]
     users = replace(log.users, values=log.users.values.filter(pl.Series(has | ~had)))
     return restrict(timed, users=users, items=log.items), messages

@@ -1,119 +1,131 @@
 """Comparisons of models: what each pair rests on, adjusted p, and the verdict that follows.
 
-Made for many pairs: what is the same for all pairs of a question is made once, and each comparison is built once.
+Made for many pairs: what is the same for all pairs of an estimate is made once, and each comparison is built once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 
-from truerank.core.estimator import Asked, Clipping, Estimator
-from truerank.core.messages import Message, message
+from truerank.core.estimator import Clipping
+from truerank.core.messages import message
 from truerank.core.results import Comparison, Evidence
 from truerank.core.sizes import check_size
 from truerank.core.terms import Terms
-from truerank.evaluation.families import AdjustedFamily
+from truerank.evaluation.families import AdjustedFamily, Difference
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Pair, Plan, Question
+from truerank.evaluation.question import Cell, Examined, Pair, Plan, PlannedEstimate, Question
 from truerank.inference.intervals import common
 from truerank.inference.linearization import Spread
-from truerank.inference.verdicts import UnseenExposure, doubts, verdict_of
-
-Made = TypeVar("Made")
+from truerank.inference.verdicts import doubts, verdict_of
 
 COMPARISON_BYTES = 800.0  # with its evidence and spread
-NOTHING = Evidence()  # known of lists and weights
 NOT_CHOSEN = message("clip-not-chosen")
 
 
-class Judged(NamedTuple):
-    """What a difference rests on, and why it may carry no verdict."""
-
-    units: int
-    clusters: int
-    evidence: Evidence
-    reasons: tuple[Message, ...]
-
-
-def check_pairs(question: Question) -> None:
+def check_pairs(question: Question, models: Sequence[str], n_estimates: int) -> None:
     """Refuse comparisons that cannot be held, before anything is ranked."""
-    n_pairs = len(question.models) * (len(question.models) - 1) // 2 if question.baseline is None else 0
+    n_pairs = len(models) * (len(models) - 1) // 2 if question.baseline is None else 0
     check_size(
-        f"{len(question.models):,} models in all {n_pairs:,} pairs, for each of {len(question.asked):,} questions,",
-        memory=COMPARISON_BYTES * n_pairs * len(question.asked),
+        f"{len(models):,} models in all {n_pairs:,} pairs, for each of {n_estimates:,} questions,",
+        memory=COMPARISON_BYTES * n_pairs * n_estimates,
         instead="Name the model that all are compared with (baseline), or leave models out.",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class OneModel:
-    """What one model brings into every comparison."""
+class PairedTerms:
+    """The terms of all models of one estimate, two of them at a time on the units that both define."""
 
-    units: bytes  # which it defines
-    evidence: Evidence
-    doubts: tuple[Message, ...]
-    unseen: UnseenExposure
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedTerms:
-    """The terms of all models of one question, side by side."""
-
-    plan: Plan
-    measured: Measured
     terms: Mapping[str, Terms]
-    models: Mapping[str, OneModel]
-    counted: dict[tuple[bytes, bytes], tuple[int, int]] = field(default_factory=dict)  # units and clusters of both
+    units: dict[str, bytes] = field(default_factory=dict)  # which each model defines
+    sizes: dict[tuple[bytes, bytes], tuple[int, int]] = field(default_factory=dict)  # units and clusters of both
 
-    @classmethod
-    def of(cls, plan: Plan, measured: Measured, number: int, terms: Mapping[str, Terms]) -> ComparedTerms:
-        of_lists = {name: plan.evidence((name, number), Spread.unknown(math.nan), measured) for name in terms}
-        models = {
-            name: OneModel(
-                np.packbits(part.defined).tobytes(),
-                NOTHING if of_lists[name] == NOTHING else of_lists[name],
-                plan.doubts((name, number), measured),
-                plan.unseen((name, number), part, measured),
-            )
-            for name, part in terms.items()
-        }
-        return cls(plan, measured, terms, models)
+    def __post_init__(self) -> None:
+        self.units.update({model: np.packbits(part.defined).tobytes() for model, part in self.terms.items()})
 
     def both(self, pair: Pair) -> tuple[Terms, Terms]:
-        """The terms of a pair on the units that both define."""
         first, second = pair
-        own, other = self.terms[first], self.terms[second]
-        return (own, other) if self.models[first].units == self.models[second].units else common(own, other)
+        terms = self.terms[first], self.terms[second]
+        return terms if self.units[first] == self.units[second] else common(*terms)
 
-    def judged(self, pair: Pair, both: tuple[Terms, Terms], spread: Spread, *, level: float) -> Judged:
-        """What the difference rests on; `level` is that of its interval."""
-        first, second = self.models[pair[0]], self.models[pair[1]]
-        key = (first.units, second.units)
-        if key not in self.counted:
+    def size(self, pair: Pair, both: tuple[Terms, Terms], measured: Measured) -> tuple[int, int]:
+        """How many units and clusters both define."""
+        key = self.units[pair[0]], self.units[pair[1]]
+        if key not in self.sizes:
             defined = both[0].defined & both[1].defined
             clusters = int(np.count_nonzero(both[0].clusters.has(defined)))
-            self.counted[key] = int(self.measured.size[defined].sum()), clusters
-        reasons = doubts(
-            *both,
-            spread,
-            reasons=tuple(dict.fromkeys(first.doubts + second.doubts)) if first.doubts or second.doubts else (),
-            unseen=(first.unseen, second.unseen),
-            cluster=self.plan.cluster,
-            level=level,
-        )
-        return Judged(*self.counted[key], weaker(spread, first.evidence, second.evidence), reasons)
+            self.sizes[key] = int(measured.size[defined].sum()), clusters
+        return self.sizes[key]
+
+
+def compare(
+    plan: Plan[Any],
+    measured: Measured,
+    examined: Mapping[Cell, Examined],
+    families: Sequence[AdjustedFamily],
+    *,
+    untested: frozenset[Difference],
+) -> dict[Difference, Comparison]:
+    """The comparisons, estimate by estimate: p, interval and verdict by the one adjustment of the family."""
+    by_number: dict[int, list[tuple[Pair, AdjustedFamily]]] = {}
+    for family in families:
+        for pair, number in family.differences:
+            by_number.setdefault(number, []).append((pair, family))
+    comparisons: dict[Difference, Comparison] = {}
+    for number, pairs in by_number.items():
+        planned, level = plan.estimates[number], plan.question.level
+        models = {model for pair, _ in pairs for model in pair}
+        paired = PairedTerms({model: measured.terms[model, number] for model in plan.models if model in models})
+        shared: dict[str, Any] = {
+            "metric": planned.name, "estimator": planned.estimator.about.name, "reward": planned.request.reward,
+            "clip": clip_of(planned), "segment": planned.request.segment, "level": level,
+        }  # fmt: skip
+        for pair, family in pairs:
+            spread, p = family.differences[pair, number], family.p_adjusted[pair, number]
+            both, (first, second) = paired.both(pair), (examined[model, number] for model in pair)
+            reasons = doubts(
+                *both,
+                spread,
+                reasons=tuple(dict.fromkeys(first.reasons + second.reasons)),
+                unseen=(first.unseen, second.unseen),
+                cluster=plan.cluster,
+                level=family.level_alone,
+            )
+            if (pair, number) in untested:
+                reasons = (*reasons, NOT_CHOSEN)
+            units, clusters = paired.size(pair, both, measured)
+            comparisons[pair, number] = Comparison(
+                model=pair[0],
+                baseline=pair[1],
+                difference=spread.value,
+                stderr=spread.stderr,
+                low=spread.low,
+                high=spread.high,
+                interval_level=family.level_alone,
+                p=spread.p,
+                p_adjusted=p,
+                family=family.n_tests,
+                units=units,
+                clusters=clusters,
+                evidence=weaker(spread, first.evidence, second.evidence),
+                verdict=verdict_of(spread.value, p, level=level, reasons=reasons, directed=planned.directed),
+                reasons=reasons,
+                **shared,
+            )
+    return comparisons
 
 
 def weaker(spread: Spread, first: Evidence, second: Evidence) -> Evidence:
     """What a difference rests on: its own spread, and of what concerns lists and weights the worse of both models."""
-    if first is NOTHING and second is NOTHING:
-        return Evidence(informative=spread.informative, df=spread.df, largest=spread.largest)
-    least = first if _far(first) >= _far(second) else second
+    # below 0 where the balance of a list cannot be checked
+    far = [-1.0 if part.balance is None else abs(part.balance - 1.0) for part in (first, second)]
+    least = first if far[0] >= far[1] else second
     return Evidence(
         informative=spread.informative,
         df=spread.df,
@@ -125,97 +137,21 @@ def weaker(spread: Spread, first: Evidence, second: Evidence) -> Evidence:
     )
 
 
-def _far(evidence: Evidence) -> float:
-    """How far rows are from standing for the whole list; below 0 where that cannot be checked."""
-    return -1.0 if evidence.balance is None else abs(evidence.balance - 1.0)
-
-
 def _larger(first: float | None, second: float | None) -> float | None:
     """
     >>> _larger(None, 0.5), _larger(0.7, 0.5), _larger(None, None)
     (0.5, 0.7, None)
     """
-    if first is None or second is None:
-        return second if first is None else first
-    return max(first, second)
+    return max((value for value in (first, second) if value is not None), default=None)
 
 
-def compared(
-    plan: Plan,
-    families: Mapping[int, AdjustedFamily],
-    judged: Mapping[tuple[Pair, int], Judged],
-    *,
-    untested: frozenset[tuple[Pair, int]],
-) -> tuple[Comparison, ...]:
-    """The comparisons in the order of output: p, interval and verdict by the one adjustment of the family."""
-    of_cell = {cell: family for family in families.values() for cell in family.differences}
-    named = _once(lambda number: _named(plan, *plan.question.asked[number]))
-    directed = _once(lambda number: plan.directed(*plan.question.asked[number]))
-    level = plan.question.level
-
-    def comparison(cell: tuple[Pair, int]) -> Comparison:
-        (model, baseline), number = cell
-        family, of = of_cell[cell], judged[cell]
-        spread, p = family.differences[cell], family.p_adjusted[cell]
-        reasons = (*of.reasons, NOT_CHOSEN) if cell in untested else of.reasons
-        return Comparison(
-            model=model,
-            baseline=baseline,
-            difference=spread.value,
-            stderr=spread.stderr,
-            low=spread.low,
-            high=spread.high,
-            level=level,
-            interval_level=family.level_alone,
-            p=spread.p,
-            p_adjusted=p,
-            family=family.n_tests,
-            units=of.units,
-            clusters=of.clusters,
-            evidence=of.evidence,
-            verdict=verdict_of(spread.value, p, level=level, reasons=reasons, directed=directed(number)),
-            reasons=reasons,
-            **named(number),
-        )
-
-    return tuple(comparison(cell) for cell in in_order(plan, of_cell))
+def in_order(plan: Plan[Any], cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Cells in the order of output: by estimator and metric, then by model (or pair), then by clip."""
+    place = {subject: number for number, subject in enumerate(dict.fromkeys(subject for subject, _ in cells))}
+    return sorted(cells, key=lambda cell: (plan.estimates[cell[1]].block, place[cell[0]], cell[1]))
 
 
-def _named(plan: Plan, estimator: Estimator, asked: Asked) -> dict[str, Any]:
-    """What all comparisons of one question have in common."""
-    return {
-        "metric": plan.named(estimator, asked)[0],
-        "estimator": estimator.about.name,
-        "reward": asked.reward,
-        "clip": clip_of(estimator, asked),
-        "segment": asked.segment,
-    }
-
-
-def _once(make: Callable[[int], Made]) -> Callable[[int], Made]:
-    """The same function, which is called once for each number."""
-    known: dict[int, Made] = {}
-
-    def made(number: int) -> Made:
-        if number not in known:
-            known[number] = make(number)
-        return known[number]
-
-    return made
-
-
-def in_order(plan: Plan, cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Cells in the order of output: by what is asked, then by model (or pair) in the order given, then by clip."""
-    place = {who: at for at, who in enumerate(dict.fromkeys(who for who, _ in cells))}
-    order = _once(plan.order)
-
-    def key(cell: tuple[Any, int]) -> tuple[int, ...]:
-        first, *last = order(cell[1])
-        return first, place[cell[0]], *last
-
-    return sorted(cells, key=key)
-
-
-def clip_of(estimator: Estimator, asked: Asked) -> float | None:
+def clip_of(planned: PlannedEstimate) -> float | None:
     """Where weights were cut, None where they were not."""
-    return None if estimator.about.clipping is Clipping.NONE or math.isinf(asked.clip) else asked.clip
+    clip = planned.request.clip
+    return None if planned.estimator.about.clipping is Clipping.NONE or math.isinf(clip) else clip

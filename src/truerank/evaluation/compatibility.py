@@ -1,28 +1,39 @@
-"""Which metric goes with which estimator in an evaluation, and why others do not."""
+"""What is requested of labels, the defaults, which metric goes with which estimator, and why others do not."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import About, Clipping, Estimator, Exposed
+from truerank.core.estimator import Clipping, Estimator, Exposed
+from truerank.core.ids import Ids
+from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
-from truerank.core.messages import Message, message
+from truerank.core.messages import RULE, Message, message
 from truerank.core.metric import ListNeed, Metric, OfLists
+from truerank.core.options import ListsAre
 from truerank.core.ranking import Pool, Scores, Ties
-from truerank.core.wording import either, option
+from truerank.core.wording import option
+from truerank.estimators import ESTIMATORS
 from truerank.estimators.assisted import Assisted, JudgeAlone
+from truerank.estimators.full import Full
+from truerank.estimators.holdout import Holdout
 from truerank.estimators.lists import RecommendedLists
-from truerank.estimators.predictions import Assistance, Prediction
+from truerank.estimators.pairs import ExpandedPairs
+from truerank.estimators.post_stratified import PostStratified
+from truerank.estimators.predictions import Assistance
 from truerank.estimators.rows import check_clip
-from truerank.evaluation.defaults import USUAL, check_defaults
-from truerank.evaluation.list_facts import lacking
-from truerank.exposure.design import ExposureDesign
-from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
+from truerank.estimators.weighted import SNIPS, Hajek, HorvitzThompson, Pooled
+from truerank.evaluation.presets import ToolPreset
+from truerank.evaluation.question import Question
+from truerank.exposure.kinds import EXPOSURES, Exposure, FullExposure, Unlisted
+from truerank.inference.balance import FEWEST_ROWS
 from truerank.inference.intervals import Interval, Population
+from truerank.metrics import METRICS
 from truerank.metrics.dcg import DCG
 from truerank.metrics.hit_rate import HitRate
 from truerank.metrics.ndcg import NDCG
@@ -30,44 +41,133 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import gains_of
+from truerank.ranking.candidates import Overlap
 
 PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
 HELD_OUT: tuple[Metric, ...] = (Recall(10), Precision(10), NDCG(10), HitRate(10), ReciprocalRank(10))
 DEFAULT_METRICS: Mapping[Exposed, tuple[Metric, ...]] = {
-    Exposed.FULL: PARTIAL,
-    Exposed.HOLDOUT: HELD_OUT,
-    Exposed.RANDOM: PARTIAL,
-    Exposed.DESIGNED: PARTIAL,
-    Exposed.BIASED: PARTIAL,
+    exposed: HELD_OUT if exposed is Exposed.HOLDOUT else PARTIAL for exposed in Exposed if exposed is not Exposed.RANKED
+}
+
+# the first that can give a metric is the default: post-stratified for recall, Hájek's ratio (snips) for sums over
+# lists; those after it are for what it cannot do (strict ties, lists of an unknown catalogue, clipped weights). Not
+# by the number of rows: with such a rule one more row would change the value and the verdict
+DEFAULT_ESTIMATORS: Mapping[Exposed, tuple[Estimator, ...]] = {
+    Exposed.FULL: (Full(),),
+    Exposed.HOLDOUT: (Holdout(),),
+    Exposed.RANDOM: (PostStratified(), Hajek(), ExpandedPairs(), Pooled(), HorvitzThompson()),
+    Exposed.DESIGNED: (PostStratified(), Hajek(), Pooled(), HorvitzThompson()),
+    Exposed.BIASED: (PostStratified(), SNIPS()),
 }
 
 MetricWith = tuple[Metric, Estimator]
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What decides whether a metric can be had from an estimator in this evaluation."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelQuestion(Question):
+    """What is requested of labels, as values."""
 
-    models: Mapping[str, Scores]
     exposure: Exposure
-    ties: Ties
-    interval: Interval
+    metrics: Sequence[Metric] | None = None
+    overlap: Overlap = Overlap.DROP
+    items: Ids | None = None
+    n_items: int | None = None
+    lists: ListsAre | None = None
+    preset: ToolPreset | None = None
+    item_groups: Any = None
+    item_features: Any = None
+    judge: Any = None
+    assist: Any = None
+    ties: Ties = Ties.EXPECTED
+
+    def __post_init__(self) -> None:
+        if self.overlap is Overlap.KEEP and self.exposed not in (Exposed.FULL, Exposed.HOLDOUT):
+            raise RefusedError(
+                f"{option('overlap keep')} makes the candidates depend on which items were judged, so a sample of them "
+                f"stands for nothing; use {option('overlap drop')}, or leave {option('exclude')} out."
+            )
+        if self.preset is not None and not (self.exposed is Exposed.HOLDOUT and self.estimators is None):
+            raise RefusedError(
+                f"{option(f'like {self.preset.name}')} chooses metrics and users as that tool does, for "
+                f"{option('exposure holdout')} alone; leave {option('estimator', 'estimators=')} out, or "
+                f"{option('like')}."
+            )
+
+    @property
+    def exposed(self) -> Exposed:
+        return self.exposure.exposed
+
+    @property
+    def requested_metrics(self) -> Sequence[Metric]:
+        return DEFAULT_METRICS[self.exposed] if self.metrics is None else self.metrics
+
+    @property
+    def default_estimators(self) -> Sequence[Estimator]:
+        """Those of this kind of labels, in order of preference; where weights are to be clipped, those that clip."""
+        defaults = DEFAULT_ESTIMATORS[self.exposed]
+        clipping = [estimator for estimator in defaults if estimator.about.clipping is not Clipping.NONE]
+        return defaults if self.clips is None or not clipping else clipping
+
+
+def label_question(
+    *,
+    exposure: Exposure | str,
+    metrics: Sequence[Metric | str] | None,
+    estimators: Sequence[Estimator | str] | None,
+    items: Any,
+    interval: Interval | None = None,
+    **options: Any,
+) -> LabelQuestion:
+    """The question of arguments that may be texts."""
+    return LabelQuestion(
+        exposure=as_value(exposure, EXPOSURES),
+        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
+        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
+        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        interval=interval or Population(),
+        **options,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Compatibility:
+    """Which estimators can give a metric; `own_candidates` says that users have candidates of their own.
+
+    `facts` are what is known beside lists.
+    """
+
+    question: LabelQuestion
+    models: Mapping[str, Scores]
     n_items: float
-    explicit: bool
-    usual: Sequence[Estimator]  # the defaults, in order of preference
-    complete_lists: frozenset[str] = frozenset()  # models whose lists are all they would ever show
-    facts: frozenset[ListNeed] = frozenset(ListNeed)  # what is known beside lists
+    own_candidates: bool
+    facts: frozenset[ListNeed]
+
+    @classmethod
+    def of(
+        cls, question: LabelQuestion, models: Mapping[str, Scores], n_items: float, roles: Collection[str]
+    ) -> Compatibility:
+        """With the tables of these roles."""
+        has = {
+            ListNeed.CATALOGUE: not math.isnan(n_items),
+            ListNeed.POPULARITY: "exclude" in roles,
+            ListNeed.FEATURES: question.item_features is not None,
+            ListNeed.LABELS: question.exposed in (Exposed.FULL, Exposed.HOLDOUT),
+        }
+        facts = frozenset(need for need, there in has.items() if there)
+        return cls(question, models, n_items, "candidates" in roles, facts)
 
     def default(self, metric: Metric) -> Estimator:
         """The default estimator of a metric: the first that is able, else the one whose refusal says best why not."""
-        gives = [estimator for estimator in self.usual if estimator.refusal(metric) is None] or self.usual[-1:]
+        defaults = self.question.default_estimators
+        gives = [estimator for estimator in defaults if estimator.refusal(metric) is None] or defaults[-1:]
         return next((estimator for estimator in gives if self.refusal(metric, estimator) is None), gives[-1])
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
-        if estimator.about.pool is Pool.JUDGED and self.exposure == FullExposure(Unlisted.NEGATIVE):
+        about, exposure, ties = estimator.about, self.question.exposure, self.question.ties
+        if about.pool is Pool.JUDGED and exposure == FullExposure(Unlisted.NEGATIVE):
             return "it ranks the listed items only, and here those are the relevant ones; use full."
-        if estimator.about.needs_size and math.isnan(self.n_items):
+        if about.needs_size and math.isnan(self.n_items):
             return (
                 "top lists do not tell how many candidates there are, which it needs. "
                 f"Give the catalogue: {option('items FILE')} or {option('n_items N')}."
@@ -75,19 +175,20 @@ class Rules:
         reason = self._other_exposure(estimator) or self._without_scale(metric, estimator)
         if reason is not None:
             return reason
-        if self.interval.needs_rows and not (estimator.about.design and self.exposure.exposed is not Exposed.BIASED):
+        if self.question.interval.needs_rows and not (about.design and exposure.exposed is not Exposed.BIASED):
+            able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.design]
             return (
-                f"an interval for exactly these users is known for {', '.join(with_design())} of uniform draws; "
+                f"an interval for exactly these users is known for {', '.join(able)} of uniform draws; "
                 f"use {option('interval population', 'interval=Population()')}."
             )
-        if self.ties not in estimator.about.ties:
-            usable = ", ".join(sorted(estimator.about.ties))
-            return f"ties {self.ties.value} would make ranks depend on what is unknown; use {usable}."
+        if ties not in about.ties:
+            usable = ", ".join(sorted(about.ties))
+            return f"ties {ties.value} would make ranks depend on what is unknown; use {usable}."
         missing = lacking(metric, self.facts) if isinstance(metric, OfLists) else None
         return estimator.refusal(metric) or missing or self._too_shallow(metric, estimator)
 
     def _other_exposure(self, estimator: Estimator) -> str | None:
-        here, able = self.exposure.exposed, estimator.about.exposures
+        here, able = self.question.exposed, estimator.about.exposures
         if here in able:
             return None
         use = ", ".join(names_for(here))
@@ -101,7 +202,7 @@ class Rules:
 
     def _without_scale(self, metric: Metric, estimator: Estimator) -> str | None:
         """Sums of inverse propensities mean nothing where propensities are known only up to a factor."""
-        if not estimator.about.needs_scale or self.exposure.scaled:
+        if not estimator.about.needs_scale or self.question.exposure.scaled:
             return None
         unscaled = [
             cls.about.name
@@ -111,29 +212,28 @@ class Rules:
             and not cls.about.needs_scale
             and cls().refusal(metric) is None
         ]
-        use = " or ".join(unscaled)
         return (
             "it needs propensities that are probabilities, and these are known only up to a factor; "
-            f"use {use}, which divides by the weights."
+            f"use {' or '.join(unscaled)}, which divides by the weights."
         )
 
     def _too_shallow(self, metric: Metric, estimator: Estimator) -> str | None:
-        for name, each in self.models.items():
-            if each.depth is None or (name in self.complete_lists and not self._within(estimator)):
+        # within a set, each member needs a score; complete lists are all that a model would ever show
+        within = estimator.about.pool is Pool.JUDGED or self.own_candidates
+        default = ListsAre.COMPLETE if self.question.exposed is Exposed.HOLDOUT else None
+        complete = (self.question.lists or default) is ListsAre.COMPLETE
+        for name, scores in self.models.items():
+            if scores.depth is None or (complete and not within):
                 continue
-            if self._within(estimator) and not estimator.about.of_lists:
+            if within and not estimator.about.of_lists:
                 return f"{name} gives top lists, but ranking within a set needs the score of every member."
-            if metric.cutoff is None or metric.cutoff > each.depth:
+            if metric.cutoff is None or metric.cutoff > scores.depth:
                 return (
-                    f"{name} lists at most {each.depth} items per user, which is not deep enough; "
-                    f"use a cut-off up to {each.depth}, or longer lists; if these are all it would ever show, say "
+                    f"{name} lists at most {scores.depth} items per user, which is not deep enough; "
+                    f"use a cut-off up to {scores.depth}, or longer lists; if these are all it would ever show, say "
                     f"{option('lists complete')}."
                 )
         return None
-
-    def _within(self, estimator: Estimator) -> bool:
-        """Whether items are ranked within a set, each of which needs a score."""
-        return estimator.about.pool is Pool.JUDGED or self.explicit
 
 
 def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[Message]]:
@@ -154,122 +254,112 @@ def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[M
     ]
 
 
-def pairs(
-    metrics: Sequence[Metric], given_estimators: Sequence[Estimator] | None, rules: Rules
+def metrics_with_estimators(
+    metrics: Sequence[Metric], chosen: Sequence[Estimator] | None, compatibility: Compatibility
 ) -> tuple[list[MetricWith], list[Message]]:
     """Every metric with every estimator that can give it; messages on the pairs left out; refused if none is left.
 
-    Where no estimator is given, the usual one by rule, which is said.
+    Where no estimator is chosen, the default one, which is reported.
     """
     able: list[MetricWith] = []
     tried: set[Estimator] = set()
     reasons: list[tuple[str, str]] = []
-    given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
+    requested = None if chosen is None else tuple(dict.fromkeys(chosen))
     for metric in dict.fromkeys(metrics):
-        for estimator in _chosen(metric, given, rules):
+        candidates = requested or (compatibility.default(metric),)
+        if isinstance(metric, OfLists) and not any(estimator.about.of_lists for estimator in requested or ()):
+            candidates = (RecommendedLists(),)  # metrics of lists have one way, whatever is requested of labels
+        for estimator in candidates:
             tried.add(estimator)
-            reason = rules.refusal(metric, estimator)
+            reason = compatibility.refusal(metric, estimator)
             if reason is None:
                 able.append((metric, estimator))
             else:
                 reasons.append((f"{metric} with {estimator.about.name}", reason))
-    reasons += [
-        (
-            estimator.about.name,
-            f"nothing that is asked for looks at labels; leave {option('estimator', 'estimators=')} out.",
-        )
-        for estimator in given or ()
-        if estimator not in tried
-    ]
+    unused = f"nothing that is asked for looks at labels; leave {option('estimator', 'estimators=')} out."
+    reasons += [(estimator.about.name, unused) for estimator in requested or () if estimator not in tried]
     if not able:
         raise RefusedError(_together(reasons))
-    ruled = check_defaults(able, rules.usual) if given is None else ()
+    defaults = check_defaults(able, compatibility.question.default_estimators) if requested is None else ()
     left_out = [message("left-out-question", question=question, reason=reason) for question, reason in reasons]
-    return able, [*ruled, *left_out]
+    return able, [*defaults, *left_out]
 
 
-def _chosen(metric: Metric, given: Sequence[Estimator] | None, rules: Rules) -> Sequence[Estimator]:
-    """The estimators that are asked for, or usual; metrics of lists have one way, whatever is asked of labels."""
-    if isinstance(metric, OfLists) and not any(each.about.of_lists for each in given or ()):
-        return (RecommendedLists(),)
-    return given or (rules.default(metric),)
+def check_defaults(chosen: Sequence[MetricWith], defaults: Sequence[Estimator]) -> tuple[Message, ...]:
+    """Which estimators are the defaults here; nothing where every label is known or taken as known."""
+    by_name: dict[str, list[str]] = {}
+    for metric, estimator in chosen:
+        if estimator in defaults:
+            by_name.setdefault(estimator.about.name, []).append(str(metric))
+    if not by_name or all(estimator.about.complete for estimator in defaults):
+        return ()
+    texts = ", ".join(f"{name} ({', '.join(metrics)})" for name, metrics in by_name.items())
+    return (message(RULE, defaults=texts, fewest=FEWEST_ROWS),)
 
 
-def assisted_by(
-    predictions: Mapping[Assistance, Prediction], given: Sequence[Estimator] | None
-) -> Sequence[Estimator] | None:
-    """The estimators that are asked for, or what predictions are for; what a judge says alone is never missing."""
-    if not predictions:
-        return given
-    asked = (Assisted(),) if given is None else tuple(given)
-    return (*asked, JudgeAlone()) if Assistance.JUDGE in predictions else asked
+def assisted_by(kinds: Collection[Assistance], chosen: Sequence[Estimator] | None) -> Sequence[Estimator] | None:
+    """The chosen estimators, or those that predictions are for; the judge alone is always beside them."""
+    if not kinds:
+        return chosen
+    requested = (Assisted(),) if chosen is None else tuple(chosen)
+    return (*requested, JudgeAlone()) if Assistance.JUDGE in kinds else requested
 
 
 def _together(reasons: Iterable[tuple[str, str]]) -> str:
     """Each reason once, after all it refuses."""
-    found: dict[str, list[str]] = {}
-    for what, reason in reasons:
-        found.setdefault(reason, []).append(what)
-    return " ".join(f"{', '.join(whats)}: {reason}" for reason, whats in found.items())
+    subjects: dict[str, list[str]] = {}
+    for subject, reason in reasons:
+        subjects.setdefault(reason, []).append(subject)
+    return " ".join(f"{', '.join(names)}: {reason}" for reason, names in subjects.items())
 
 
 def names_for(exposed: Exposed) -> list[str]:
     """The estimators that are for a kind of log, by name: first the defaults, last those for comparison alone."""
-    first = [estimator.about.name for estimator in USUAL[exposed]]
+    first = [estimator.about.name for estimator in DEFAULT_ESTIMATORS[exposed]]
     every = (cls.about for cls in estimators.catalogue().values())
     able = {about.name: about for about in every if exposed in about.exposures and not about.of_lists}
-    others = sorted((name for name in able if name not in first), key=lambda name: _weak(able[name]))
-    return [*first, *others]
+    others = [name for name in able if name not in first]
+    return [*first, *sorted(others, key=lambda name: bool(able[name].caution) or able[name].pool is Pool.JUDGED)]
 
 
-def _weak(about: About) -> bool:
-    """Whether it says something else than what is asked: to compare with, not to decide by."""
-    return bool(about.caution) or about.pool is Pool.JUDGED
-
-
-def with_design() -> list[str]:
-    """The estimators for which an interval for exactly these units is known."""
-    return [cls.about.name for cls in estimators.catalogue().values() if cls.about.design]
-
-
-def defaults_for(exposed: Exposed, clips: Sequence[float] | None) -> Sequence[Estimator]:
-    """The default estimators of a kind of log; where weights are to be clipped, those that clip them."""
-    clipping = [each for each in USUAL[exposed] if each.about.clipping is not Clipping.NONE]
-    return USUAL[exposed] if clips is None or not clipping else clipping
-
-
-def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tuple[float, ...]:
-    """Where the question cuts weights, by default nowhere; refused where no estimator has any to cut."""
-    if given is None:
+def clips_for(question: LabelQuestion, requested: Sequence[MetricWith]) -> tuple[float, ...]:
+    """Where weights are cut, by default nowhere; refused where no estimator has any to cut."""
+    if question.clips is None:
         return (math.inf,)
-    if not given:
+    if not question.clips:
         raise InputError("no clips given; expected at least one, or none at all for weights as they are.")
-    for clip in given:
+    for clip in question.clips:
         check_clip(clip)
-    used = dict.fromkeys(estimator.about for _, estimator in asked)
+    used = dict.fromkeys(estimator.about for _, estimator in requested)
     if all(about.clipping is Clipping.NONE for about in used):
         able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.clipping is not Clipping.NONE]
         names = ", ".join(about.name for about in used)
         raise InputError(f"{option('clip', 'clips=')} cuts weights, which {names} has not; add {' or '.join(able)}.")
-    return tuple(dict.fromkeys(float(clip) for clip in given))
+    return tuple(dict.fromkeys(float(clip) for clip in question.clips))
 
 
-def check_design(design: ExposureDesign | None, interval: Interval) -> None:
-    """An interval for exactly these users is known for designs of one batch."""
-    if design is not None and design.n_batches > 1 and interval.needs_rows:
-        raise RefusedError(
-            f"{design.source} has {design.n_batches} batches, for which an interval for exactly these users is not "
-            f"known; use {option('interval population', 'interval=Population()')}."
-        )
+# ------------------------------------------------------------------------------------------ what metrics of lists need
 
 
-def interval_for(given: Interval | None, *, fitted: bool) -> Interval:
-    """The interval asked for; where propensities are fitted, one that takes account of the fit."""
-    chosen = Population() if given is None else given
-    if fitted and not chosen.refits:
-        raise RefusedError(
-            "the propensities are fitted to the same users, which this interval would take as given. Leave "
-            f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits them again without each "
-            "part of the users; or give propensities in a column."
-        )
-    return chosen
+def needed(metrics: Collection[Metric]) -> frozenset[ListNeed]:
+    """What these metrics need of lists."""
+    return frozenset(need for metric in metrics if isinstance(metric, OfLists) for need in metric.needs)
+
+
+def lacking(metric: OfLists, facts: Collection[ListNeed]) -> str | None:
+    """Why a metric cannot be had from what is known, and what to give; None if it can."""
+    return next((LACKING[need] for need in ListNeed if need in metric.needs and need not in facts), None)
+
+
+LACKING = {
+    ListNeed.CATALOGUE: (
+        "top lists do not tell how many items there are, which it needs. Give the catalogue: "
+        f"{option('items FILE')} or {option('n_items N')}."
+    ),
+    ListNeed.POPULARITY: f"it needs to know how popular items are; give the training log: {option('exclude TRAIN')}.",
+    ListNeed.FEATURES: f"it needs features of the items; give them: {option('item_features FILE')}.",
+    ListNeed.LABELS: (
+        "it needs to know which listed items are relevant, and these labels are partial; use it with "
+        f"{option('exposure full')} or {option('exposure holdout')}, or Novelty, which needs no labels."
+    ),
+}

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from truerank.core.errors import RefusedError, TruerankError
-from truerank.core.estimator import Asked, Estimator
 from truerank.core.garbage import without_collecting
-from truerank.core.messages import Message, message
+from truerank.core.messages import message
 from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
-from truerank.evaluation.compare import ComparedTerms, Judged, clip_of, compared, in_order
-from truerank.evaluation.families import AdjustedFamily, Correlation, adjusted_families, correlation_of_question
+from truerank.evaluation.compare import PairedTerms, clip_of, compare, in_order
+from truerank.evaluation.families import Correlation, Difference, adjusted_families, correlation_of_estimate
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.power import check_detectable
-from truerank.evaluation.question import Cell, Pair, Plan, Points
+from truerank.evaluation.question import Cell, Examined, Plan, PlannedEstimate, Points
 from truerank.evaluation.units import Segments, UnitsOf
-from truerank.inference.linearization import Bounds, Spread, at_a_bound, within_bounds
+from truerank.inference.linearization import Spread, at_a_bound, within_bounds
 
 # each of these says why there is no interval
 WITHOUT_INTERVAL = frozenset(
@@ -30,154 +28,121 @@ WITHOUT_INTERVAL = frozenset(
 
 
 @without_collecting()
-def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None, n_units: int | None = None) -> Results:
-    """What was measured, with how sure it is; `n_rows` of `n_units` went in, and as many must have been measured.
+def conclude(plan: Plan[Any], measured: Measured, *, complete: bool = False) -> Results:
+    """What was measured, with how sure it is; where it is `complete`, all rows and units must have been measured.
 
-    Question by question, so that the terms of no more than one need to be in memory.
+    Estimate by estimate, so that the terms of no more than one need to be in memory.
     """
-    if n_rows is not None and measured.n_rows != n_rows:
-        raise TruerankError(f"{n_rows:,} rows went in, and {measured.n_rows:,} were measured.")  # never in silence
-    if n_units is not None and int(measured.size.sum()) != n_units:
-        raise TruerankError(f"{n_units:,} {plan.unit}s went in, and {int(measured.size.sum()):,} were measured.")
+    counted = {"rows": (plan.n_rows, measured.n_rows), f"{plan.unit}s": (plan.n_units, int(measured.size.sum()))}
+    for what, (expected, n) in counted.items():
+        if complete and n != expected:
+            raise TruerankError(f"{expected:,} {what} went in, and {n:,} were measured.")  # never in silence
+    plan.rows.check(plan, measured)
     question = plan.question
     estimates: dict[Cell, Estimate] = {}
+    examined: dict[Cell, Examined] = {}
     values: dict[Cell, Spread] = {}
-    differences: dict[tuple[Pair, int], Spread] = {}
+    differences: dict[Difference, Spread] = {}
     correlations: dict[int, Correlation] = {}
-    for number, (estimator, asked) in enumerate(question.asked):
-        models = [model for model in question.models if (model, number) in measured.terms]
+    for number in range(len(plan.estimates)):
+        models = [model for model in plan.models if (model, number) in measured.terms]
         terms = {model: measured.terms[model, number] for model in models}
         pairs = question.pairs(models)
-        bounds = plan.bounds(estimator, asked)
         alone, paired = question.interval.spreads(terms, pairs, level=question.level)
         for model, spread in alone.items():
             cell = (model, number)
-            known = plan.known(number, spread, [terms[model]])
-            n = plan.equal_clusters(cell, terms[model], measured) if _at_bound(plan, known, bounds) else 0.0
-            values[cell] = inside = _bounded(known, bounds, n, level=question.level)
-            dropped = _interval_outside(known, inside)
-            estimates[cell] = _estimate(plan, measured, cell, terms[model], inside, said=dropped)
-        between = ComparedTerms.of(plan, measured, number, terms if pairs else {})
+            visible = plan.rows.visible(plan, spread, [terms[model]])
+            values[cell] = inside = _bounded(plan, measured, cell, terms[model], visible)
+            basis = plan.rows.examine(plan, cell, terms[model], measured)
+            if math.isnan(inside.stderr) and not math.isnan(visible.stderr):
+                outside = message("interval-outside", low=visible.low, high=visible.high)
+                basis = dataclasses.replace(basis, warnings=(*basis.warnings, outside))
+            examined[cell] = basis
+            estimates[cell] = _estimate(plan, cell, terms[model], inside, measured=measured, examined=basis)
+        between = PairedTerms(terms if pairs else {})
         for pair, spread in paired.items():
-            differences[pair, number] = plan.known(number, spread, between.both(pair))
-        correlations |= correlation_of_question(plan, number, terms, differences)
-    remarks = plan.remarks(measured, Points(values, differences))
+            differences[pair, number] = plan.rows.visible(plan, spread, between.both(pair))
+        correlations |= correlation_of_estimate(plan, number, terms, differences)
     ordered = [estimates[cell] for cell in in_order(plan, estimates)]
-    remembers = plan.keeps_units and measured.kept
+    remarks = plan.rows.remarks(plan, measured, Points(values, differences), ordered)
     families = adjusted_families(plan, measured, differences, correlations, untested=remarks.untested)
-    comparisons = compared(plan, families, _judged(plan, measured, families), untested=remarks.untested)
-    numbers = [number for _, number in in_order(plan, differences)]
+    compared = compare(plan, measured, examined, families, untested=remarks.untested)
+    cells = in_order(plan, [cell for family in families for cell in family.differences])
+    comparisons = tuple(compared[cell] for cell in cells)
+    remembers = plan.keeps_units and measured.kept
+    detectable = check_detectable(plan, measured, comparisons, [number for _, number in cells])
     return Results(
         estimates=tuple(ordered),
         comparisons=comparisons,
-        messages=(
-            *plan.messages(measured, ordered),
-            *remarks.messages,
-            *check_detectable(plan, measured, comparisons, numbers),
-        ),
-        provenance=plan.provenance(measured, remarks),
+        messages=(*remarks.messages, *detectable),
+        provenance=dataclasses.replace(plan.record, counts=remarks.counts, details=remarks.details),
         unit_table=UnitsOf(plan, measured) if remembers else None,
         segments=Segments(plan, measured) if remembers else None,
     )
 
 
-def _judged(plan: Plan, measured: Measured, families: Mapping[int, AdjustedFamily]) -> dict[tuple[Pair, int], Judged]:
-    """What each difference rests on, given its adjusted interval; question by question."""
-    by_number: dict[int, list[tuple[Pair, AdjustedFamily]]] = {}
-    for family in families.values():
-        for pair, number in family.differences:
-            by_number.setdefault(number, []).append((pair, family))
-    judged: dict[tuple[Pair, int], Judged] = {}
-    for number, pairs in by_number.items():
-        models = dict.fromkeys(model for pair, _ in pairs for model in pair)
-        terms = {model: measured.terms[model, number] for model in plan.question.models if model in models}
-        between = ComparedTerms.of(plan, measured, number, terms)
-        for pair, family in pairs:
-            judged[pair, number] = between.judged(
-                pair, between.both(pair), family.differences[pair, number], level=family.level_alone
-            )
-    return judged
-
-
-def _at_bound(plan: Plan, spread: Spread, bounds: Bounds | None) -> bool:
-    """Whether a value has no spread because all clusters lie at a bound of the metric."""
-    population = not plan.question.interval.needs_rows
-    return population and bounds is not None and math.isnan(spread.stderr) and spread.value in bounds
-
-
-def _bounded(spread: Spread, bounds: Bounds | None, n: float, *, level: float) -> Spread:
-    """The spread of a value inside the bounds of its metric; one-sided where n equal clusters lie at a bound."""
-    if bounds is None or not n:
+def _bounded(plan: Plan[Any], measured: Measured, cell: Cell, terms: Terms, spread: Spread) -> Spread:
+    """The spread of a value inside the bounds of its metric; one-sided where all clusters lie at a bound."""
+    question, bounds = plan.question, plan.estimates[cell[1]].bounds
+    if bounds is None or question.interval.needs_rows or not math.isnan(spread.stderr) or spread.value not in bounds:
         return within_bounds(spread, bounds)
-    at_bound = at_a_bound(spread.value, bounds, n, level=level)
+    n = plan.rows.equal_clusters(plan, cell, terms, measured)
+    if not n:
+        return within_bounds(spread, bounds)
+    at_bound = at_a_bound(spread.value, bounds, n, level=question.level)
     return spread if at_bound is None else dataclasses.replace(at_bound, informative=spread.informative)
 
 
-def _interval_outside(spread: Spread, inside: Spread) -> tuple[Message, ...]:
-    """That an interval was left out, because it lies wholly outside the bounds of its metric."""
-    if math.isnan(spread.stderr) or not math.isnan(inside.stderr):
-        return ()
-    return (message("interval-outside", low=spread.low, high=spread.high),)
-
-
 def _estimate(
-    plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: Spread, *, said: tuple[Message, ...]
+    plan: Plan[Any], cell: Cell, terms: Terms, spread: Spread, *, measured: Measured, examined: Examined
 ) -> Estimate:
-    model, number = cell
-    estimator, asked = plan.question.asked[number]
-    metric, cutoff = plan.named(estimator, asked)
+    planned, question = plan.estimates[cell[1]], plan.question
+    estimator, request = planned.estimator, planned.request
     if math.isinf(spread.value) or math.isinf(spread.stderr):
         raise RefusedError(
-            f"{model}, {metric}, {estimator.about.name}: values or weights are so large that their sum is no number. "
-            "Use another unit for rewards, or limit the weights (clip)."
+            f"{cell[0]}, {planned.name}, {estimator.about.name}: values or weights are so large that their sum is no "
+            "number. Use another unit for rewards, or limit the weights (clip)."
         )
-    warnings = (*plan.warnings(cell, terms, measured), *said, *plan.doubts(cell, measured))
+    warnings = (*examined.warnings, *examined.reasons)
+    unknown = math.isnan(spread.low) and not math.isnan(spread.value)
+    if unknown and not any(warning.code in WITHOUT_INTERVAL for warning in warnings):
+        warnings = (*warnings, message("no-interval"))
+    evidence = dataclasses.replace(
+        examined.evidence, informative=spread.informative, df=spread.df, largest=spread.largest
+    )
+    estimand = estimator.estimand(request, plan.unit)
     return Estimate(
-        model=model,
-        metric=metric,
-        k=cutoff,
+        model=cell[0],
+        metric=planned.name,
+        k=planned.cutoff,
         estimator=estimator.about.name,
-        settings=_settings(estimator),
-        estimand=_estimand(plan, estimator, asked),
+        settings=_settings(planned),
+        estimand=estimand if request.segment is None else f"{estimand}; only items of {request.segment} earn",
         value=spread.value,
         stderr=spread.stderr,
         low=spread.low,
         high=spread.high,
-        level=plan.question.level,
-        interval=plan.question.interval.name,
+        level=question.level,
+        interval=question.interval.name,
         units=int(measured.size[terms.defined].sum()),
         undefined=int(measured.size[~terms.defined].sum()),
         clusters=int(np.count_nonzero(terms.clusters.has(terms.defined))),
-        evidence=plan.evidence(cell, spread, measured),
-        ess=plan.effective(cell, terms, measured),
-        reward=asked.reward,
-        clip=clip_of(estimator, asked),
-        segment=asked.segment,
-        directed=plan.directed(estimator, asked),
-        assumptions=plan.assumptions(estimator),
-        warnings=(*warnings, *_no_interval(spread, warnings)),
+        evidence=evidence,
+        ess=examined.effective,
+        reward=request.reward,
+        clip=clip_of(planned),
+        segment=request.segment,
+        directed=planned.directed,
+        assumptions=planned.assumptions,
+        warnings=warnings,
     )
 
 
-def _no_interval(spread: Spread, said: tuple[Message, ...]) -> tuple[Message, ...]:
-    """That a value has no interval, where nothing that is said already is the reason."""
-    if math.isnan(spread.value) or not math.isnan(spread.low) or any(each.code in WITHOUT_INTERVAL for each in said):
-        return ()
-    return (message("no-interval"),)
-
-
-def _estimand(plan: Plan, estimator: Estimator, asked: Asked) -> str:
-    words = estimator.estimand(asked, plan.unit)
-    return words if asked.segment is None else f"{words}; only items of {asked.segment} earn"
-
-
-def _settings(estimator: Estimator) -> dict[str, Any]:
+def _settings(planned: PlannedEstimate) -> dict[str, Any]:
     """The options of an estimator that are not the default."""
-    fields: tuple[dataclasses.Field[Any], ...] = (
-        dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ()
-    )
+    estimator: Any = planned.estimator
     return {
         field.name: str(getattr(estimator, field.name))
-        for field in fields
+        for field in (dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ())
         if field.compare and field.name != "clip" and getattr(estimator, field.name) != field.default
     }

@@ -32,7 +32,7 @@ from truerank.evaluation.design_probabilities import (
     designed_metrics,
     lists_of,
 )
-from truerank.evaluation.label_source import check_call, check_sizes
+from truerank.evaluation.sources import check_call, check_sizes
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics import METRICS
 from truerank.sampling.unequal import DrawBy
@@ -56,7 +56,7 @@ class PlannedDesign:
     def saved(self) -> pl.DataFrame:
         """A row for each metric of each model and each difference: variance over that of uniform exposure."""
         names = ("metric", "model", "baseline", "variance_ratio", "uniform_items")
-        rows = [{name: getattr(each, name) for name in names} for each in self.savings]
+        rows = [{name: getattr(saving, name) for name in names} for saving in self.savings]
         kinds = {name: pl.Float64 if name in names[3:] else pl.String for name in names}
         return pl.DataFrame(rows, schema=kinds)
 
@@ -92,12 +92,17 @@ def design_exposure(
 
     >>> scores = {"a": np.arange(20.0).reshape(1, 20), "b": np.arange(20.0)[None, ::-1].copy()}
     >>> planned = design_exposure(scores, metrics=["Precision@2"], per_user=4)
-    >>> len(planned.table()), [round(each.variance_ratio, 2) for each in planned.savings]
+    >>> len(planned.table()), [round(saving.variance_ratio, 2) for saving in planned.savings]
     (4, [0.17, 0.17, 0.17])
     """
-    way, shares = as_value(draw, DrawBy), _checked_shares(uniform, likely)
+    way = as_value(draw, DrawBy)
+    if not (0 < uniform <= 1 and likely >= 0 and uniform + likely <= 1):
+        raise InputError(
+            f"a uniform share of {uniform:g} and {likely:g} to what is likely to be relevant; expected the first above "
+            "0, so that every item can be shown, and no more than 1 together."
+        )
     wished = designed_metrics(as_values(metrics, METRICS, what="metrics"))
-    check_call(scores, baseline=None, level=0.95)
+    check_call(scores)
     check_sizes(threads=threads)
     if not 1 <= batches <= per_user:
         raise InputError(f"{batches} batches of {per_user} items per user; expected 1 to {per_user}.")
@@ -111,8 +116,8 @@ def design_exposure(
         )
         workers = threads or os.cpu_count() or 1
         lists = lists_of(world, max(metric.cutoff or 0 for metric in wished), seed=seed, threads=workers, progress=say)
-        maker = DesignProbabilities.of(world, lists, wished, per_user=per_user, shares=shares)
-        rows = list(_made(maker, world, batches=batches, way=way, seed=seed, progress=say))
+        maker = DesignProbabilities.of(world, lists, wished, per_user=per_user, shares=(uniform, likely))
+        rows = list(_draws(maker, world, batches=batches, way=way, seed=seed, progress=say))
     columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
     order = np.argsort(columns[0] * len(world.items) + columns[1], kind="stable")
     settings = {
@@ -125,24 +130,15 @@ def design_exposure(
     return PlannedDesign(design, maker.savings(), per_user, uniform)
 
 
-def _checked_shares(uniform: float, likely: float) -> tuple[float, float]:
-    if not (0 < uniform <= 1 and likely >= 0 and uniform + likely <= 1):
-        raise InputError(
-            f"a uniform share of {uniform:g} and {likely:g} to what is likely to be relevant; expected the first above "
-            "0, so that every item can be shown, and no more than 1 together."
-        )
-    return uniform, likely
-
-
 # ---------------------------------------------------------------------------------------------------------------- draws
 
 
-def _made(
+def _draws(
     maker: DesignProbabilities, world: DesignData, *, batches: int, way: DrawBy, seed: int, progress: Progress | None
 ) -> Iterator[tuple[Ints, Ints, Ints, Floats]]:
     """Users, items, batches and chances of what is to be shown, user after user."""
     keys = world.users.keys()
-    sizes = [maker.per_user // batches + (at < maker.per_user % batches) for at in range(batches)]
+    sizes = [maker.per_user // batches + (batch < maker.per_user % batches) for batch in range(batches)]
     for user in range(len(world.users)):
         likely, seen = world.likely(user), world.seen(user)
         guess = likely**2
@@ -165,5 +161,5 @@ def drawn_places(chance: Floats, listed: Ints, way: DrawBy, rng: np.random.Gener
     first = rng.permutation(listed)
     rest = chance.copy()
     rest[first] = 0.0
-    at = way.pick(np.concatenate([chance[first], rest]), rng)
-    return np.where(at < len(first), first[np.minimum(at, len(first) - 1)] if len(first) else 0, at - len(first))
+    picked = way.pick(np.concatenate([chance[first], rest]), rng)
+    return np.concatenate([first, np.arange(len(rest))])[picked]

@@ -21,10 +21,16 @@ from truerank.estimators.listed_predictions import FAR, PredictionBalance
 from truerank.estimators.pairs import PairRatio
 from truerank.estimators.predictions import Helped
 from truerank.estimators.refusals import is_recall
-from truerank.evaluation.label_checks import check_selected_users, effective_users, missing_share, unequal_labelling
+from truerank.evaluation.label_checks import (
+    check_selected_users,
+    effective_users,
+    missing_share,
+    of_list,
+    unequal_labelling,
+)
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.prediction_checks import PREDICTOR, predictions_behind
-from truerank.evaluation.question import Cell
+from truerank.evaluation.question import Cell, Plan
 from truerank.exposure.randomness.labelled import LARGE, JudgedItems
 from truerank.inference.balance import FEWEST_ROWS, Balance, quiet_weights
 from truerank.inference.linearization import shows_no_spread
@@ -33,7 +39,7 @@ from truerank.inference.verdicts import MUCH_LOST
 from truerank.metrics.worth import Pairwise, bounds_of
 
 if TYPE_CHECKING:
-    from truerank.evaluation.label_rows import JudgedPlan
+    from truerank.evaluation.label_rows import LabelRows
 
 FEW_PAIRS = 5  # users with two labelled hits in their list, below which the interval of AP is rough
 FEW_UNITS = 10  # below which intervals of labelled users are rough; between 10 and 30 they covered 97 % of truths
@@ -48,13 +54,14 @@ BEYOND = 1e-9  # rounding
 class LabelEstimate:
     """One model, metric and estimator of an evaluation, with what was measured of it."""
 
-    plan: JudgedPlan
+    plan: Plan[LabelRows]
     cell: Cell
     measured: Measured
 
     @cached_property
     def question(self) -> tuple[Estimator, Asked]:
-        return self.plan.question.asked[self.cell[1]]
+        planned = self.plan.estimates[self.cell[1]]
+        return planned.estimator, planned.request
 
     @property
     def metric(self) -> Metric:
@@ -71,13 +78,13 @@ class LabelEstimate:
 
     @cached_property
     def balance(self) -> Balance | None:
-        balance: Balance | None = self.plan.of_list("balance", self.cell, self.measured)
+        balance: Balance | None = of_list(self.plan, "balance", self.cell, self.measured)
         return balance
 
     @cached_property
     def predictions(self) -> PredictionBalance | None:
         """Whether labelled rows have the predictions of the lists; None where the estimator uses none."""
-        return predictions_behind(self.cell, self.plan.question, self.measured, self.plan.learned)
+        return predictions_behind(self.plan, self.cell, self.measured)
 
 
 def hit_pairs(terms: Terms) -> int | None:
@@ -175,11 +182,14 @@ def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
     if isinstance(estimate.terms, ModelledTerms):
         yield from estimate.terms.cautions()
     weighted = {Exposed.BIASED: estimator.about.weighs, Exposed.DESIGNED: not estimator.about.of_lists}
-    if balance is not None and weighted.get(plan.exposed, False) and np.isinf(request.clip):
+    if balance is not None and weighted.get(plan.rows.exposed, False) and np.isinf(request.clip):
         implied, error = quiet_weights(balance, estimate.sums, recall=is_recall(estimate.metric))
         if implied:
             yield message("quiet-weights", implied=implied, ratio=implied / error, numbers={"error": error})
-    if plan.expands(estimator) and unequal_labelling(tallies):
+    # a labelled item represents as many more as its user has candidates for each labelled one
+    population = not plan.question.interval.needs_rows
+    expands = population and estimator.about.needs_size and plan.learned.facts.get("rate") is None
+    if expands and unequal_labelling(tallies):
         users, effective = effective_users(tallies)
         yield message("unequal-judging", users=users, equal=effective)
     n_users = hit_pairs(estimate.terms)

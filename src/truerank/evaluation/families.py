@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +15,11 @@ from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Adjust, Cell, Pair, Plan
 from truerank.inference.intervals import common
-from truerank.inference.linearization import Bounds, Influences, Spread, differences_at, influences, within_bounds
+from truerank.inference.linearization import Influences, Spread, differences_at, influences, within_bounds
 from truerank.inference.multiplicity import MOST_COMPARISONS, ComparisonFamily, correlation_of
 from truerank.inference.verdicts import is_significant
 
-Difference = tuple[Pair, int]  # two models, and the number of what is asked
+Difference = tuple[Pair, int]  # two models, and the number of an estimate
 Correlation = tuple[tuple[Difference, ...], Floats]  # of these differences
 
 
@@ -35,60 +36,58 @@ class AdjustedFamily:
     n_tests: int
 
 
-def family_of(plan: Plan, number: int) -> int:
-    """The family of comparisons that those of a question are adjusted with."""
-    return 0 if plan.question.adjust is Adjust.ALL else plan.family(number)
+def families_of(plan: Plan[Any]) -> list[int]:
+    """For each estimate the family that its comparisons are adjusted with: their own, all, or all clips of a curve."""
+    if plan.question.adjust is Adjust.ALL:
+        return [0] * len(plan.estimates)
+    return [planned.block if plan.chooses_clip else number for number, planned in enumerate(plan.estimates)]
 
 
-def correlation_of_question(
-    plan: Plan, number: int, terms: Mapping[str, Terms], differences: Mapping[Difference, Spread]
+def correlation_of_estimate(
+    plan: Plan[Any], number: int, terms: Mapping[str, Terms], differences: Mapping[Difference, Spread]
 ) -> dict[int, Correlation]:
-    """The correlation within a family that is one question, while its terms are in memory."""
-    family = family_of(plan, number)
-    if _is_shared(plan, family):
+    """The correlation within a family that is one estimate, while its terms are in memory."""
+    families = families_of(plan)
+    if families.count(families[number]) > 1:
         return {}
     tested = [cell for cell, spread in differences.items() if cell[1] == number and not math.isnan(spread.p)]
     matrix = _correlation(plan, tested, lambda cell: terms[cell[0]])
-    return {} if matrix is None else {family: (tuple(tested), matrix)}
+    return {} if matrix is None else {families[number]: (tuple(tested), matrix)}
 
 
 def adjusted_families(
-    plan: Plan,
+    plan: Plan[Any],
     measured: Measured,
     differences: Mapping[Difference, Spread],
     correlations: Mapping[int, Correlation],
     *,
     untested: frozenset[Difference],
-) -> dict[int, AdjustedFamily]:
+) -> list[AdjustedFamily]:
     """Every family after its adjustment; of a curve to choose from only the chosen difference is a test."""
+    families = families_of(plan)
     members: dict[int, list[Difference]] = {}
     for cell in differences:
-        members.setdefault(family_of(plan, cell[1]), []).append(cell)
-    families: dict[int, AdjustedFamily] = {}
+        members.setdefault(families[cell[1]], []).append(cell)
+    adjusted = []
     for family, cells in members.items():
         tested = [cell for cell in cells if cell not in untested and not math.isnan(differences[cell].p)]
+        matrix: Floats | None = None
         if family in correlations:
-            place = {cell: at for at, cell in enumerate(correlations[family][0])}
+            place = {cell: row for row, cell in enumerate(correlations[family][0])}
             rows = [place[cell] for cell in tested]
-            matrix: Floats | None = correlations[family][1][np.ix_(rows, rows)]
-        else:
-            matrix = _correlation(plan, tested, measured.terms.__getitem__) if _is_shared(plan, family) else None
-        families[family] = _adjusted(plan, {cell: differences[cell] for cell in cells}, tested, matrix)
-    return families
-
-
-def _is_shared(plan: Plan, family: int) -> bool:
-    """Whether several questions are in a family."""
-    return sum(family_of(plan, number) == family for number in range(len(plan.question.asked))) > 1
+            matrix = correlations[family][1][np.ix_(rows, rows)]
+        elif families.count(family) > 1:
+            matrix = _correlation(plan, tested, measured.terms.__getitem__)
+        adjusted.append(_adjusted(plan, {cell: differences[cell] for cell in cells}, tested, matrix))
+    return adjusted
 
 
 def _adjusted(
-    plan: Plan, differences: Mapping[Difference, Spread], tested: Sequence[Difference], correlation: Floats | None
+    plan: Plan[Any], differences: Mapping[Difference, Spread], tested: Sequence[Difference], correlation: Floats | None
 ) -> AdjustedFamily:
     level = plan.question.level
-    if correlation is None or len(tested) < 2:
-        family = ComparisonFamily(max(len(tested), 1))
-    else:
+    family = ComparisonFamily(max(len(tested), 1))
+    if correlation is not None and len(tested) > 1:
         family = ComparisonFamily.correlated(correlation)
     level_alone = family.level_alone(level)
     p = family.adjust(np.array([differences[cell].p for cell in tested], dtype=np.float64))
@@ -96,21 +95,12 @@ def _adjusted(
     spreads = list(differences.values())
     if level_alone != level:
         spreads = differences_at(spreads, level=level_alone)
-    return AdjustedFamily(
-        {
-            cell: _in_agreement(within_bounds(spread, _apart(plan, cell[1])), p_adjusted[cell], level=level)
-            for cell, spread in zip(differences, spreads, strict=True)
-        },
-        p_adjusted,
-        level_alone,
-        family.n,
-    )
-
-
-def _apart(plan: Plan, number: int) -> Bounds | None:
-    """What the difference of two values between bounds lies between."""
-    bounds = plan.bounds(*plan.question.asked[number])
-    return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+    inside = {}
+    for cell, spread in zip(differences, spreads, strict=True):
+        bounds = plan.estimates[cell[1]].bounds
+        apart = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+        inside[cell] = _in_agreement(within_bounds(spread, apart), p_adjusted[cell], level=level)
+    return AdjustedFamily(inside, p_adjusted, level_alone, family.n)
 
 
 def _in_agreement(spread: Spread, p_adjusted: float, *, level: float) -> Spread:
@@ -120,39 +110,28 @@ def _in_agreement(spread: Spread, p_adjusted: float, *, level: float) -> Spread:
     return replace(spread, low=min(spread.low, 0.0), high=max(spread.high, 0.0))
 
 
-def _correlation(plan: Plan, tested: Sequence[Difference], terms: Callable[[Cell], Terms]) -> Floats | None:
+def _correlation(plan: Plan[Any], tested: Sequence[Difference], terms: Callable[[Cell], Terms]) -> Floats | None:
     """The correlation of differences by the influences of clusters; None where Bonferroni's bound has to do."""
     if plan.question.interval.needs_rows or not 2 <= len(tested) <= MOST_COMPARISONS:
         return None
-    terms = _of_one_question(terms)
     alone: dict[Cell, Influences] = {}
     pairs: list[tuple[Influences, Influences]] = []
     key: Keys | None = None
+    loaded: dict[Cell, Terms] = {}  # of one estimate: terms may be on disk
     for (first, second), number in tested:
-        models = (terms((first, number)), terms((second, number)))
+        cells = ((first, number), (second, number))
+        if loaded and next(iter(loaded))[1] != number:
+            loaded.clear()
+        loaded |= {cell: terms(cell) for cell in cells if cell not in loaded}
+        models = (loaded[cells[0]], loaded[cells[1]])
         key = models[0].clusters.key
         both = common(*models)
-        shares_units = both[0] is models[0] and both[1] is models[1]
-        cells = ((first, number), (second, number))
-        if shares_units:
+        if both[0] is models[0] and both[1] is models[1]:
             alone |= {cell: influences(part) for cell, part in zip(cells, both, strict=True) if cell not in alone}
-        one, other = (alone[cell] for cell in cells) if shares_units else map(influences, both)
-        pairs.append((one, other))
+            pairs.append((alone[cells[0]], alone[cells[1]]))
+        else:
+            pairs.append((influences(both[0]), influences(both[1])))
     sizes = {len(part.effect) for pair in pairs for part in pair}
     if len(sizes) != 1 or any(part.stratum is not None for pair in pairs for part in pair):
         return None
-    return correlation_of([(one.effect, other.effect) for one, other in pairs], key)
-
-
-def _of_one_question(terms: Callable[[Cell], Terms]) -> Callable[[Cell], Terms]:
-    """The same lookup, which keeps what it returned for the question last asked for: terms may be on disk."""
-    kept: dict[Cell, Terms] = {}
-
-    def lookup(cell: Cell) -> Terms:
-        if cell not in kept:
-            if kept and next(iter(kept))[1] != cell[1]:
-                kept.clear()
-            kept[cell] = terms(cell)
-        return kept[cell]
-
-    return lookup
+    return correlation_of([(one.effect, two.effect) for one, two in pairs], key)

@@ -20,13 +20,21 @@ from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError
 from truerank.core.modelled import ModelledTerms
 from truerank.core.refits import Refitted
+from truerank.core.results import Results
 from truerank.core.rows import Weighting
 from truerank.core.terms import Smooth, Terms
-from truerank.evaluation.measure import ByPlace, Measured, added, join
-from truerank.evaluation.question import Cell, Tallies
+from truerank.evaluation.conclude import conclude
+from truerank.evaluation.measure import ByPlace, Measured, join
+from truerank.evaluation.question import Cell, Plan, Tallies, added
 from truerank.io.spill import scratch
 
 BUDGET = 2**28  # bytes of sums that are held in memory
+
+
+def concluded(plan: Plan[Any], parts: Iterable[Measured]) -> Results:
+    """The results of all parts, which must have every row and unit of the plan."""
+    with gathered(parts) as measured:
+        return conclude(plan, measured, complete=True)
 
 
 @contextmanager
@@ -57,8 +65,8 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
 
 def _has_rows(part: Measured) -> bool:
     """Whether single rows are kept, for an interval that needs all of them at once."""
-    summed = (each for each in part.terms.values() if not isinstance(each, CountedItems | ModelledTerms))
-    return any(each.whole.rows is not None for each in summed)
+    summed = (terms for terms in part.terms.values() if not isinstance(terms, CountedItems | ModelledTerms))
+    return any(terms.whole.rows is not None for terms in summed)
 
 
 def _bytes(part: Measured) -> int:
@@ -91,9 +99,9 @@ class Store:
             return
         self.place.append(part.place)
         self.size.append(part.size)
-        by_place = {key: each for key, each in part.tallies.items() if isinstance(each, ByPlace)}
+        by_place = {key: tally for key, tally in part.tallies.items() if isinstance(tally, ByPlace)}
         self.placed.append(by_place)
-        self.summed = added([self.summed, {key: each for key, each in part.tallies.items() if key not in by_place}])
+        self.summed = added([self.summed, {key: tally for key, tally in part.tallies.items() if key not in by_place}])
         self.n_rows += part.n_rows
         self.clusters.append(next(iter(part.terms.values())).clusters)
         try:
@@ -137,11 +145,11 @@ class Store:
         for values, column in zip(sums, whole.form.columns, strict=True):
             values[:] = _read(self._path(number, column), np.float64, order)
         defined: Bools = _read(self._path(number, "defined"), np.bool_, order)
-        found = Smooth(whole.form, sums.T, defined, clusters, exact=whole.exact, weighting=whole.weighting)
+        smooth = Smooth(whole.form, sums.T, defined, clusters, exact=whole.exact, weighting=whole.weighting)
         if not isinstance(kind, Refitted):
-            return found
+            return smooth
         pattern = _read(self._path(number, "pattern"), np.uint64, order)
-        return Refitted(found, pattern, kind.without)
+        return Refitted(smooth, pattern, kind.without)
 
     def _path(self, number: int, what: str) -> Path:
         return self.folder / f"{number}.{what}"
@@ -204,20 +212,20 @@ def _together(before: Terms | None, terms: Terms) -> Terms:
         return terms.take(np.zeros(0, dtype=np.int64), no_clusters)
     smooth = terms.whole
     nothing = np.zeros((0, len(smooth.form.columns)))
-    known = None if before is None else before.whole
+    earlier = None if before is None else before.whole
     bare = Smooth(
         smooth.form,
         nothing,
         none,
         no_clusters,
-        exact=smooth.exact and (known is None or known.exact),
-        weighting=smooth.weighting if known is None else Weighting.merge([known.weighting, smooth.weighting]),
+        exact=smooth.exact and (earlier is None or earlier.exact),
+        weighting=smooth.weighting if earlier is None else Weighting.merge([earlier.weighting, smooth.weighting]),
     )
     if not isinstance(terms, Refitted):
         return bare
     without = dict(before.without) if isinstance(before, Refitted) else {}
     for code, (totals, rest) in terms.without.items():
-        kept, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
-        total, lost = two_sum(kept, totals)
+        sums_before, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
+        total, lost = two_sum(sums_before, totals)
         without[code] = total, lost_before + rest + lost
     return Refitted(bare, np.zeros(0, dtype=np.uint64), without)

@@ -16,8 +16,7 @@ from truerank.core.refits import Refitted
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.core.terms import Terms
 from truerank.core.wording import columns_option
-from truerank.evaluation.impression_views import Looking
-from truerank.evaluation.log_facts import RankedFacts
+from truerank.evaluation.log_facts import LogFacts
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell
 from truerank.exposure.positions.fits import Parameter, PositionFit
@@ -29,7 +28,8 @@ from truerank.inference.weights import check_unseen
 from truerank.io.impressions import Logged
 
 if TYPE_CHECKING:
-    from truerank.evaluation.impression_rows import RankedPlan
+    from truerank.evaluation.impression_rows import ImpressionRows
+    from truerank.evaluation.question import Plan
 
 FEW_UNITS = 30
 FEW_PAYING = 20
@@ -38,25 +38,26 @@ FEW_PAYING = 20
 # -------------------------------------------------------------------------------------------------------------- the log
 
 
-def check_log(facts: RankedFacts, looking: Looking, learned: Learned) -> Iterator[Message]:
+def check_log(data: ImpressionRows, learned: Learned) -> Iterator[Message]:
     """What was read, where exposures come from, what was fitted."""
+    facts = data.facts
     for sentence in facts.notes:
         yield message("log-read", sentence=sentence)
     if facts.cluster == facts.unit:
         columns = columns_option("user", by="truerank.read_impressions")
         yield message("independent-units", unit=facts.unit, columns=columns)
-    positions = looking.models(learned)
-    if facts.propensity and looking.loggers:
+    positions = data.models(learned)
+    if facts.propensity and data.loggers:
         yield message("propensity-unused")
     elif facts.propensity and positions is not None:
         yield message("propensity-used", positions=positions)
-    if looking.learner is not None:
-        yield from check_fits(learned[looking.learner], looking.learner.positions, facts)
-    if looking.shares is not None and not learned[looking.shares].nested:
+    if data.learner is not None:
+        yield from check_fits(learned[data.learner], data.learner.positions, facts)
+    if data.shares is not None and not learned[data.shares].nested:
         yield message("loggers-share-users")
 
 
-def check_fits(fitted: FittedPositions, requested: Positions, facts: RankedFacts) -> Iterator[Message]:
+def check_fits(fitted: FittedPositions, requested: Positions, facts: LogFacts) -> Iterator[Message]:
     """What was fitted, to how much, and whether it describes the log."""
     rejected, clicks = fitted.rejected(), from_clicks(requested)
     rows = f"impressions and their {facts.clicks}" if clicks else "lists"
@@ -81,7 +82,7 @@ def _parameter(fitted: Parameter) -> str:
     return f"{fitted.name} = {fitted.value:.4g}{error}"
 
 
-def position_remedy(facts: RankedFacts, *, clicks: bool) -> str:
+def position_remedy(facts: LogFacts, *, clicks: bool) -> str:
     """What to do about a position model that does not describe the log: the table, and the columns that it lacks."""
     surface = [] if facts.surfaces else ["surface (where in the product a list is scrolled)"]
     viewed = "viewed (which of the displayed items were viewed)"
@@ -96,21 +97,21 @@ def position_remedy(facts: RankedFacts, *, clicks: bool) -> str:
 
 
 def check_question(
-    requested: Positions | None, facts: RankedFacts, looking: Looking, learned: Learned, interval: Interval
+    requested: Positions | None, data: ImpressionRows, learned: Learned, interval: Interval
 ) -> Iterator[Message]:
     """Surfaces that are too many for a fit of their own, and logging policies whose number of sessions is fixed."""
     requests = () if requested is None or from_clicks(requested) else requested.requests
     per_surface = any(model.per_surface and place.surface is None for place, model in requests)
-    if len(facts.surfaces) > MOST_GROUPS and per_surface:
+    if len(data.facts.surfaces) > MOST_GROUPS and per_surface:
         yield message("many-surfaces", most=MOST_GROUPS)
-    if looking.shares is not None and learned[looking.shares].nested and interval.refits:
+    if data.shares is not None and learned[data.shares].nested and interval.refits:
         yield message("loggers-fixed")
 
 
 # ------------------------------------------------------------------------------------------------------------ a target
 
 
-def check_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: RankedFacts) -> Iterator[Message]:
+def check_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: LogFacts) -> Iterator[Message]:
     """Sessions that a target does not rank, or the log does not have; items that it never exposes."""
     ranked, unlogged, never = (int(tallies.get((name, what), 0)) for what in ("known", "unlogged", "never"))
     unlogged += facts.absent.get(name, 0)
@@ -148,13 +149,14 @@ def check_clips(choices: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
 class ImpressionEstimate:
     """One target, reward, estimator and clip of an evaluation, with what was measured of it."""
 
-    plan: RankedPlan
+    plan: Plan[ImpressionRows]
     cell: Cell
     measured: Measured
 
     @cached_property
     def question(self) -> tuple[Estimator, Asked]:
-        return self.plan.question.asked[self.cell[1]]
+        planned = self.plan.estimates[self.cell[1]]
+        return planned.estimator, planned.request
 
     @cached_property
     def terms(self) -> Terms:
@@ -163,7 +165,7 @@ class ImpressionEstimate:
 
 def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:
     """Units that are excluded, how many clusters have a reward, and whether a few of them carry the value."""
-    facts, terms, request = estimate.plan.facts, estimate.terms, estimate.question[1]
+    facts, terms, request = estimate.plan.rows.facts, estimate.terms, estimate.question[1]
     sums, cluster = terms.whole, facts.cluster
     missing = facts.n_units - int(estimate.measured.size[terms.defined].sum())
     if missing > 0:
@@ -191,11 +193,11 @@ def check_weights(estimate: ImpressionEstimate) -> Iterator[Message]:
     """Weights that make a value unreliable, and the bounds of what the log cannot show."""
     plan, (estimator, request) = estimate.plan, estimate.question
     if estimator.about.clipping is not Clipping.NONE:
-        kind = "viewed rows" if plan.facts.logged is Logged.VIEWED else "displayed rows"
-        diagnostics = plan.weight_diagnostics(estimate.cell, estimate.measured)
+        kind = "viewed rows" if plan.rows.facts.logged is Logged.VIEWED else "displayed rows"
+        diagnostics = plan.rows.weight_diagnostics(plan, estimate.cell, estimate.measured)
         yield from diagnostics.check(request.clip, kind=kind, beyond=estimator.about.beyond)
-        unseen = plan.unseen(estimate.cell, estimate.terms, estimate.measured)
-        yield from check_unseen(estimate.terms.value(), unseen, plan.facts.rewards[request.reward].between)
+        unseen = plan.rows.unseen(plan, estimate.cell, estimate.terms, estimate.measured)
+        yield from check_unseen(estimate.terms.value(), unseen, plan.rows.facts.rewards[request.reward].between)
     if estimator.about.caution:
         yield message("for-comparison", reason=estimator.about.caution)
 
@@ -211,7 +213,7 @@ class RejectedFits:
     """Fitted position models that do not describe the log (goodness of fit, p < .01), by place; and what to do."""
 
     fits: Mapping[str, PositionFit]
-    facts: RankedFacts
+    facts: LogFacts
     from_clicks: bool
 
     def message(self, key: str, *about: str, **fields: Any) -> Message:

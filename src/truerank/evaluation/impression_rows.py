@@ -1,379 +1,389 @@
-"""The plan of an off-policy evaluation: how targets look at a log, what is counted, what is said."""
+"""How impressions become rows: the view probabilities of targets and log, what is counted, what values rest on."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+import os
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
-from truerank.core.estimator import Asked, Clipping, Estimator, Learned
-from truerank.core.messages import Message, message
-from truerank.core.provenance import Input, Provenance, versions
+from truerank.core.arrays import Bools, Ints
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.estimator import Clipping, Learned
+from truerank.core.ids import Keys
+from truerank.core.messages import message
+from truerank.core.ranking import Pool
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.estimators.impressions import CHOSEN, FIVE, Exposures, Limited, limited_by
-from truerank.estimators.refitting import RankedEstimator
-from truerank.evaluation.impression_checks import (
-    ESTIMATE_CHECKS,
-    ImpressionEstimate,
-    RejectedFits,
-    check_clips,
-    check_target,
-)
-from truerank.evaluation.impression_views import Looking, RankedSight
-from truerank.evaluation.log_facts import RankedFacts
-from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies, run_checks
-from truerank.evaluation.ranked_record import details_of, limit, recorded, source_of_exposures, views
+from truerank.estimators.impressions import Exposures, Limited, Refits, limited_by
+from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
+from truerank.evaluation.log_facts import LogFacts
+from truerank.evaluation.measure import ByPlace, Measured
+from truerank.evaluation.question import Cell, Examined, Pair, Plan, Points, Remarks, RowMaker, Tallies, run_checks
+from truerank.exposure.policies.mixtures import LoggerShares, check_own_exposures, logger_of_units, mixed_policy
+from truerank.exposure.policies.policies import Policy, logging_policy, tables_of
+from truerank.exposure.policies.targets import Target, is_table, target_policy
+from truerank.exposure.positions.learner import PositionLearner
+from truerank.exposure.positions.position_models import Positions
 from truerank.inference.clipping import chosen_clip
 from truerank.inference.intervals import common
-from truerank.inference.linearization import Bounds, Spread, equally_weighted
+from truerank.inference.linearization import Spread
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.verdicts import UnseenExposure
 from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, unseen_of
 from truerank.io.impressions import RankedChunk
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UnitIds:
-    """The id of each unit and of its cluster, and how many rows it has, in the order of the population."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImpressionRows(RowMaker):
+    """Targets and logging policies, the position models that are given or fitted, and the clips of the weights.
 
-    unit: Any
-    cluster: Any
-    active: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedPlan:
-    """A question about a ranked log with all that had to be learned from the whole of it.
-
-    `grid` are the clips that were asked for, of which one is chosen if `auto`; `answered` are the questions that each
-    target can answer. `first` and `last` are what is said before and after what is counted.
+    A target that is a table is represented by its part of each chunk.
     """
 
-    question: Question
-    learned: Learned
-    facts: RankedFacts
-    looking: Looking
-    grid: tuple[float, ...]
-    auto: bool
-    answered: Mapping[str, tuple[int, ...]]
-    ids_of_units: UnitIds | None
-    first: tuple[Message, ...] = ()
-    last: tuple[Message, ...] = ()
+    facts: LogFacts
+    targets: Mapping[str, Target]
+    loggers: Mapping[str, Target]
+    positions: Positions | None
+    learner: PositionLearner | None
+    shares: LoggerShares | None
+    columns: Mapping[str, str] | None
+    clips: tuple[float, ...] = (math.inf,)
 
-    @property
-    def unit(self) -> str:
-        return self.facts.unit
+    def models(self, learned: Learned) -> Positions | None:
+        """The position models, fitted."""
+        if self.learner is None:
+            return self.positions
+        positions: Positions = learned[self.learner].positions
+        return positions
 
-    @property
-    def cluster(self) -> str:
-        return self.facts.cluster
+    def logging(self, chunk: RankedChunk, learned: Learned | None) -> Policy:
+        """The policy that made the log; without what is learned only what kind of policy it is."""
+        log, positions = chunk.log, self.positions if learned is None else self.models(learned)
+        if not self.loggers:
+            return logging_policy(log, positions)
+        if learned is None or self.shares is None:
+            return Policy("log", log, share=np.zeros((0, log.n_units)))
+        return mixed_policy(log, self.loggers, counts=learned[self.shares], positions=positions)
 
-    @property
-    def keeps_units(self) -> bool:
-        return self.ids_of_units is not None
-
-    @property
-    def keeps_rows(self) -> bool:
-        return self.question.interval.needs_rows
-
-    @property
-    def clips(self) -> Floats:
-        """All clips, ascending."""
-        return np.unique([*self.grid, *(asked.clip for _, asked in self.question.asked)])
-
-    @property
-    def limits(self) -> tuple[Limited, ...]:
-        """What the clips of the estimators limit."""
-        return tuple(dict.fromkeys(limited_by(estimator) for estimator, _ in self.question.asked))
-
-    def rejected_fits(self) -> RejectedFits | None:
-        """The fitted position models that do not describe the log, if there are any."""
-        learner = self.looking.learner
-        fits = {} if learner is None else self.learned[learner].rejected()
-        return RejectedFits(fits, self.facts, self.learned[learner].depths is None) if fits else None
-
-    def with_tables(self, places: Collection[str]) -> RankedPlan:
-        """The same question with the table of observed views at these places; units are not kept."""
-        learner = self.looking.learner
-
-        def with_table(models: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-            return {key: model.with_tables(places) if key == learner else model for key, model in models.items()}
-
-        learned = replace(
-            self.learned,
-            models=with_table(self.learned.models),
-            refits=tuple(with_table(refit) for refit in self.learned.refits),
+    def policy(self, chunk: RankedChunk, name: str, logging: Policy) -> Policy:
+        """A target where it puts the items of a chunk."""
+        target = chunk.tables[name] if is_table(self.targets[name]) else self.targets[name]
+        key = f"target {name}"
+        if key in chunk.made and chunk.made[key][0] is self:
+            placed: Policy = chunk.made[key][1]
+            return placed
+        placed = target_policy(
+            target, logging, name=name, positions=self.positions, columns=self.columns, only=self.facts.only
         )
-        return replace(self, learned=learned, auto=False, ids_of_units=None)
+        if placed.parts == () and placed.viewed is None:  # it does not depend on what was learned
+            chunk.made[key] = self, placed
+        return placed
+
+    def _refits(self, view: Exposures, policies: Mapping[str, Policy], learned: Learned) -> Refits | None:
+        """The models without each group that can be used on a chunk, and why others cannot."""
+        if self.learner is None or not learned.refits or learned.groups is None:
+            return None
+        group = learned.groups.at(view.clusters.key)[view.clusters.of_row]
+        models: list[Positions | None] = []
+        unusable: dict[str, Ints] = {}
+        for number, refit in enumerate(learned.refits):
+            positions: Positions = refit[self.learner].positions
+            reason = self._unusable(view, positions, group == number)
+            models.append(positions if reason is None else None)
+            if reason is not None:
+                unusable.setdefault(reason, np.zeros(len(learned.refits), dtype=np.int64))[number] = 1
+        return Refits(tuple(models), group, pattern_of(policies.values()), unusable)
+
+    def _unusable(self, view: Exposures, positions: Positions, without: Bools) -> str | None:
+        """Why the log without some units cannot be under these models, or None."""
+        logging = view.logging
+        if logging.rank is not None and logging.positions is not None:
+            last = int(logging.rank.max(initial=0))
+            if (tables_of(positions, last)[:, 1:] > 0).all():
+                return None
+        refitted = view.under(positions)
+        reason = refitted.impossible(without=without)
+        if reason is None and self.loggers:
+            try:
+                check_own_exposures(refitted.logging, self.loggers, without=without)
+            except InputError as error:
+                return error.marked
+        return reason
 
     # ---- for measure
 
-    def answers(self, model: str) -> Sequence[int]:
-        return self.answered[model]
-
-    def learns(self, estimator: Estimator) -> bool:
-        return False  # what is refitted is in the view, and estimators make of it what they can
-
-    def places(self, chunk: RankedChunk) -> Ints:
-        return chunk.places()
-
-    def n_rows(self, chunk: RankedChunk) -> int:
-        return len(chunk.log)
-
-    def earning(self, chunk: RankedChunk, segment: str | None) -> RankedChunk:
-        return chunk
-
-    def look(self, chunk: RankedChunk, model: str) -> RankedSight:
-        shared = self.looking.shared(chunk, self.learned)
-        view = Exposures(chunk.log, shared.policies[model], shared.logging, shared.clusters, shared.refits)
-        return RankedSight(model, view, self.clips, self.limits, tail_length(self.facts.n_rows), shared.unweighed)
-
-    def counted(self, chunk: RankedChunk) -> Tallies:
-        most = tail_length(self.facts.n_rows) + 1
+    def views(self, plan: Plan[ImpressionRows], chunk: RankedChunk) -> dict[str, dict[Pool, Exposures]]:
+        log, learned, clusters = chunk.log, plan.learned, chunk.clusters()
+        logging, models = self.logging(chunk, learned), self.models(learned)
+        policies = {name: self.policy(chunk, name, logging) for name in self.targets}
+        if models is not None:
+            policies = {name: policy.under(models) for name, policy in policies.items()}
+        if self.shares is not None and learned[self.shares].nested:
+            stratum = np.zeros(len(clusters), dtype=np.int64)
+            stratum[clusters.of_row] = logger_of_units(log, self.loggers)[0]
+            clusters = replace(clusters, stratum=stratum)
+        view = Exposures(log, next(iter(policies.values())), logging, clusters)
+        reason = view.impossible()
+        if reason is not None:
+            raise RefusedError(reason)
+        if self.loggers:
+            check_own_exposures(logging, self.loggers)
+        refits = self._refits(view, policies, learned)
         return {
+            name: {Pool.CATALOGUE: Exposures(log, policy, logging, clusters, refits)}
+            for name, policy in policies.items()
+        }
+
+    def count_chunk(self, plan: Plan[ImpressionRows], chunk: RankedChunk) -> Tallies:
+        log, most = chunk.log, tail_length(self.facts.n_rows) + 1
+        counts: dict[tuple[Any, ...], Any] = {
             ("rewards", name): RewardTally.count(rewards, most=most)
-            for name, rewards in chunk.log.rewards.items()
+            for name, rewards in log.rewards.items()
             if not self.facts.rewards[name].binary
         }
+        if plan.keeps_units:
+            active = np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
+            counts["active",] = ByPlace(chunk.places(), active)
+        return counts
+
+    def count_model(
+        self, plan: Plan[ImpressionRows], chunk: RankedChunk, model: str, views: Mapping[Pool, Exposures]
+    ) -> Tallies:
+        view, most = views[Pool.CATALOGUE], tail_length(self.facts.n_rows)
+        target = view.target
+        clips = np.unique([*self.clips, *(planned.request.clip for planned in plan.estimates)])
+        counts: dict[tuple[Any, ...], Any] = {
+            (model, "support"): SupportTally.count(view),
+            (model, "known"): int(np.count_nonzero(target.defined())),
+            (model, "unlogged"): target.unlogged,
+            (model, "never"): 0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
+        }
+        for limits in limits_of(plan):
+            counts[model, "weights", limits] = WeightTally.count(view, clips, most=most, limits=limits)
+        for reason, groups in (view.refits.unusable if view.refits is not None else {}).items():
+            counts[model, "unweighed", reason] = groups
+        return counts
 
     # ---- for conclude
 
-    def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
-        # two forms of clips in one question are told apart in every table
-        clipped = {limited_by(each) for each, _ in self.question.asked if each.about.clipping is not Clipping.NONE}
-        paper = len(clipped) > 1 and limited_by(estimator) is Limited.INVERSE
-        return f"{asked.metric}, clip of the inverse" if paper else str(asked.metric), None
+    def check(self, plan: Plan[ImpressionRows], measured: Measured) -> None:
+        """Refuse a target's table without a session of the log."""
+        for name, target in self.targets.items():
+            if is_table(target) and not measured.tallies[name, "known"]:
+                where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
+                raise InputError(f"{where}: no session in common with {self.facts.source}. Check the session ids.")
 
-    def directed(self, estimator: Estimator, asked: Asked) -> bool:
-        return True
+    def visible(self, plan: Plan[ImpressionRows], spread: Spread, terms: Sequence[Terms]) -> Spread:
+        """Where no reward was observed, nothing shows how far from 0 a value may be: no width would be a lie."""
+        rewarded = any(bool(part.whole.sums[:, 0].any()) for part in terms)
+        return spread if rewarded and not plan.learned.failures else spread.without_interval()
 
-    def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
-        base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
-        return (*base, *cast(RankedEstimator, estimator).metric.assumptions)
-
-    def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
-        return None
-
-    def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
-        return equally_weighted(terms.whole)
-
-    def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
-        found = self.weight_diagnostics(cell, measured)
-        clipped = self._clip(cell) < math.inf
-        return Evidence(
-            informative=spread.informative,
-            df=spread.df,
-            largest=spread.largest,
-            lost=found.lost if clipped else None,
-            unsupported=None if found.unsupported is None else found.surely_unsupported,
+    def examine(self, plan: Plan[ImpressionRows], cell: Cell, terms: Terms, measured: Measured) -> Examined:
+        diagnostics = self.weight_diagnostics(plan, cell, measured)
+        planned = plan.estimates[cell[1]]
+        clips = planned.estimator.about.clipping is not Clipping.NONE
+        evidence = Evidence(
+            lost=diagnostics.lost if clips and planned.request.clip < math.inf else None,
+            unsupported=None if diagnostics.unsupported is None else diagnostics.surely_unsupported,
+        )
+        return Examined(
+            evidence=evidence,
+            unseen=self.unseen(plan, cell, terms, measured),
+            effective=diagnostics.ess if clips else None,
+            warnings=run_checks(ESTIMATE_CHECKS, ImpressionEstimate(plan, cell, measured)),
         )
 
-    def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
-        return ()
+    def weight_diagnostics(self, plan: Plan[ImpressionRows], cell: Cell, measured: Measured) -> WeightDiagnostics:
+        planned = plan.estimates[cell[1]]
+        estimator = planned.estimator
+        clip = math.inf if estimator.about.clipping is Clipping.NONE else planned.request.clip
+        return diagnosed(measured, cell[0], clip, limited_by(estimator))
 
-    def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
-        model, number = cell
-        estimator, asked = self.question.asked[number]
-        weights: WeightTally = measured.tallies[model, "weights", limited_by(estimator)]
+    def unseen(self, plan: Plan[ImpressionRows], cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
+        planned, model = plan.estimates[cell[1]], cell[0]
+        weights: WeightTally = measured.tallies[model, "weights", limited_by(planned.estimator)]
         support: SupportTally = measured.tallies[model, "support"]
-        n_units = int(measured.tallies[model, "known"])
+        diagnostics, n_units = self.weight_diagnostics(plan, cell, measured), int(measured.tallies[model, "known"])
         return unseen_of(
-            self.weight_diagnostics(cell, measured),
+            diagnostics,
             n_units=n_units,
             weight=weights.total,
             total=support.total,
             value=terms.value(),
-            beyond=estimator.about.beyond,
-            per=cast(RankedEstimator, estimator).metric.per,
-            rewards=self.facts.rewards[asked.reward].between,
+            beyond=planned.estimator.about.beyond,
+            per=planned.request.metric.per,
+            rewards=self.facts.rewards[planned.request.reward].between,
         )
 
-    def family(self, number: int) -> int:
-        return self._blocks()[number] if self.auto else number
-
-    def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
-        """Where nothing was earned, nothing shows how far from 0 a value may be: no width would be a lie."""
-        earned = any(bool(part.whole.sums[:, 0].any()) for part in terms)
-        return spread if earned and not self.learned.failures else spread.without_interval()
-
-    def diagnostics(self, model: str, clip: float, of: Limited, measured: Measured) -> WeightDiagnostics:
-        return _diagnosed(measured.tallies[model, "weights", of], measured.tallies[model, "support"], clip)
-
-    def weight_diagnostics(self, cell: Cell, measured: Measured) -> WeightDiagnostics:
-        return self.diagnostics(cell[0], self._clip(cell), limited_by(self.question.asked[cell[1]][0]), measured)
-
-    def _clip(self, cell: Cell) -> float:
-        """Where the weights of an estimate are cut; nowhere where it has none."""
-        estimator, asked = self.question.asked[cell[1]]
-        return math.inf if estimator.about.clipping is Clipping.NONE else asked.clip
-
-    def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
-        estimator = self.question.asked[cell[1]][0]
-        return None if estimator.about.clipping is Clipping.NONE else self.weight_diagnostics(cell, measured).ess
-
-    def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
-        return run_checks(ESTIMATE_CHECKS, ImpressionEstimate(self, cell, measured))
-
-    def ids(self, measured: Measured) -> tuple[Any, Any]:
-        known = self.ids_of_units
-        if known is None:
-            raise TypeError("units were not kept")
-        return known.unit[measured.place], known.cluster[measured.place]
-
-    def activity(self, measured: Measured) -> Floats:
-        return np.zeros(0) if self.ids_of_units is None else self.ids_of_units.active[measured.place]
-
-    def order(self, number: int) -> tuple[int, ...]:
-        return self._blocks()[number], number
-
-    def _blocks(self) -> list[int]:
-        """For each question the number of its estimator and reward."""
-        known: dict[tuple[Estimator, str], int] = {}
-        return [known.setdefault((estimator, asked.reward), len(known)) for estimator, asked in self.question.asked]
-
-    # ---- clips, messages, record
-
-    def remarks(self, measured: Measured, points: Points) -> Remarks:
-        choices: list[dict[str, Any]] = []
+    def remarks(
+        self, plan: Plan[ImpressionRows], measured: Measured, points: Points, estimates: Sequence[Estimate]
+    ) -> Remarks:
+        facts, choices = self.facts, list[dict[str, Any]]()
         untested: set[tuple[Pair, int]] = set()
-        if self.auto:
-            for numbers in self._curves():
-                made = list(self._chosen(numbers, measured, points))
-                choices += [choice for choice, _ in made]
-                taken = {cell for _, cell in made}
-                untested |= {cell for cell in points.differences if cell[1] in numbers and cell not in taken}
-        failures = self._failures(measured, points).items()
-        messages = [message("refit-failed", parts=parts, reason=reason) for reason, parts in failures]
-        return Remarks(frozenset(untested), (*messages, *check_clips(choices)), {"chosen": choices})
-
-    def _curves(self) -> list[list[int]]:
-        """The questions of each estimator and reward that weights enter, ascending by clip."""
-        blocks = self._blocks()
-        curves = [[number for number, block in enumerate(blocks) if block == at] for at in range(max(blocks) + 1)]
-        return [numbers for numbers in curves if self.question.asked[numbers[0]][0].about.clipping is not Clipping.NONE]
-
-    def _chosen(self, numbers: Sequence[int], measured: Measured, points: Points) -> Any:
-        """Which clip is taken for each value and difference; the largest for estimators that allow no choice."""
-        estimator, asked = self.question.asked[numbers[0]]
-        by_rule = estimator.about.clipping is Clipping.CHOSEN
-        models = [model for model in self.question.models if (model, numbers[0]) in points.values]
-        terms = {
-            model: [measured.terms[model, number].whole for number in numbers] if by_rule else [] for model in models
-        }
-        what: list[tuple[str, Any, Mapping[Any, Spread]]] = [(model, model, points.values) for model in models]
-        what += [(" - ".join(pair), pair, points.differences) for pair in self.question.pairs(models)]
-        for of, who, spreads in what:
-            at = same = len(numbers) - 1
-            if by_rule:
-                both = (who,) if isinstance(who, str) else who
-                at, same = chosen_clip(*(terms[model] for model in both))
-            value = spreads[who, numbers[at]].value
-            choice = {
-                "of": of,
-                "reward": asked.reward,
-                "estimator": estimator.about.name,
-                "clip": limit(self.question.asked[numbers[at]][1].clip),
-                "smallest_equal": limit(self.question.asked[numbers[same]][1].clip),
-                "value": value,
-                "against_largest_clip": value - spreads[who, numbers[-1]].value,
-                "by_rule": by_rule,
-            }
-            yield choice, (who, numbers[at])
-
-    def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
-        return [
-            *self.first,
-            *chain.from_iterable(check_target(name, measured.tallies, self.facts) for name in self.question.models),
-            *self.last,
-        ]
-
-    def _failures(self, measured: Measured, points: Points) -> dict[str, int]:
-        """Why intervals that include the fit cannot be had, and without how many groups."""
-        failures = {
-            f"the position model cannot be fitted: {reason}": parts for reason, parts in self.learned.failures.items()
-        }
-        for key, groups in measured.tallies.items():
-            if len(key) == 3 and key[1] == "unweighed":
-                failures[f"{key[0]} cannot be weighed: {key[2]}"] = int(np.count_nonzero(groups))
-        if failures or not self.learned.refits:
-            return failures
-        lost: list[tuple[str, int]] = []
-        for (model, number), spread in points.values.items():
-            if math.isnan(spread.stderr):
-                lost.append((f"{model} has no value.", _undefined([measured.terms[model, number]])))
-        for ((first, second), number), spread in points.differences.items():
-            if math.isnan(spread.stderr):
-                both = common(measured.terms[first, number], measured.terms[second, number])
-                reason = f"{first} - {second} has no value: no {self.unit} is left that both rank."
-                lost.append((reason, _undefined(both)))
-        for reason, parts in lost:
-            if parts:
-                failures[reason] = max(parts, failures.get(reason, 0))
-        return failures
-
-    def provenance(self, measured: Measured, remarks: Remarks) -> Provenance:
-        facts, question, looking = self.facts, self.question, self.looking
-        positions = looking.models(self.learned)
-        strata = looking.shares is not None and self.learned[looking.shares].nested
-        return Provenance(
-            inputs=(
-                Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
-                *(Input(role="target", name=name, source=name) for name in question.models),
-            ),
-            settings={
-                "position": None if positions is None else str(positions),
-                "logging": source_of_exposures(facts, positions, looking.loggers),
-                "rewards": list(facts.rewards),
-                "clips": [limit(clip) for clip in self.grid],
-                "interval": type(question.interval).__name__,
-                "strata": "logger" if strata and question.interval.refits else None,
-                "level": question.level,
-                "seed": question.seed,
-            },
-            counts={"rows": facts.n_rows, "units": facts.n_units, "items": facts.n_items},
-            unit=facts.unit,
-            versions=versions(),
-            details=details_of(
-                cluster=facts.cluster,
-                chosen=remarks.details.get("chosen", ()),
-                diagnostics=[
-                    {
-                        "model": model,
-                        "clip": limit(clip),
-                        "of": of,
-                        **asdict(self.diagnostics(model, clip, of, measured)),
-                    }
-                    for model in question.models
-                    for of in self.limits
-                    for clip in self.grid
-                ],
-                fits=[] if looking.learner is None else recorded(self.learned[looking.learner]),
-                views=[] if looking.learner is None else views(self.learned[looking.learner]),
-            ),
+        for numbers in _curves(plan) if plan.chooses_clip else ():
+            chosen = list(_chosen(plan, numbers, measured, points))
+            choices += [choice for choice, _ in chosen]
+            used = {cell for _, cell in chosen}
+            untested |= {cell for cell in points.differences if cell[1] in numbers and cell not in used}
+        failures = _failures(plan, measured, points)
+        messages = (
+            *plan.messages,
+            *chain.from_iterable(check_target(name, measured.tallies, facts) for name in plan.models),
+            *plan.last_messages,
+            *(message("refit-failed", parts=parts, reason=reason) for reason, parts in failures.items()),
+            *check_clips(choices),
         )
+        fitted = None if self.learner is None else plan.learned[self.learner]
+        fits = {} if fitted is None else fitted.fits
+        details = {
+            "cluster": facts.cluster,
+            "chosen": choices,
+            "diagnostics": [
+                {"model": model, "clip": limit(clip), "of": limits, **asdict(diagnosed(measured, model, clip, limits))}
+                for model in plan.models
+                for limits in limits_of(plan)
+                for clip in self.clips
+            ],
+            "fits": [
+                {
+                    "place": place,
+                    "parameter": parameter.name,
+                    "value": parameter.value,
+                    "stderr": parameter.stderr,
+                    "p_of_fit": fit.goodness.p,
+                }
+                for place, fit in fits.items()
+                for parameter in fit.parameters
+            ],
+            "views": [
+                {"place": place, **asdict(bucket)} for place, fit in fits.items() for bucket in fit.goodness.buckets
+            ],
+        }
+        counts = {"rows": facts.n_rows, "units": facts.n_units, "items": facts.n_items}
+        return Remarks(messages, counts, details, frozenset(untested))
+
+
+def limits_of(plan: Plan[Any]) -> tuple[Limited, ...]:
+    """What the clips of the estimators limit."""
+    return tuple(dict.fromkeys(limited_by(planned.estimator) for planned in plan.estimates))
+
+
+def limit(clip: float) -> float | None:
+    """A clip for the record: none is None."""
+    return None if math.isinf(clip) else clip
+
+
+def diagnosed(measured: Measured, model: str, clip: float, limits: Limited) -> WeightDiagnostics:
+    return _diagnosed(measured.tallies[model, "weights", limits], measured.tallies[model, "support"], clip)
 
 
 @lru_cache(maxsize=4096)
-def _diagnosed(weights: Any, support: Any, clip: float) -> WeightDiagnostics:
+def _diagnosed(weights: WeightTally, support: SupportTally, clip: float) -> WeightDiagnostics:
     unsupported, error = support.share()
-    found: WeightDiagnostics = weights.diagnostics(clip, unsupported=unsupported, error=error)
-    return found
+    return weights.diagnostics(clip, unsupported=unsupported, error=error)
 
 
-def _undefined(terms: Sequence[Terms]) -> int:
-    """Without how many groups one of these has no value, although it has one with all of them."""
-    lost = [
-        int(np.count_nonzero(np.isnan(part.values_without())))
-        for part in terms
-        if isinstance(part, Refitted) and part.n_independent() >= 2 and not math.isnan(part.value())
+def with_tables(plan: Plan[ImpressionRows], places: Collection[str]) -> Plan[ImpressionRows]:
+    """The same question with the table of observed views at these places; units are not kept."""
+    learner, learned = plan.rows.learner, plan.learned
+
+    def with_table(models: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+        return {key: model.with_tables(places) if key == learner else model for key, model in models.items()}
+
+    refits = tuple(with_table(refit) for refit in learned.refits)
+    learned = replace(learned, models=with_table(learned.models), refits=refits)
+    return replace(plan, learned=learned, chooses_clip=False, keeps_units=False, ids=None)
+
+
+# --------------------------------------------------------------------------------------------------------------- clips
+
+
+def _curves(plan: Plan[Any]) -> list[list[int]]:
+    """The estimates of each estimator and reward that weights enter, ascending by clip."""
+    curves: dict[int, list[int]] = {}
+    for number, planned in enumerate(plan.estimates):
+        if planned.estimator.about.clipping is not Clipping.NONE:
+            curves.setdefault(planned.block, []).append(number)
+    return list(curves.values())
+
+
+def _chosen(
+    plan: Plan[Any], numbers: Sequence[int], measured: Measured, points: Points
+) -> Iterator[tuple[dict[str, Any], tuple[Any, int]]]:
+    """Which clip is taken for each value and difference; the largest for estimators that allow no choice."""
+    planned = plan.estimates[numbers[0]]
+    by_rule = planned.estimator.about.clipping is Clipping.CHOSEN
+    models = [model for model in plan.models if (model, numbers[0]) in points.values]
+    terms = {model: [measured.terms[model, number].whole for number in numbers] if by_rule else [] for model in models}
+    subjects: list[tuple[Any, tuple[str, ...], Mapping[Any, Spread]]] = [
+        *((model, (model,), points.values) for model in models),
+        *((pair, pair, points.differences) for pair in plan.question.pairs(models)),
     ]
-    return max(lost, default=0)
+    for subject, names, spreads in subjects:
+        best = same = len(numbers) - 1
+        if by_rule:
+            best, same = chosen_clip(*(terms[name] for name in names))
+        value = spreads[subject, numbers[best]].value
+        choice = {
+            "of": " - ".join(names),
+            "reward": planned.request.reward,
+            "estimator": planned.estimator.about.name,
+            "clip": limit(plan.estimates[numbers[best]].request.clip),
+            "smallest_equal": limit(plan.estimates[numbers[same]].request.clip),
+            "value": value,
+            "against_largest_clip": value - spreads[subject, numbers[-1]].value,
+            "by_rule": by_rule,
+        }
+        yield choice, (subject, numbers[best])
+
+
+def _failures(plan: Plan[Any], measured: Measured, points: Points) -> dict[str, int]:
+    """Why intervals that include the fit cannot be had, and without how many groups."""
+    failures = {
+        f"the position model cannot be fitted: {reason}": parts for reason, parts in plan.learned.failures.items()
+    }
+    for key, groups in measured.tallies.items():
+        if len(key) == 3 and key[1] == "unweighed":
+            failures[f"{key[0]} cannot be weighed: {key[2]}"] = int(np.count_nonzero(groups))
+    if failures or not plan.learned.refits:
+        return failures
+    lost: list[tuple[str, Sequence[Terms]]] = []
+    for (model, number), spread in points.values.items():
+        if math.isnan(spread.stderr):
+            lost.append((f"{model} has no value.", [measured.terms[model, number]]))
+    for ((first, second), number), spread in points.differences.items():
+        if math.isnan(spread.stderr):
+            reason = f"{first} - {second} has no value: no {plan.unit} is left that both rank."
+            lost.append((reason, common(measured.terms[first, number], measured.terms[second, number])))
+    for reason, terms in lost:
+        parts = max(_undefined(part) for part in terms)
+        if parts:
+            failures[reason] = max(parts, failures.get(reason, 0))
+    return failures
+
+
+def _undefined(terms: Terms) -> int:
+    """Without how many groups these have no value, although they have one with all of them."""
+    if not isinstance(terms, Refitted) or terms.n_independent() < 2 or math.isnan(terms.value()):
+        return 0
+    return int(np.count_nonzero(np.isnan(terms.values_without())))
+
+
+# --------------------------------------------------------------------------------------------------------------- views
+
+
+def pattern_of(policies: Any) -> Keys:
+    """A number of each unit that tells which targets rank it."""
+    code: Keys | None = None
+    with np.errstate(over="ignore"):
+        for policy in policies:
+            bit = policy.defined().astype(np.uint64)
+            code = bit if code is None else code * np.uint64(0x9E3779B97F4A7C15) + bit
+    return np.zeros(0, dtype=np.uint64) if code is None else code

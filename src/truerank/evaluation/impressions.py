@@ -3,52 +3,50 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from truerank.core.calls import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
-from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
+from truerank.core.errors import RefusedError
+from truerank.core.estimator import Asked, Clipping, Learner, clips_of
 from truerank.core.language import as_value, as_values
 from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
+from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.results import Results
 from truerank.core.wording import either, option
-from truerank.engines.engine import Workers, map_chunks
-from truerank.engines.local import ONE_THREAD
+from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
-from truerank.estimators.impressions import Normaliser, RankedContext
+from truerank.estimators.impressions import CHOSEN, FIVE, Limited, Normaliser, RankedContext, limited_by
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compare import check_pairs
-from truerank.evaluation.conclude import conclude
-from truerank.evaluation.gather import gathered
-from truerank.evaluation.impression_checks import check_log, check_question, checked_by_tables
-from truerank.evaluation.impression_rows import RankedPlan
-from truerank.evaluation.impression_source import HeldLog, RankedSource, check_common, source_of
-from truerank.evaluation.impression_views import Looking
-from truerank.evaluation.log_facts import RankedFacts
+from truerank.evaluation.gather import concluded
+from truerank.evaluation.impression_checks import RejectedFits, check_log, check_question, checked_by_tables
+from truerank.evaluation.impression_rows import ImpressionRows, limit, with_tables
+from truerank.evaluation.impression_source import ImpressionSource, source_of
 from truerank.evaluation.measure import measure
-from truerank.evaluation.question import Adjust, Question
-from truerank.evaluation.unit_ids import unit_ids
+from truerank.evaluation.question import Adjust, Plan, PlannedEstimate, Question
+from truerank.evaluation.sources import check_call, learn_models
 from truerank.exposure.policies.mixtures import LoggerShares
 from truerank.exposure.policies.rankers import with_exposures
-from truerank.exposure.policies.targets import is_table
+from truerank.exposure.policies.targets import Target, column_names
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner, for_places
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.clipping import AutoClip, check_clips
 from truerank.inference.intervals import Interval, Population
 from truerank.io.batches import LazyTable
-from truerank.io.impressions import Logged, RankedChunk
+from truerank.io.impressions import Impressions, Logged
 from truerank.io.spill import scratch
 from truerank.io.streams import is_stream
 
-PARTS = 40  # groups of clusters without which position models are fitted again
 MOST_UNITS = 2**20  # of which each is kept
 
 
@@ -105,244 +103,266 @@ def off_policy(
     >>> from truerank.exposure.positions.position_models import Exponential
     >>> log = pl.DataFrame({"session": [1, 1, 2, 2], "item": [1, 2, 1, 2], "position": [1, 2, 1, 2],
     ...                     "reward": [1, 0, 0, 1], "new": [2, 1, 2, 1]})
-    >>> found = off_policy(log, {"new": RankColumn("new")}, position=Exponential(0.5), estimators=[IPS()])
-    >>> found.estimates[0].value  # (1 · 0.5 + 1 · 2) / 2
+    >>> results = off_policy(log, {"new": RankColumn("new")}, position=Exponential(0.5), estimators=[IPS()])
+    >>> results.estimates[0].value  # (1 · 0.5 + 1 · 2) / 2
     1.25
     """
     per = as_value(normaliser, Normaliser)
-    default = (IPS(per), SNIPS(per))
-    chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
-    _check(targets, baseline=baseline, level=level)
+    check_call(
+        targets,
+        baseline=baseline,
+        level=level,
+        word="targets",
+        form=either("NAME=FILE or NAME=@COLUMN", "{name: table}"),
+    )
     targets = with_exposures(targets, position, temperature=temperature, n_candidates=n_candidates, columns=columns)
-    grid = check_clips(clips.grid if isinstance(clips, AutoClip) else clips)
-    models = None if position is None else as_positions(position)
-    kind, over = as_value(logged, Logged), as_value(adjust, Adjust)
-    once = {name: LazyTable.of(each, name=name) for name, each in targets.items() if is_stream(each)}
-    log, targets = LazyTable.of(log, name="log") if is_stream(log) else log, {**targets, **once}
-    chosen_engine = as_engine(engine, threads=threads)
-    with watching(progress) as say, scratch() as space, chosen_engine.open() as workers:
+    question = ImpressionQuestion(
+        estimators=(IPS(per), SNIPS(per)) if estimators is None else as_values(estimators, RANKED, what="estimators"),
+        clips=tuple(check_clips(clips.grid if isinstance(clips, AutoClip) else clips)),
+        chooses_clip=isinstance(clips, AutoClip),
+        position=None if position is None else as_positions(position),
+        loggers=loggers or {},
+        columns=columns,
+        reward_range=reward_range,
+        baseline=baseline,
+        interval=interval or Population(),
+        level=level,
+        adjust=as_value(adjust, Adjust),
+        seed=seed,
+    )
+    kind = as_value(logged, Logged)
+    streams = {name: LazyTable.of(target, name=name) for name, target in targets.items() if is_stream(target)}
+    log, targets = LazyTable.of(log, name="log") if is_stream(log) else log, {**targets, **streams}
+    engine = as_engine(engine, threads=threads)
+    with watching(progress) as say, scratch() as space, engine.open() as workers:
         source = source_of(
             log,
             targets,
-            loggers or {},
-            chosen,
+            others=question.columns_read,
             rewards=rewards,
             columns=columns,
             sessions=sessions,
             logged=kind,
-            scratch=space,
+            space=space,
             workers=workers,
             progress=say,
         )
-        plan = prepare(
-            source,
-            targets,
-            position=models,
-            loggers=loggers or {},
-            columns=columns,
-            estimators=chosen,
-            grid=grid,
-            auto=isinstance(clips, AutoClip),
-            reward_range=reward_range,
-            interval=interval,
-            level=level,
-            baseline=baseline,
-            seed=seed,
-            workers=workers,
-            progress=say,
-        )
-        plan = replace(plan, question=replace(plan.question, adjust=over))
-        work = map_chunks(workers, partial(measure, plan), source, progress=say)
-        with gathered(work) as measured:
-            for name, target in targets.items():
-                if is_table(target):
-                    where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
-                    check_common(where, int(measured.tallies[name, "known"]), source.facts)
-            results = conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units)
-        rejected = plan.rejected_fits()
-        if rejected is None:
+        plan = prepare_impressions(question, source, targets, workers=workers, progress=say)
+        results = concluded(plan, map_chunks(workers, partial(measure, plan), source.chunks, progress=say))
+        learner = plan.rows.learner
+        fits = {} if learner is None else plan.learned[learner].rejected()
+        if learner is None or not fits:
             return results
+        rejected = RejectedFits(fits, plan.rows.facts, plan.learned[learner].depths is None)
         if rejected.from_clicks:
             return checked_by_tables(results, None, rejected)
-        by_table = plan.with_tables(rejected.fits)
-        work = map_chunks(workers, partial(measure, by_table), source, progress=say, what="checking the position model")
-        with gathered(work) as measured:
-            return checked_by_tables(results, conclude(by_table, measured), rejected)
+        plan = with_tables(plan, fits)
+        work = partial(measure, plan)
+        parts = map_chunks(workers, work, source.chunks, progress=say, what="checking the position model")
+        return checked_by_tables(results, concluded(plan, parts), rejected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImpressionQuestion(Question):
+    """What is requested of a log of impressions; `chooses_clip` says that one of the clips is chosen by the data."""
+
+    estimators: Sequence[RankedEstimator] = (IPS(),)
+    clips: tuple[float, ...] = (math.inf,)
+    chooses_clip: bool = False
+    position: Any = None
+    loggers: Mapping[str, Target] = field(default_factory=dict)
+    columns: Mapping[str, str] | None = None
+    reward_range: tuple[float, float] | None = None
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns of the log that logging policies and estimators name."""
+        return [
+            *(name for target in self.loggers.values() for name in column_names(target)),
+            *(name for estimator in self.estimators for name in estimator.columns),
+        ]
 
 
 # ------------------------------------------------------------------------------------------------------------- prepare
 
 
-def prepare(
-    source: RankedSource,
+def prepare_impressions(
+    question: ImpressionQuestion,
+    source: ImpressionSource,
     targets: Mapping[str, Any],
     *,
-    position: Any = None,
-    loggers: Mapping[str, Any] | None = None,
-    columns: Mapping[str, str] | None = None,
-    estimators: Sequence[RankedEstimator] = (IPS(),),
-    grid: Sequence[float] = (math.inf,),
-    auto: bool = False,
-    reward_range: tuple[float, float] | None = None,
-    interval: Interval | None = None,
-    level: float = 0.95,
-    baseline: str | None = None,
-    seed: int = 0,
     workers: Workers = ONE_THREAD,
     progress: Progress | None = None,
-) -> RankedPlan:
-    """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
-    facts = source.facts.declaring(reward_range)
-    requested = None if position is None else Positions.everywhere(position)
-    asked = None if requested is None else for_places(requested, surfaces=facts.surfaces, groups=facts.groups)
+) -> Plan[ImpressionRows]:
+    """prepare(Question, source) -> Plan, with what was learned from all chunks."""
+    facts, loggers = source.facts.declaring(question.reward_range), question.loggers
+    requested = None if question.position is None else Positions.everywhere(question.position)
+    positions = None if requested is None else for_places(requested, surfaces=facts.surfaces, groups=facts.groups)
     learner = None
-    if asked is not None and asked.requests:
-        learner = PositionLearner(asked, level, facts.clicks, facts.source)
-    interval = _interval(interval, fitted=learner is not None)
-    shares = LoggerShares(tuple(sorted(loggers))) if loggers else None
-    looking = Looking(targets, loggers or {}, asked, learner, shares, columns, facts.only)
-    contexts = _contexts(source.chunk(0), looking)
-    possible, left_out = _possible(estimators, contexts)
-    todo, unfit = _todo(possible, contexts, facts)
-    question = Question(
-        models=tuple(targets),
-        asked=tuple(
-            (estimator, Asked(estimator.metric.of(facts.unit), reward, clip))
-            for estimator, reward in todo
-            for clip in clips_of(estimator, grid)
-        ),
-        interval=interval,
-        level=level,
-        baseline=baseline,
-        seed=seed,
-    )
-    check_pairs(question)
-    learned = _learned(question, source, looking, contexts, workers=workers, progress=progress)
-    return RankedPlan(
-        question=question,
-        learned=learned,
+    if positions is not None and positions.requests:
+        learner = PositionLearner(positions, question.level, facts.clicks, facts.source)
+    _check_interval(question.interval, fitted=learner is not None)
+    rows = ImpressionRows(
         facts=facts,
-        looking=looking,
-        grid=tuple(grid),
-        auto=auto,
-        answered={
-            name: tuple(number for number, (each, _) in enumerate(question.asked) if name in possible[each])
-            for name in targets
-        },
-        ids_of_units=unit_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
-        first=(*(message("chunks", sentence=text) for text in source.notes), *check_log(facts, looking, learned)),
-        last=(
-            *check_question(requested, facts, looking, learned, interval),
-            *left_out,
-            *unfit,
+        targets=targets,
+        loggers=loggers,
+        positions=positions,
+        learner=learner,
+        shares=LoggerShares(tuple(sorted(loggers))) if loggers else None,
+        columns=question.columns,
+        clips=question.clips,
+    )
+    contexts = _contexts(rows, source)
+    able, refused = _able(question.estimators, contexts, rows)
+    estimates = _planned(question, able, rows)
+    check_pairs(question, list(targets), len(estimates))
+    context = next(iter(contexts.values()))
+    learners: list[Learner] = [needed for needed in (learner, rows.shares) if needed is not None]
+    for planned in estimates:
+        learners += planned.estimator.prepare(replace(context, reward=planned.request.reward))
+    learned = learn_models(
+        learners,
+        source.chunks,
+        None if learner is None else source.keys,
+        seed=question.seed,
+        facts={},
+        workers=workers,
+        progress=progress,
+    )
+    keeps_units = source.log is not None and facts.n_units <= MOST_UNITS
+    models, interval = rows.models(learned), question.interval
+    nested = rows.shares is not None and learned[rows.shares].nested
+    column = "column propensity" if facts.propensity else f"positions, {models}"
+    return Plan(
+        question=question,
+        models=tuple(targets),
+        estimates=estimates,
+        learned=learned,
+        rows=rows,
+        n_rows=facts.n_rows,
+        n_units=facts.n_units,
+        unit=facts.unit,
+        cluster=facts.cluster,
+        ids=_unit_ids(source.log) if source.log is not None and keeps_units else None,
+        keeps_units=keeps_units,
+        keeps_rows=interval.needs_rows,
+        chooses_clip=question.chooses_clip,
+        messages=(*(message("chunks", sentence=text) for text in source.chunks.notes), *check_log(rows, learned)),
+        last_messages=(*check_question(requested, rows, learned, interval), *refused),
+        record=Provenance(
+            inputs=(
+                Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
+                *(Input(role="target", name=name, source=name) for name in targets),
+            ),
+            settings={
+                "position": None if models is None else str(models),
+                "logging": "loggers" if loggers else column,
+                "rewards": list(facts.rewards),
+                "clips": [limit(clip) for clip in question.clips],
+                "interval": type(interval).__name__,
+                "strata": "logger" if nested and interval.refits else None,
+                "level": question.level,
+                "seed": question.seed,
+            },
+            unit=facts.unit,
+            versions=versions(),
         ),
     )
 
 
-def _contexts(chunk: RankedChunk, looking: Looking) -> dict[str, RankedContext]:
+def _contexts(rows: ImpressionRows, source: ImpressionSource) -> dict[str, RankedContext]:
     """What is known of each target, from where it puts the items of one chunk."""
-    logging = looking.logging(chunk, None)
-    given = None if looking.learner is not None else looking.positions
+    chunk = source.chunks.chunk(0)
+    logging = rows.logging(chunk, None)
+    given = None if rows.learner is not None else rows.positions
     return {
         name: replace(
-            RankedContext.of(chunk.log, looking.policy(chunk, name, logging), logging),
+            RankedContext.of(chunk.log, rows.policy(chunk, name, logging), logging),
             positions=given,
-            learner=looking.learner,
+            learner=rows.learner,
         )
-        for name in looking.targets
+        for name in rows.targets
     }
 
 
-def _learned(
-    question: Question,
-    source: RankedSource,
-    looking: Looking,
-    contexts: Mapping[str, RankedContext],
-    *,
-    workers: Workers,
-    progress: Progress | None,
-) -> Learned:
-    """What must be known of the whole log: position models, shares of loggers, reward models."""
-    wanted: list[Learner] = [each for each in (looking.learner, looking.shares) if each is not None]
-    context = next(iter(contexts.values()))
-    for estimator, asked in question.asked:
-        wanted += estimator.prepare(replace(context, reward=asked.reward))
-    if not wanted:
-        return Learned()
-    groups = Groups(question.seed, "jackknife")
-    if looking.learner is not None:
-        groups = Groups.of(source.cluster_keys(), n=PARTS, seed=question.seed, purpose="jackknife")
-
-    def mapped(work: Callable[[RankedChunk], list[Any]]) -> Iterator[list[Any]]:
-        return map_chunks(workers, work, source, progress=progress, what="learning", ordered=True)
-
-    return learn(list(dict.fromkeys(wanted)), mapped, groups=groups, facts={})
-
-
-# --------------------------------------------------------------------------------------------------------------- checks
-
-
-def _check(targets: Any, *, baseline: str | None, level: float) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
-    if not isinstance(targets, Mapping) or not targets:
-        raise InputError(
-            f"no targets given; expected at least one, as {either('NAME=FILE or NAME=@COLUMN', '{name: table}')}."
-        )
-    if baseline is not None and baseline not in targets:
-        raise InputError(f"baseline {baseline!r} is not among the targets; expected one of {', '.join(targets)}.")
-
-
-def _interval(asked: Interval | None, *, fitted: bool) -> Interval:
-    if asked is None:
-        return Population()
-    if asked.needs_rows:
+def _check_interval(interval: Interval, *, fitted: bool) -> None:
+    if interval.needs_rows:
         raise RefusedError("an interval for exactly these sessions is not known for ranked logs; use population.")
-    if fitted and not asked.refits:
+    if fitted and not interval.refits:
         raise RefusedError(
             "a bootstrap does not go with a fitted position model: it would take the fit as given. Leave "
             f"{option('bootstrap', 'interval=')} out (the interval then refits the model without each part of the "
             "log), or give the fitted model itself, as yule:1.5."
         )
-    return asked
 
 
-def _possible(
-    estimators: Sequence[RankedEstimator], contexts: Mapping[str, RankedContext]
-) -> tuple[dict[Estimator, list[str]], list[Message]]:
-    """The targets of each estimator; a note on what is left out, an error where nothing is left."""
-    possible: dict[Estimator, list[str]] = {}
-    notes, reasons = [], []
+Able = tuple[
+    RankedEstimator, str, tuple[str, ...]
+]  # an estimator, a reward, and the targets that it can be estimated for
+
+
+def _able(
+    estimators: Sequence[RankedEstimator], contexts: Mapping[str, RankedContext], rows: ImpressionRows
+) -> tuple[list[Able], list[Message]]:
+    """Estimators with rewards and targets that each can take, messages on others; refused where nothing is left."""
+    possible: dict[RankedEstimator, list[str]] = {}
+    messages, reasons = [], []
     for estimator in estimators:
-        for name, context in contexts.items():
+        for target, context in contexts.items():
             reason = estimator.refusal(context)
             if reason is None:
-                possible.setdefault(estimator, []).append(name)
+                possible.setdefault(estimator, []).append(target)
             else:
-                reasons.append(f"{estimator.about.name}: {reason}")
-                notes.append(message("left-out.target", target=name, estimator=estimator.about.name, reason=reason))
+                name = estimator.about.name
+                reasons.append(f"{name}: {reason}")
+                messages.append(message("left-out.target", target=target, estimator=name, reason=reason))
     if not possible:
         raise RefusedError(" ".join(dict.fromkeys(reasons)))
-    return possible, notes
+    able: list[Able] = []
+    reasons = []
+    for estimator, targets in possible.items():
+        name = estimator.about.name
+        for reward, facts in rows.facts.rewards.items():
+            reason = estimator.refusal(replace(contexts[targets[0]], reward=reward, negative=facts.negative))
+            if reason is None:
+                able.append((estimator, reward, tuple(targets)))
+            else:
+                reasons.append(f"{name}: {reason}")
+                messages.append(message("left-out.reward", estimator=name, reward=reward, reason=reason))
+    if not able:
+        raise RefusedError(f"{rows.facts.source}: {' '.join(dict.fromkeys(reasons))}")
+    return able, messages
 
 
-def _todo(
-    estimators: Mapping[Estimator, Sequence[str]], contexts: Mapping[str, RankedContext], facts: RankedFacts
-) -> tuple[list[tuple[Any, str]], list[Message]]:
-    """Estimators with the rewards that each can take, and a note on every pair that is left out; refused if all are."""
-    todo, notes, refused = [], [], []
-    for estimator, names in estimators.items():
-        reasons = {
-            name: estimator.refusal(replace(contexts[names[0]], reward=name, negative=reward.negative))
-            for name, reward in facts.rewards.items()
-        }
-        todo += [(estimator, name) for name, reason in reasons.items() if reason is None]
-        notes += [
-            message("left-out.reward", estimator=estimator.about.name, reward=name, reason=reason)
-            for name, reason in reasons.items()
-            if reason is not None
+def _planned(question: ImpressionQuestion, able: Sequence[Able], rows: ImpressionRows) -> tuple[PlannedEstimate, ...]:
+    clipped = {limited_by(estimator) for estimator, *_ in able if estimator.about.clipping is not Clipping.NONE}
+    base = CHOSEN if rows.positions is None and not rows.facts.sessions else FIVE
+    estimates = []
+    for block, (estimator, reward, targets) in enumerate(able):
+        counted = estimator.metric.of(rows.facts.unit)
+        # two forms of clips in one question are told apart in every table
+        inverse = len(clipped) > 1 and limited_by(estimator) is Limited.INVERSE
+        estimates += [
+            PlannedEstimate(
+                estimator=estimator,
+                request=Asked(counted, reward, clip),
+                name=f"{counted}, clip of the inverse" if inverse else str(counted),
+                models=targets,
+                block=block,
+                assumptions=(*base, *estimator.metric.assumptions),
+            )
+            for clip in clips_of(estimator, question.clips)
         ]
-        refused += [f"{estimator.about.name}: {reason}" for reason in reasons.values()]
-    if not todo:
-        raise RefusedError(f"{facts.source}: {' '.join(dict.fromkeys(refused))}")
-    return todo, notes
+    return tuple(estimates)
+
+
+def _unit_ids(log: Impressions) -> tuple[Any, Any]:
+    """The ids of units and of their clusters; a session without a row has no known user."""
+    unit: Any = pl.Series(np.arange(log.n_units))
+    if log.sessions is not None and log.session_of_unit is not None:
+        unit = log.sessions.values.gather(log.session_of_unit)
+    if log.users is None:
+        return unit, unit
+    observed = log.cluster < len(log.users)
+    place = pl.Series(np.where(observed, log.cluster, 0)).set(pl.Series(~observed), None)
+    return unit, log.users.values.gather(place)

@@ -6,11 +6,11 @@ What is drawn follows from seed, users and items alone, so that neither chunks n
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,8 +23,7 @@ from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
-from truerank.engines.frames import of_the_kind_of
-from truerank.engines.named import as_engine
+from truerank.engines.named import as_engine, of_the_kind_of
 from truerank.exposure.counts import Margins, pair_order
 from truerank.exposure.interventions import intervene as draw_log
 from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
@@ -38,13 +37,12 @@ from truerank.exposure.interventions.strategies import (
     check_largest,
 )
 from truerank.io.atomic_write import whole_file
-from truerank.io.batches import LazyTable, Piece
-from truerank.io.files import SEPARATORS, write_table
+from truerank.io.batches import LazyTable
+from truerank.io.files import SEPARATORS, Piece, write_table
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
-from truerank.io.parts import RowsOfPart
 from truerank.io.read import PairColumns, pair_table
 from truerank.io.scan import Distinct
-from truerank.io.spill import Scratch, scratch
+from truerank.io.spill import RowsOfPart, Scratch, scratch
 from truerank.sampling.pools import DrawKeys, DrawThreshold, Narrowing, Share
 
 ROW = "row"  # the number of a row in its table, where no column is called so
@@ -95,8 +93,6 @@ class PairRows:
     item_key: Keys
     tables: Chunks
     chunk_of_user: Ints
-
-    held: ClassVar[bool] = False
 
     @classmethod
     def of(
@@ -159,14 +155,13 @@ def margins_of(source: Any, *, columns: Mapping[str, str] | None = None, name: s
         return source
     if isinstance(source, Log):
         return Margins.of(source)
-    table, of = pair_table(source, columns, name=None if isinstance(source, str | Path) else name, strict=False)
-    populations = ids_of(table, of)
-    count = [np.zeros(len(ids), dtype=np.int64) for ids in populations]
-    for batch in table.batches([of.user, of.item]):
-        for at, (ids, column) in enumerate(zip(populations, (of.user, of.item), strict=True)):
-            count[at] += np.bincount(ids.locate(batch[column]), minlength=len(ids))
-    (users, items), (by_user, by_item) = populations, count
-    return Margins(users, items, by_user, by_item, of.where)
+    table, names = pair_table(source, columns, name=None if isinstance(source, str | Path) else name, strict=False)
+    users, items = ids_of(table, names)
+    by_user, by_item = np.zeros(len(users), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
+    for batch in table.batches([names.user, names.item]):
+        by_user += np.bincount(users.locate(batch[names.user]), minlength=len(users))
+        by_item += np.bincount(items.locate(batch[names.item]), minlength=len(items))
+    return Margins(users, items, by_user, by_item, names.where)
 
 
 def ids_of(table: LazyTable, columns: PairColumns, *, progress: Progress | None = None) -> tuple[Ids, Ids]:
@@ -182,19 +177,11 @@ def ids_of(table: LazyTable, columns: PairColumns, *, progress: Progress | None 
     return users.ids(), items.ids()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairCounts:
-    """The rows of users of a chunk, by their places, and of all items."""
-
-    unit: Ints
-    by_user: Ints
-    by_item: Ints
-
-
-def _counted(chunk: PairChunk) -> PairCounts:
+def _counted(chunk: PairChunk) -> tuple[Ints, Ints, Ints]:
+    """The places of a chunk's users, and the rows of these and of all items."""
     pair_order(chunk.log)
-    counted = Margins.of(chunk.log)
-    return PairCounts(chunk.unit, counted.by_user, counted.by_item)
+    counts = Margins.of(chunk.log)
+    return chunk.unit, counts.by_user, counts.by_item
 
 
 # ------------------------------------------------------------------------------------------------------------ drawing
@@ -280,26 +267,23 @@ class DrawnRows:
 
     def notes(self, strategy: Strategy, *, fraction: float) -> list[str]:
         """How many rows were drawn, how level the items are, and what the weights could not see."""
-        found, n, source = unseen_notes(self.log, strategy, self.train), len(self.log), self.log.source
+        notes, n, source = unseen_notes(self.log, strategy, self.train), len(self.log), self.log.source
         if not len(self):
-            return [*found, f"none of {n:,} rows drawn: {fraction:g} of them is less than one."]
+            return [*notes, f"none of {n:,} rows drawn: {fraction:g} of them is less than one."]
         before, after = unevenness(self.log.by_item), unevenness(self.by_item)
-        found.append(
+        notes.append(
             f"{len(self):,} of {n:,} rows drawn; variance / mean of rows per item {after:.2f}, "
             f"{before:.2f} in {source} (about 1 at random)."
         )
-        asked = Share(fraction).of(n)
-        if len(self) < asked:
-            found.append(f"{asked:,} rows were asked for; {_why_fewer(strategy)}.")
-        return found
-
-
-def _why_fewer(strategy: Strategy) -> str:
-    if isinstance(strategy, PopularityStratifiedIntervention):
-        return "each stratum gives the same number, rounded down, or all the rows it has"
-    if isinstance(strategy, EqualPerItemIntervention):
-        return "each item gives the same number, rounded down, and items with fewer rows give none"
-    return "all other rows have weight 0 and are never drawn"
+        requested = Share(fraction).of(n)
+        if len(self) < requested:
+            why = "all other rows have weight 0 and are never drawn"
+            if isinstance(strategy, PopularityStratifiedIntervention):
+                why = "each stratum gives the same number, rounded down, or all the rows it has"
+            elif isinstance(strategy, EqualPerItemIntervention):
+                why = "each item gives the same number, rounded down, and items with fewer rows give none"
+            notes.append(f"{requested:,} rows were asked for; {why}.")
+        return notes
 
 
 @checked_arguments(log=ANYTHING, train=ANYTHING, random=ANYTHING)
@@ -356,13 +340,17 @@ def draw_table(
     table, named = pair_table(source, columns, name=None if isinstance(source, str | Path) else "log")
     counted = {"train": train, "random": random}
     beside = {
-        role: None if each is None else margins_of(each, columns=columns, name=role) for role, each in counted.items()
+        role: None if rows is None else margins_of(rows, columns=columns, name=role) for role, rows in counted.items()
     }
     opened = as_engine(engine, threads=threads).open()
     with watching(progress) as say, scratch() as space, opened as workers:
         pairs = PairRows.of(named, table, space=space, workers=workers, progress=say)
         mapped = partial(map_chunks, workers, chunks=pairs, progress=say)
-        log = _margins(pairs, mapped(work=_counted, what="counting pairs"))
+        by_user, by_item = (np.zeros(len(ids), dtype=np.int64) for ids in (pairs.users, pairs.items))
+        for unit, of_users, of_items in mapped(work=_counted, what="counting pairs"):
+            by_user[unit] = of_users
+            by_item += of_items
+        log = Margins(pairs.users, pairs.items, by_user, by_item, named.where)
         if len(log) != table.n_rows:
             raise TruerankError(f"{table.n_rows:,} rows went in, and {len(log):,} were counted.")  # never in silence
         rule = rule_of(log, strategy, train=beside["train"], random=beside["random"], fraction=fraction, seed=seed)
@@ -378,16 +366,8 @@ def draw_table(
             narrowing = narrowing.narrowed(reduce(operator.add, parts))
         left = list(mapped(work=partial(_left, drawing, narrowing), what="finding the last"))
         threshold = narrowing.threshold(left)
-        drawn, by_item = np.zeros(table.n_rows, dtype=bool), np.zeros(len(log.items), dtype=np.int64)
+        drawn, drawn_by_item = np.zeros(table.n_rows, dtype=bool), np.zeros(len(log.items), dtype=np.int64)
         for rows, of_items in mapped(work=partial(_drawn, drawing, threshold), what="drawing"):
             drawn[rows] = True
-            by_item += of_items
-    return DrawnRows(table, drawn, log, beside["train"], by_item)
-
-
-def _margins(pairs: PairRows, parts: Iterable[PairCounts]) -> Margins:
-    by_user, by_item = (np.zeros(len(ids), dtype=np.int64) for ids in (pairs.users, pairs.items))
-    for part in parts:
-        by_user[part.unit] = part.by_user
-        by_item += part.by_item
-    return Margins(pairs.users, pairs.items, by_user, by_item, pairs.columns.where)
+            drawn_by_item += of_items
+    return DrawnRows(table, drawn, log, beside["train"], drawn_by_item)

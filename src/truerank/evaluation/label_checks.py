@@ -16,15 +16,15 @@ from truerank.core.log import Log
 from truerank.core.messages import Message, message
 from truerank.core.ranking import JudgedChunk, Pool, Returned, Scores
 from truerank.core.results import Estimate
-from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Tallies
+from truerank.evaluation.measure import ByPlace, Measured
+from truerank.evaluation.question import Cell, Plan, Tallies
 from truerank.exposure.randomness.labelled import LARGE, JudgedItems, UserCounts
 from truerank.inference.balance import FAR, MUCH
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import Lists
 
 if TYPE_CHECKING:
-    from truerank.evaluation.label_rows import JudgedPlan
+    from truerank.evaluation.label_rows import LabelRows
 
 LOOKED_AT = 1000  # users whose lists show whether training pairs were left out of them
 FEW = 0.5  # of the users, below which ids may be those of other data
@@ -130,33 +130,33 @@ def seen_items(models: Mapping[str, Aligned], chunk: JudgedChunk) -> Tallies:
 # ------------------------------------------------------------------------------------------------- what was measured
 
 
-def check_exclusions(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_exclusions(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Labelled rows that are excluded items, and how many exclusions have a user and an item of this evaluation."""
     dropped = int(measured.tallies["dropped",])
     if dropped:
         yield message("overlap-dropped", rows=dropped)
-    if plan.excluded is None:
+    if plan.rows.excluded is None:
         return
-    source, rows = plan.excluded
+    source, rows = plan.rows.excluded
     matched = int(measured.tallies["excluded",])
     yield message("excluded", matched=matched, rows=rows)
     if rows and not matched:
         yield message("nothing-excluded", source=source)
 
 
-def check_counts(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_counts(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """How many users, items and positives there are, and how many users have no labelled pair."""
-    tallies, n_users = measured.tallies, len(plan.users)
-    relevant, without_rows = int(tallies["relevant",]), int(tallies["empty",]) - plan.judge_users
-    items = "an unknown number of" if math.isnan(plan.n_items) else f"{int(plan.n_items):,}"
-    yield message("matched", users=n_users, items=items, judged=plan.used_rows(measured), relevant=relevant)
+    tallies, n_users = measured.tallies, len(plan.rows.users)
+    relevant, without_rows = int(tallies["relevant",]), int(tallies["empty",]) - plan.rows.judge_users
+    items = "an unknown number of" if math.isnan(plan.rows.n_items) else f"{int(plan.rows.n_items):,}"
+    yield message("matched", users=n_users, items=items, judged=used_rows(plan, measured), relevant=relevant)
     if not relevant:
         yield message("no-positive")
     if without_rows:
         yield message("users-without-rows", users=without_rows, of=n_users)
 
 
-def check_randomness(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_randomness(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Whether the labelled rows look like the uniform sample that they are taken for."""
     items: JudgedItems | None = measured.tallies.get(("items",))
     if items is None:
@@ -169,7 +169,7 @@ def check_randomness(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
     yield message(key, statistic=test.statistic, df=test.df, p=test.p, effect=test.effect, large=LARGE)
 
 
-def check_selected_users(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_selected_users(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Users who are in the data because they have a positive label."""
     counts: UserCounts | None = measured.tallies.get(("users",))
     test = None if counts is None else counts.test()
@@ -177,7 +177,7 @@ def check_selected_users(plan: JudgedPlan, measured: Measured) -> Iterator[Messa
         yield message("users-selected-by-label", users=test.users, expected=test.expected, p=test.p)
 
 
-def check_returned(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_returned(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """How many pairs of a design have a label, and how the others are represented."""
     returned: Returned | None = measured.tallies.get(("returned",))
     if returned is None:
@@ -195,14 +195,14 @@ def check_returned(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
         yield message(key, rows=drawn - back, share=share, users=returned.partial, silent=returned.silent)
 
 
-def check_propensities(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_propensities(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """What exposure is assumed, and whether it fits: Σ 1 / π over labelled rows estimates the number of pairs."""
-    if plan.description is None:
+    if plan.rows.description is None:
         return
-    yield message("propensities", description=plan.description)
+    yield message("propensities", description=plan.rows.description)
     total, pairs, z = _represented_pairs(measured.tallies)
     if abs(z) > FAR and abs(total / pairs - 1) > MUCH:
-        designed = plan.exposed is Exposed.DESIGNED
+        designed = plan.rows.exposed is Exposed.DESIGNED
         yield message(
             "propensity-scale.small" if total < pairs else "propensity-scale.large",
             stand_for=total,
@@ -213,13 +213,13 @@ def check_propensities(plan: JudgedPlan, measured: Measured) -> Iterator[Message
         )
 
 
-def check_ranks(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
+def check_ranks(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Why fitted models have no interval (without some parts of the users they cannot be fitted); relevant items that a
     model never recommends, or whose score others share; lists with training items."""
     for reason, parts in plan.learned.failures.items():
         yield message("refit-failed", parts=parts, reason=reason)
     names = ("positive", "never", "tied", "listed", "seen")
-    counts = {model: [int(measured.tallies.get((model, name), 0)) for name in names] for model in plan.question.models}
+    counts = {model: [int(measured.tallies.get((model, name), 0)) for name in names] for model in plan.models}
     for model, (relevant, never, tied, _, _) in counts.items():
         if never:
             yield message("never-recommended", model=model, never=never, relevant=relevant, about=(model,))
@@ -232,7 +232,7 @@ def check_ranks(plan: JudgedPlan, measured: Measured) -> Iterator[Message]:
             yield message("seen-in-lists", model=model, share=seen / listed, numbers=numbers, about=(model,))
 
 
-EVALUATION_CHECKS: tuple[Callable[[JudgedPlan, Measured], Iterator[Message]], ...] = (
+EVALUATION_CHECKS: tuple[Callable[[Plan[LabelRows], Measured], Iterator[Message]], ...] = (
     check_exclusions,
     check_counts,
     check_randomness,
@@ -257,8 +257,8 @@ def check_orders(estimates: Sequence[Estimate]) -> Iterator[Message]:
             for name, models in by_estimator.items()
             if not any(math.isnan(estimate.value) for estimate in models.values())
         }
-        for (first, (first_order, one)), (second, (second_order, other)) in combinations(orders.items(), 2):
-            if one.estimand != other.estimand and first_order != second_order:
+        for (first, (first_order, left)), (second, (second_order, right)) in combinations(orders.items(), 2):
+            if left.estimand != right.estimand and first_order != second_order:
                 order: dict[str, Any] = {"first_order": first_order, "second_order": second_order}
                 about = (metric, first, second)
                 yield message("orders-differ", metric=metric, first=first, second=second, about=about, **order)
@@ -271,6 +271,25 @@ def _represented_pairs(tallies: Tallies) -> tuple[float, float, float]:
     if math.isnan(pairs) or abs(apart) <= 1e-9 * pairs:
         return total, pairs, 0.0
     return total, pairs, apart / math.sqrt(noise) if noise > 0 else math.copysign(math.inf, apart)
+
+
+def of_list(plan: Plan[LabelRows], what: str, cell: Cell, measured: Measured) -> Any:
+    """What was counted of the lists behind an estimate, None where it does not rest on them."""
+    planned = plan.estimates[cell[1]]
+    about = planned.estimator.about
+    return measured.tallies.get((cell[0], what, about.pool, planned.request.metric)) if about.stands else None
+
+
+def list_weights(plan: Plan[LabelRows], cell: Cell, measured: Measured) -> ByPlace | None:
+    """Σ w / π of the labelled rows in each user's list, whatever their label; None where every label is known."""
+    weights: ByPlace | None = of_list(plan, "stand-for", cell, measured)
+    return weights
+
+
+def used_rows(plan: Plan[LabelRows], measured: Measured) -> int:
+    """How many labelled rows are used: not those that are excluded, nor those outside the design."""
+    returned = measured.tallies.get(("returned",))
+    return plan.n_rows - int(measured.tallies["dropped",]) - (0 if returned is None else returned.unasked)
 
 
 def missing_share(tallies: Tallies) -> float:

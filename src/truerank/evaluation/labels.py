@@ -1,45 +1,40 @@
-"""Which recommender is better, by how much, and how sure is that: the front of question, measure, conclude."""
+"""Which recommender is better, by how much, and how sure is that: rows from labels in front of the one pipeline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Asked, Estimator, clips_of
+from truerank.core.estimator import Asked, Estimator, Exposed, clips_of
 from truerank.core.ids import Ids
-from truerank.core.language import as_value, as_values
+from truerank.core.language import as_value
+from truerank.core.log import Log
 from truerank.core.messages import Message, message
-from truerank.core.metric import Metric, OfLists
+from truerank.core.metric import Metric, OfLists, is_directed
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
-from truerank.core.wording import option
-from truerank.engines.engine import Workers, chunks_wanted
-from truerank.engines.local import ONE_THREAD
+from truerank.core.wording import either, option
+from truerank.engines.engine import ONE_THREAD, Workers, chunks_wanted
 from truerank.engines.named import as_engine
-from truerank.estimators import ESTIMATORS
+from truerank.estimators.rows import DESIGNED, UNIFORM
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.compatibility import (
-    DEFAULT_METRICS,
-    Rules,
+    Compatibility,
+    LabelQuestion,
     assisted_by,
-    check_design,
     clips_for,
-    defaults_for,
-    interval_for,
-    pairs,
+    label_question,
+    metrics_with_estimators,
     usable,
 )
-from truerank.evaluation.conclude import conclude
-from truerank.evaluation.gather import gathered
-from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
-from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
-from truerank.evaluation.judged_sent import measured_by
+from truerank.evaluation.gather import concluded
 from truerank.evaluation.label_checks import (
     check_catalogue,
     check_holdout,
@@ -47,34 +42,34 @@ from truerank.evaluation.label_checks import (
     check_scores,
     check_without_exclusions,
 )
-from truerank.evaluation.label_rows import JudgedPlan
+from truerank.evaluation.label_facts import learn_from_labels, list_facts, predictions_of, with_judge_users
+from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import (
     CatalogueLayout,
-    JudgedSource,
-    check_call,
-    check_rows,
-    check_sizes,
+    LabelSource,
     check_users,
     chunked,
     first_rows,
     inputs_of,
     n_rows_of,
-    notes_of,
+    rows_of,
     source_of,
 )
-from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.numbering import check_numbers
-from truerank.evaluation.presets import Tool, tool_named
-from truerank.evaluation.question import Adjust, Question, settings_of
+from truerank.evaluation.presets import preset_named
+from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
+from truerank.evaluation.serialization import measured_by
+from truerank.evaluation.sources import check_call, check_sizes
 from truerank.evaluation.units import items_by_group
-from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
+from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
 from truerank.io.spill import Scratch, scratch
-from truerank.metrics import METRICS
-from truerank.metrics.worth import reward_of
+from truerank.metrics.worth import bounds_of, reward_of
 from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.tables import as_scores
+
+MOST_ROWS = 5_000_000  # labelled rows of all models and estimates, of which what they add is kept
 
 
 @checked_arguments(exclude=ANYTHING)
@@ -136,20 +131,20 @@ def evaluate(
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
     >>> labels = {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 0, 1, 2], "label": [1, 0, 0, 1, 0, 0]}
     >>> results = evaluate(scores, pl.DataFrame(labels), metrics=["Recall@1"])
-    >>> [(each.model, each.value) for each in results.estimates], results.comparisons[0].difference
+    >>> [(estimate.model, estimate.value) for estimate in results.estimates], results.comparisons[0].difference
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
-    usual: Exposure = FullExposure() if like is None else HoldoutExposure()
-    call = JudgedCall(
-        exposure=usual if exposure is None else as_value(exposure, EXPOSURES),
-        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
-        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
+    default: Exposure = FullExposure() if like is None else HoldoutExposure()
+    question = label_question(
+        exposure=default if exposure is None else exposure,
+        metrics=metrics,
+        estimators=estimators,
         clips=None if clips is None else tuple(clips),
         overlap=as_value(overlap, Overlap),
-        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        items=items,
         n_items=n_items,
         lists=None if lists is None else as_value(lists, ListsAre),
-        like=None if like is None else tool_named(like),
+        preset=None if like is None else preset_named(like),
         item_groups=item_groups,
         item_features=item_features,
         judge=judge,
@@ -163,207 +158,208 @@ def evaluate(
     )
     check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
-    given: dict[str, Any] = {"labels": labels, "exclude": exclude, "candidates": candidates}
-    with watching(progress) as say, scratch() as space:
-        rows = rows_by_role(given, progress=say)
-        known = {name: as_scores(each, name=name) for name, each in scores.items()}
-        with as_engine(engine, threads=threads).open() as workers:
-            plan, source = prepare_judged(
-                known, rows.get("labels"), call, exclude=rows.get("exclude"), candidates=rows.get("candidates"),
-                space=space, workers=workers, progress=say,
-            )  # fmt: skip
-            plan = replace(plan, block_users=block_users)
-            alone = workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
-            if alone:
-                plan = replace(plan, threads=workers.threads, progress=say)
-            with gathered(measured_by(workers, plan, source, progress=None if alone else say)) as measured:
-                return conclude(plan, measured, n_rows=plan.n_judged, n_units=len(plan.users))
+    with watching(progress) as say, scratch() as space, as_engine(engine, threads=threads).open() as workers:
+        tables = {"labels": labels, "exclude": exclude, "candidates": candidates}
+        plan, source = prepare_labels(question, scores, tables, space=space, workers=workers, progress=say)
+        rows = replace(plan.rows, block_users=block_users)
+        alone = workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
+        if alone:
+            rows = replace(rows, threads=workers.threads, progress=say)
+        plan = replace(plan, rows=rows)
+        return concluded(plan, measured_by(workers, plan, source, progress=None if alone else say))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedCall:
-    """What is asked of judged rows, as values."""
-
-    exposure: Exposure
-    metrics: Sequence[Metric] | None = None
-    estimators: Sequence[Estimator] | None = None
-    clips: tuple[float, ...] | None = None
-    overlap: Overlap = Overlap.DROP
-    items: Ids | None = None
-    n_items: int | None = None
-    lists: ListsAre | None = None
-    like: Tool | None = None
-    item_groups: Any = None
-    item_features: Any = None
-    judge: Any = None
-    assist: Any = None
-    baseline: str | None = None
-    ties: Ties = Ties.EXPECTED
-    interval: Interval | None = None
-    level: float = 0.95
-    adjust: Adjust = Adjust.ESTIMAND
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
-            raise RefusedError(
-                f"{option('overlap keep')} makes the candidates depend on which items were judged, so a sample of them "
-                f"stands for nothing; use {option('overlap drop')}, or leave {option('exclude')} out."
-            )
-        if self.like is not None and not (isinstance(self.exposure, HoldoutExposure) and self.estimators is None):
-            raise RefusedError(
-                f"{option(f'like {self.like.name}')} chooses metrics and users as that tool does, for "
-                f"{option('exposure holdout')} alone; leave {option('estimator', 'estimators=')} out, or "
-                f"{option('like')}."
-            )
-
-    @property
-    def chosen_metrics(self) -> Sequence[Metric]:
-        """The metrics that are asked for, or usual, in the form of the tool that is followed."""
-        asked = DEFAULT_METRICS[self.exposure.exposed] if self.metrics is None else self.metrics
-        return asked if self.like is None else [self.like.form(metric) for metric in asked]
-
-
-def prepare_judged(
+def prepare_labels(
+    question: LabelQuestion,
     scores: Mapping[str, Any],
-    labels: Any,
-    call: JudgedCall,
+    tables: Mapping[str, Any],
     *,
-    exclude: Any = None,
-    candidates: Any = None,
     space: Scratch,
     workers: Workers = ONE_THREAD,
     progress: Progress | None = None,
-) -> tuple[JudgedPlan, JudgedSource]:
-    """prepare(Question, sources) -> Plan, and the rows in chunks of whole users."""
-    rows = rows_by_role({"labels": labels, "exclude": exclude, "candidates": candidates}, progress=progress)
-    judged = rows.get("labels")
-    if judged is None:
-        raise InputError("labels: no rows; expected judged pairs of users and items.")
-    check_rows(judged)
-    rows["labels"], relevant_rows = (judged, []) if call.like is None else call.like.labelled(judged)
-    judged = rows["labels"]
-    sample = call.exposure.labelled(first_rows(judged))
-    metrics, without_labels = usable(call.chosen_metrics, sample)
+) -> tuple[Plan[LabelRows], LabelSource]:
+    """prepare(Question, sources) -> Plan, and the rows in chunks of whole users; `tables` by their role."""
+    rows = {role: rows_of(table, role=role, progress=progress) for role, table in tables.items() if table is not None}
+    labels = rows.get("labels")
+    if labels is None or n_rows_of(labels) == 0:
+        where = "labels" if labels is None else source_of(labels)
+        raise InputError(f"{where}: no rows; expected judged pairs of users and items.")
+    exposed, preset, learner = question.exposed, question.preset, question.exposure.learner(question.seed)
+    requested = question.requested_metrics
+    relevant_rows: list[Message] = []
+    given_scores = {name: as_scores(part, name=name) for name, part in scores.items()}
+    if preset is not None:
+        labels, relevant_rows = preset.labelled(labels)
+        requested = [preset.form(metric) for metric in requested]
+    rows["labels"], where = labels, source_of(labels)
+    sample = question.exposure.labelled(first_rows(labels))
+    metrics, without_labels = usable(requested, sample)
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
-    known = {name: as_scores(each, name=name) for name, each in scores.items()}
     beside = {role: part for role, part in rows.items() if role != "labels"}
-    numbered = check_numbers(known, {source_of(judged): judged, **beside}, items=call.items)
-    models = whole_tables(
-        known if call.like is None else {name: call.like.scores(each) for name, each in known.items()},
-        others=others,
-        items=call.items,
-        n_items=call.n_items,
-    )
-    held_out = isinstance(call.exposure, HoldoutExposure)
-    design = call.exposure.design if isinstance(call.exposure, DesignedExposure) else None
-    catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items, union=held_out)
-    check_users(models, judged.users, source_of(judged))
-    predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
-    labelled_users = judged.users
-    if judge_adds_users(call.exposure, call.interval):
-        judged = rows["labels"] = with_judge_users(judged, predictions, models)
-    layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
+    numbered = check_numbers(given_scores, {where: labels, **beside}, items=question.items)
+    if preset is not None:
+        given_scores = {name: preset.scores(part) for name, part in given_scores.items()}
+    catalogued: dict[str, Any] = {"others": others, "items": question.items, "n_items": question.n_items}
+    models = whole_tables(given_scores, **catalogued)
+    catalogue = catalogue_of(models, **catalogued, union=exposed is Exposed.HOLDOUT)
+    n_items = catalogue.n_items
+    check_users(models, labels.users, where)
+    predictions, predicted_from = predictions_of(question)
+    labelled_users = labels.users
+    labels = rows["labels"] = with_judge_users(question, labels, predictions, models)
+    layout = CatalogueLayout(catalogue, question.exposure, question.overlap)
     source = chunked(layout, rows, space=space, progress=progress, n_chunks=chunks_wanted(workers))
-    learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
-    interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
-    check_design(design, interval)
-    complete = held_out if call.lists is None else call.lists is ListsAre.COMPLETE
-    rules = Rules(
-        models,
-        call.exposure,
-        call.ties,
-        interval,
-        catalogue.n_items,
-        explicit=candidates is not None,
-        complete_lists=frozenset(models if complete else ()),
-        facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
-        usual=defaults_for(call.exposure.exposed, call.clips),
+    design = getattr(question.exposure, "design", None)
+    _check_interval(question.interval, design, fitted=learner is not None and learner.refitted)
+    compatibility = Compatibility.of(question, models, n_items, rows)
+    segments = items_by_group(question.item_groups, catalogue.items)
+    requests, left_out = _requests(
+        compatibility, metrics, sample, assisted_by(predictions, question.estimators), segments
     )
-    if call.like is None:
-        asked, left_out = pairs(metrics, assisted_by(predictions, call.estimators), rules)
-    else:
-        labelled = any(not isinstance(metric, OfLists) for metric in metrics)
-        asked, left_out = pairs(metrics, [call.like.users] if labelled else None, rules)
-        left_out += call.like.said(DEFAULT_METRICS[call.exposure.exposed] if call.metrics is None else call.metrics)
-    clips = clips_for(call.clips, asked)
-    segments = items_by_group(call.item_groups, catalogue.items)
-    question = Question(
-        models=tuple(models),
-        asked=tuple(
-            (estimator, Asked(metric, reward_of(metric, sample), clip, segment))
-            for metric, estimator in asked
-            for clip in clips_of(estimator, clips)
-            for segment in (None, *(() if estimator.about.predicts or estimator.about.of_lists else segments))
-        ),
-        interval=interval,
-        level=call.level,
-        baseline=call.baseline,
-        seed=call.seed,
-        adjust=call.adjust,
-    )
-    check_pairs(question)
-    metrics = [each.metric for _, each in question.asked]
-    lists = list_facts(metrics, source, catalogue, train=rows.get("exclude"), features=call.item_features)
-    learned = learned_of(
-        question,
-        source,
-        call.exposure,
-        learner,
-        users=judged.users,
-        lists=lists,
-        predictions=predictions,
-        workers=workers,
-        progress=progress,
-    )
-    used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
-    tables = [*rows.values(), *models.values()]
-    plan = JudgedPlan(
+    check_pairs(question, list(models), len(requests))
+    lists = list_facts(question, [request.metric for _, request in requests], source, catalogue, rows.get("exclude"))
+    learned = learn_from_labels(
+        question, requests, source,
+        {"users": labels.users, "lists": lists, "predictions": predictions, "propensity": learner},
+        workers=workers, progress=progress,
+    )  # fmt: skip
+    description = question.exposure.description(learned)
+    n_users, n_rows = len(labels.users), n_rows_of(labels)
+    used = any("inclusion" in estimator.about.uses for estimator, _ in requests)
+    unused = [message("inclusion-unused", source=where, rows=n_rows)] if sample.inclusion is not None else []
+    notes = [text for part in (*rows.values(), *models.values()) for text in getattr(part, "notes", ())]
+    excluded, added = rows.get("exclude"), " and of the judge" if n_users > len(labelled_users) else ""
+    plan = Plan(
         question=question,
+        models=tuple(models),
+        estimates=_planned(question, requests, tuple(models), n_items, description),
         learned=learned,
-        exposed=call.exposure.exposed,
-        models={
-            name: Aligned.of(each, users=judged.users, items=catalogue.items, name=name)
-            for name, each in models.items()
-        },
-        users=judged.users,
-        n_items=catalogue.n_items,
-        n_judged=n_rows_of(judged),
-        excluded=None if exclude is None else (source_of(rows["exclude"]), n_rows_of(rows["exclude"])),
-        ties=call.ties,
-        record=Provenance(
-            inputs=(*inputs_of(rows, models), *predicted_from),
-            settings=settings_of(question, exposure=call.exposure, ties=call.ties),
-            unit="user",
-            population=f"{len(judged.users):,} users of {source_of(judged)}"
-            + (" and of the judge" if len(judged.users) > len(labelled_users) else ""),
-            versions=versions(),
+        rows=LabelRows(
+            exposed=exposed,
+            models={
+                name: Aligned.of(part, users=labels.users, items=catalogue.items, name=name)
+                for name, part in models.items()
+            },
+            users=labels.users,
+            n_items=n_items,
+            ties=question.ties,
+            excluded=None if excluded is None else (source_of(excluded), n_rows_of(excluded)),
+            segments=segments,
+            judge_users=n_users - len(labelled_users),
+            description=description,
         ),
-        input_messages=(
-            *(message("columns", sentence=text) for part in tables for text in notes_of(part)),
+        n_rows=n_rows,
+        n_units=n_users,
+        ids=(labels.users.values, labels.users.values),
+        # of uniform draws also for what more of them would show, as long as they are few
+        keeps_rows=question.interval.needs_rows
+        or (exposed is Exposed.RANDOM and n_rows * len(models) * len(requests) <= MOST_ROWS),
+        record=replace(
+            _record(question, tuple(models), f"{n_users:,} users of {where}{added}"),
+            inputs=(*inputs_of(rows, models), *predicted_from),
+        ),
+        messages=(
+            *(message("columns", sentence=text) for text in notes),
             *(message("chunks", sentence=text) for text in source.notes),
             *without_labels,
             *left_out,
             *relevant_rows,
-            *(check_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
-            *_absent_users(len(labelled_users), judged.users, design),
-            *(check_without_exclusions(models, call.exposure.exposed) if exclude is None else ()),
-            *(
-                [message("inclusion-unused", source=source_of(judged), rows=n_rows_of(judged))]
-                if sample.inclusion is not None and not used
-                else ()
-            ),
+            *(check_holdout(where, first_rows(labels)) if exposed is Exposed.HOLDOUT else ()),
+            *_absent_users(len(labelled_users), labels.users, design),
+            *(check_without_exclusions(models, exposed) if excluded is None else ()),
+            *(() if used else unused),
             *numbered,
-            *check_scores(models, judged.users, catalogue.items),
-            *check_ids(models, judged.users, judged.items, source=source_of(judged)),
+            *check_scores(models, labels.users, catalogue.items),
+            *check_ids(models, labels.users, labels.items, source=where),
             *check_catalogue(models, catalogue.items),
         ),
-        segments=segments,
-        judge_users=len(judged.users) - len(labelled_users),
-        description=description_of(call.exposure, learner, learned),
     )
     return plan, source
+
+
+def _requests(
+    compatibility: Compatibility,
+    metrics: Sequence[Metric],
+    sample: Log,
+    estimators: Sequence[Estimator] | None,
+    segments: Collection[str],
+) -> tuple[list[tuple[Estimator, Asked]], list[Message]]:
+    """Every estimator with every metric, clip and segment that it can give, and messages on what is left out."""
+    question, preset = compatibility.question, compatibility.question.preset
+    if preset is not None:
+        estimators = [preset.users] if any(not isinstance(metric, OfLists) for metric in metrics) else None
+    able, left_out = metrics_with_estimators(metrics, estimators, compatibility)
+    if preset is not None:
+        left_out += preset.messages(question.requested_metrics)
+    clips = clips_for(question, able)
+    requests = [
+        (estimator, Asked(metric, reward_of(metric, sample), clip, segment))
+        for metric, estimator in able
+        for clip in clips_of(estimator, clips)
+        for segment in (None, *(() if estimator.about.predicts or estimator.about.of_lists else segments))
+    ]
+    return requests, left_out
+
+
+def _check_interval(interval: Interval, design: Any, *, fitted: bool) -> None:
+    """Refuse intervals that take a fit of propensities as given, or are not known for a design."""
+    if fitted and not interval.refits:
+        raise RefusedError(
+            "the propensities are fitted to the same users, which this interval would take as given. Leave "
+            f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits them again without each "
+            "part of the users; or give propensities in a column."
+        )
+    if design is not None and design.n_batches > 1 and interval.needs_rows:
+        raise RefusedError(
+            f"{design.source} has {design.n_batches} batches, for which an interval for exactly these users is not "
+            f"known; use {option('interval population', 'interval=Population()')}."
+        )
+
+
+def _planned(
+    question: LabelQuestion,
+    requests: Sequence[tuple[Estimator, Asked]],
+    models: tuple[str, ...],
+    n_items: float,
+    description: str | None,
+) -> tuple[PlannedEstimate, ...]:
+    estimates = []
+    for number, (estimator, request) in enumerate(requests):
+        about, metric = estimator.about, request.metric
+        assumptions = about.assumptions
+        if question.exposed is Exposed.DESIGNED:
+            assumptions = tuple(DESIGNED if text == UNIFORM else text for text in assumptions)
+        elif description is not None and about.weighs:
+            assumptions = (*assumptions, description)
+        estimates.append(
+            PlannedEstimate(
+                estimator=estimator,
+                request=request,
+                name=str(metric),
+                models=models,
+                block=number,
+                cutoff=metric.cutoff,
+                directed=is_directed(metric),
+                bounds=bounds_of(metric, n_items=math.inf if math.isnan(n_items) else n_items),
+                assumptions=assumptions,
+                refitted=about.weighs,
+            )
+        )
+    return tuple(estimates)
+
+
+def _record(question: LabelQuestion, models: tuple[str, ...], population: str) -> Provenance:
+    settings = {
+        "models": list(models),
+        "exposure": str(question.exposure),
+        "ties": question.ties.value,
+        "interval": str(question.interval),
+        "level": question.level,
+        "baseline": question.baseline,
+        "seed": question.seed,
+    }
+    return Provenance(settings=settings, unit="user", population=population, versions=versions())
 
 
 def _absent_users(n_labelled: int, users: Ids, design: Any) -> Iterator[Message]:

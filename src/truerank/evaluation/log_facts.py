@@ -1,9 +1,10 @@
-"""What is known of a whole ranked log before any of it is measured."""
+"""What is known of a whole log of impressions before any of it is measured."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class RewardFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedFacts:
+class LogFacts:
     """What is known of a whole log before any of it is measured.
 
     `ends_known` says that it tells where lists end. `only` is the surface and the group of all rows, where there is no
@@ -59,36 +60,49 @@ class RankedFacts:
     absent: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, log: Impressions) -> RankedFacts:
-        """Of a log in memory."""
-        return cls(
-            source=log.source,
-            logged=log.logged,
-            unit=log.unit_name,
-            cluster=log.cluster_name,
-            n_rows=len(log),
-            n_units=log.n_units,
-            n_items=len(log.items),
-            rewards={
+    def of(
+        cls,
+        log: Impressions,
+        *,
+        surfaces: Collection[Any] | None = None,
+        groups: Collection[Any] | None = None,
+        **totals: Any,
+    ) -> LogFacts:
+        """Of a log in memory, or of a chunk with the `totals` of all chunks."""
+        kinds: dict[str, Any] = {"surface": (surfaces, log.surface), "group": (groups, log.group)}
+        texts = {
+            name: tuple(np.unique(values if whole is None else list(whole)).astype(str).tolist())
+            for name, (whole, values) in kinds.items()
+            if whole is not None or values is not None
+        }
+        facts: dict[str, Any] = {
+            "source": log.source,
+            "n_rows": len(log),
+            "n_units": log.n_units,
+            "n_items": len(log.items),
+            "rewards": {
                 name: RewardFacts(0.0, 1.0, binary=True)
                 if values.dtype == np.uint8
                 else RewardFacts(float(values.min()), float(values.max()), binary=False)
                 for name, values in log.rewards.items()
             },
+            "notes": log.notes,
+        }
+        return cls(
+            logged=log.logged,
+            unit=log.unit_name,
+            cluster=log.cluster_name,
             propensity=log.propensity is not None,
             sessions=log.sessions is not None,
-            ends_known=ends_known(log),
-            only={
-                name: str(values[0])
-                for name, values in (("surface", log.surface), ("group", log.group))
-                if values is not None and len(values) and bool((values == values[0]).all())
-            },
-            surfaces=() if log.surface is None else tuple(np.unique(log.surface).astype(str).tolist()),
-            groups=() if log.group is None else tuple(np.unique(log.group).astype(str).tolist()),
-            notes=log.notes,
+            # who came to the end of a list has not stopped
+            ends_known=log.length is not None or log.viewed is not None,
+            only={name: values[0] for name, values in texts.items() if len(values) == 1},
+            surfaces=texts.get("surface", ()),
+            groups=texts.get("group", ()),
+            **facts | totals,
         )
 
-    def declaring(self, between: Bounds | None) -> RankedFacts:
+    def declaring(self, between: Bounds | None) -> LogFacts:
         """With what was declared of rewards, which must hold all of them."""
         if between is None:
             return self
@@ -108,8 +122,3 @@ class RankedFacts:
     def clicks(self) -> str | None:
         """The reward that stands for clicks: the first of 0 and 1."""
         return next((name for name, facts in self.rewards.items() if facts.binary), None)
-
-
-def ends_known(log: Impressions) -> bool:
-    """Whether a log tells where its lists end, so that who came there has not stopped."""
-    return log.length is not None or log.viewed is not None

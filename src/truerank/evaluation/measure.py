@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.clusters import Clusters
+from truerank.core.estimator import Estimator, Learned
 from truerank.core.ids import Keys
 from truerank.core.once import Once
 from truerank.core.refits import Refitted
 from truerank.core.terms import Smooth, Terms
-from truerank.evaluation.question import Cell, Plan, Sight, Tallies
+from truerank.evaluation.question import Cell, Plan, Tallies, added
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +31,9 @@ class ByPlace:
 
     def at(self, place: Ints) -> ByPlace:
         """Of these units, in this order."""
-        order = np.argsort(self.place, kind="stable")
-        known, value = self.place[order], self.value[order]
-        at = np.minimum(np.searchsorted(known, place), max(len(known) - 1, 0))
-        here = np.isin(place, known)
-        return ByPlace(place, np.where(here, value[at], 0.0) if len(known) else np.zeros(len(place)))
+        value = np.zeros(1 + max(self.place.max(initial=-1), place.max(initial=-1)))
+        value[self.place] = self.value
+        return ByPlace(place, value[place])
 
     def sum(self) -> float:
         return exact_sum(self.value)
@@ -41,9 +41,9 @@ class ByPlace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """The terms of every model and question, with counts for messages; `+` joins those of other units.
+    """The terms of every model and estimate, with counts for messages; `+` joins those of other units.
 
-    A row is a cluster, or those of its units that the same questions define. `place` is the place of each row of the
+    A row is a cluster, or those of its units that the same estimates define. `place` is the place of each row of the
     terms in the population: rows of one chunk or of many come into one order. `size` is how many units a row has.
     """
 
@@ -58,14 +58,11 @@ class Measured:
     def __add__(self, other: Measured) -> Measured:
         return join([self, other])
 
-    def select(self, kept: Bools) -> Measured:
+    def select(self, rows: Ints) -> Measured:
         """Of these rows alone; what was counted by unit is of theirs, what was counted at once of all."""
-        rows = np.flatnonzero(kept)
-        some = next(iter(self.terms.values()), None)
-        clusters = Clusters.numbered(0) if some is None else some.clusters.take(rows)
-        terms = _of_each(self.terms, lambda part, once: part.take(rows, clusters, once))
         place = self.place[rows]
-        tallies = {key: each.at(place) if isinstance(each, ByPlace) else each for key, each in self.tallies.items()}
+        tallies = {key: count.at(place) if isinstance(count, ByPlace) else count for key, count in self.tallies.items()}
+        terms = _taken(self.terms, rows)
         return replace(self, place=place, size=self.size[rows], terms=terms, tallies=tallies, single=None)
 
 
@@ -76,12 +73,12 @@ def join(parts: Sequence[Measured]) -> Measured:
     # chunks are mostly runs of the population: in their order nothing has to be sorted
     parts = sorted(parts, key=lambda part: int(part.place[0]) if len(part.place) else -1)
     place, size = (np.concatenate([getattr(part, name) for part in parts]) for name in ("place", "size"))
-    terms = _joined([part.terms for part in parts])
+    once = Once()
+    by_cell = {cell: [part.terms[cell] for part in parts] for cell in parts[0].terms}
+    terms = {cell: once.of(of_cell, partial(of_cell[0].join, of_cell[1:], once)) for cell, of_cell in by_cell.items()}
     if not (np.diff(place) >= 0).all():
         order = np.argsort(place, kind="stable")
-        clusters = next(iter(terms.values())).clusters.take(order) if terms else None
-        terms = _of_each(terms, lambda each, once: each.take(order, clusters, once)) if clusters is not None else terms
-        place, size = place[order], size[order]
+        terms, place, size = _taken(terms, order), place[order], size[order]
     tallies = added(part.tallies for part in parts)
     single = [part.single for part in parts if part.single is not None]
     return Measured(
@@ -94,64 +91,43 @@ def join(parts: Sequence[Measured]) -> Measured:
     )
 
 
-def _joined(parts: Sequence[Mapping[Cell, Terms]]) -> dict[Cell, Terms]:
-    """The terms of all parts; what questions share in every part they share again."""
+def _taken(terms: Mapping[Cell, Terms], rows: Ints) -> dict[Cell, Terms]:
+    """The terms of these rows, in this order."""
+    clusters = next((part.clusters.take(rows) for part in terms.values()), Clusters.numbered(0))
+    return _mapped(terms, lambda part, once: part.take(rows, clusters, once))
+
+
+def _mapped(terms: Mapping[Cell, Terms], make: Callable[[Terms, Once], Terms]) -> dict[Cell, Terms]:
+    """What a function makes of each of the terms; what estimates share they share again."""
     once = Once()
-
-    def made(of_parts: Sequence[Terms]) -> Terms:
-        return once.of(of_parts, lambda: of_parts[0].join(of_parts[1:], once))
-
-    return {cell: made([part[cell] for part in parts]) for cell in parts[0]}
+    return {cell: once.of([part], partial(make, part, once)) for cell, part in terms.items()}
 
 
-def _of_each(terms: Mapping[Cell, Terms], make: Callable[[Terms, Once], Terms]) -> dict[Cell, Terms]:
-    """What is made of each of the terms; what questions share they share again."""
-    once = Once()
-
-    def made(part: Terms) -> Terms:
-        return once.of([part], lambda: make(part, once))
-
-    return {cell: made(part) for cell, part in terms.items()}
-
-
-def added(parts: Iterable[Tallies]) -> Tallies:
-    """The counts of all parts.
-
-    >>> added([{("a",): 1}, {("b",): 2}, {("a",): 3}])
-    {('a',): 4, ('b',): 2}
-    """
-    total: dict[tuple[Any, ...], Any] = {}
-    for part in parts:
-        for key, count in part.items():
-            total[key] = total[key] + count if key in total else count
-    return total
-
-
-def measure(plan: Plan, chunk: Any) -> Measured:
-    """The terms of all questions about the units of a chunk."""
-    question = plan.question
-    sights = {model: plan.look(chunk, model) for model in question.models}
+def measure(plan: Plan[Any], chunk: Any) -> Measured:
+    """The terms of all estimates from the units of a chunk."""
+    views = plan.rows.views(plan, chunk)
     terms: dict[Cell, Terms] = {}
-    for model, sight in sights.items():
-        terms |= _terms(plan, chunk, model, sight)
+    for model, view in views.items():
+        terms |= _terms(plan, chunk, model, view, plan.learned)
     if plan.learned.refits:
-        terms |= _refitted(plan, chunk, sights, terms)
-    tallies: Tallies = added([plan.counted(chunk), *(sight.tallies() for sight in sights.values())])
-    place = plan.places(chunk)
-    measured = Measured(place, np.ones(len(place), dtype=np.int64), terms, tallies, plan.n_rows(chunk))
+        terms |= _refitted(plan, chunk, views, terms)
+    place = chunk.places()
+    size = np.ones(len(place), dtype=np.int64)
+    measured = Measured(place, size, terms, plan.rows.count(plan, chunk, views), chunk.n_rows)
     rows = by_cluster(measured)
     return rows if rows is measured or not plan.keeps_units else replace(rows, single=measured)
 
 
 def by_cluster(measured: Measured) -> Measured:
-    """Units of one cluster as one row, where all questions define them alike.
+    """Units of one cluster as one row, where all estimates define them alike.
 
     Always, whether or not single units are kept: so neither that nor the chunks change a bit of a value.
     """
     clusters = next(iter(measured.terms.values())).clusters if measured.terms else None
     if clusters is None or len(clusters) == len(clusters.of_row):
         return measured
-    pattern = _alike(list({id(part.defined): part.defined for part in measured.terms.values()}.values()))
+    defined = list({id(part.defined): part.defined for part in measured.terms.values()}.values())
+    pattern = None if all(bool(flags.all()) for flags in defined) else _pattern(defined)
     if pattern is None:
         group, n = clusters.of_row, len(clusters)
         rows = Clusters(np.arange(n), clusters.key, clusters.stratum)
@@ -163,88 +139,76 @@ def by_cluster(measured: Measured) -> Measured:
     place = np.full(n, np.iinfo(np.int64).max)
     np.minimum.at(place, group, measured.place)
     size = np.bincount(group, weights=measured.size, minlength=n).astype(np.int64)
-    terms = _of_each(measured.terms, lambda part, once: part.reduce(group, rows, once))
+    terms = _mapped(measured.terms, lambda part, once: part.reduce(group, rows, once))
     return Measured(place, size, terms, measured.tallies, measured.n_rows)
 
 
-def _alike(defined: Sequence[Bools]) -> Keys | None:
-    """A number for each row that tells which questions define it; None where all rows are alike."""
-    if all(bool(each.all()) for each in defined):
-        return None
-    code = np.zeros(len(defined[0]), dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for at, each in enumerate(defined):
-            code += each.astype(np.uint64) * _odd(at)
-    return code
-
-
-def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | None = None) -> dict[Cell, Terms]:
-    """What one model's units contribute to each question; with models that were learned without a group of clusters."""
-    learned = plan.learned if without is None else plan.learned.without(without)
+def _terms(
+    plan: Plan[Any], chunk: Any, model: str, view: Mapping[Any, Any], learned: Learned, *, refitted: bool = False
+) -> dict[Cell, Terms]:
+    """What one model's units contribute to each estimate, or to those that rest on what was `refitted`."""
+    together: dict[tuple[Estimator, str | None], list[int]] = {}
+    for number, planned in enumerate(plan.estimates):
+        if model in planned.models and (planned.refitted or not refitted):
+            together.setdefault((planned.estimator, planned.request.segment), []).append(number)
     terms: dict[Cell, Terms] = {}
-    for estimator, numbers in plan.question.by_estimator(plan.answers(model)):
-        if without is not None and not plan.learns(estimator):
-            continue
-        asked = {number: plan.question.asked[number][1] for number in numbers}
-        for segment in dict.fromkeys(question.segment for question in asked.values()):
-            own = {number: question for number, question in asked.items() if question.segment == segment}
-            parts = estimator.terms(
-                plan.earning(chunk, segment),
-                sight.view(estimator, learned),
-                asked=list(own.values()),
-                learned=learned,
-                keep_rows=plan.keeps_rows and without is None,
-            )
-            terms |= {(model, number): part for number, part in zip(own, parts, strict=True)}
+    for (estimator, segment), numbers in together.items():
+        parts = estimator.terms(
+            plan.rows.within(chunk, segment),
+            view[estimator.about.pool],
+            asked=[plan.estimates[number].request for number in numbers],
+            learned=learned,
+            keep_rows=plan.keeps_rows and not refitted,
+        )
+        terms |= {(model, number): part for number, part in zip(numbers, parts, strict=True)}
     return terms
 
 
 # -------------------------------------------------------------------------------------------------------------- refits
 
 
-def _refitted(plan: Plan, chunk: Any, sights: Mapping[str, Sight], terms: Mapping[Cell, Terms]) -> dict[Cell, Terms]:
+def _refitted(
+    plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Any, Any]], terms: Mapping[Cell, Terms]
+) -> dict[Cell, Terms]:
     """The same terms with totals under every model that was learned without a group of clusters."""
     groups = plan.learned.groups
-    learning = {number for number, (estimator, _) in enumerate(plan.question.asked) if plan.learns(estimator)}
-    if groups is None or not learning:
+    if groups is None or not any(planned.refitted for planned in plan.estimates):
         return {}
     clusters = next(iter(terms.values())).clusters
     group = groups.at(clusters.key)[clusters.of_row]
-    pattern = _patterns({cell: part for cell, part in terms.items() if cell[1] in learning})
-    codes = {number: np.unique(code) for number, code in pattern.items()}
+    pattern = {
+        number: _pattern(terms[model, number].defined for model in plan.models if (model, number) in terms)
+        for number, planned in enumerate(plan.estimates)
+        if planned.refitted
+    }
+    codes = {number: np.unique(code).tolist() for number, code in pattern.items()}
     totals: dict[Cell, dict[int, Floats]] = {}
     for without in range(len(groups)):
-        for model, sight in sights.items():
-            for cell, part in _terms(plan, chunk, model, sight, without=without).items():
+        learned, others = plan.learned.without(without), group != without
+        for model, view in views.items():
+            for cell, part in _terms(plan, chunk, model, view, learned, refitted=True).items():
                 if not isinstance(part, Smooth):
                     continue
-                kept = group != without
-                for code in codes[cell[1]].tolist():
-                    rows = kept & (pattern[cell[1]] == code)
+                for code in codes[cell[1]]:
+                    rows = others & (pattern[cell[1]] == code)
                     into = totals.setdefault(cell, {}).setdefault(code, np.zeros((len(groups), len(part.form.columns))))
                     into[without] = [exact_sum(np.ascontiguousarray(column[rows])) for column in part.sums.T]
-    found: dict[Cell, Terms] = {}
-    for cell, by_code in totals.items():
-        whole = terms[cell]
-        if isinstance(whole, Smooth):
-            without_each = {code: (sums, np.zeros_like(sums)) for code, sums in by_code.items()}
-            found[cell] = Refitted(whole, pattern[cell[1]], without_each)
-    return found
+    return {
+        cell: Refitted(
+            terms[cell].whole, pattern[cell[1]], {code: (sums, np.zeros_like(sums)) for code, sums in by_code.items()}
+        )
+        for cell, by_code in totals.items()
+    }
 
 
-def _patterns(terms: Mapping[Cell, Terms]) -> dict[int, Keys]:
-    """For each question, a number of each row that tells which models define it."""
-    models = {model: place for place, model in enumerate(dict.fromkeys(model for model, _ in terms))}
-    found: dict[int, Keys] = {}
+def _pattern(defined: Iterable[Bools]) -> Keys:
+    """A number of each row that tells which of these define it.
+
+    Powers of two for the first; beyond, numbers whose sums do not meet by chance.
+    """
+    code: Keys = np.zeros(1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        for (model, number), part in terms.items():
-            bit = part.defined.astype(np.uint64) * _odd(models[model])
-            found[number] = found[number] + bit if number in found else bit
-    return found
-
-
-def _odd(place: int) -> np.uint64:
-    """A power of two for the first models; beyond, numbers whose sums do not meet by chance."""
-    if place < 60:
-        return np.uint64(1 << place)
-    return np.uint64((0x9E3779B97F4A7C15 * (2 * place + 1)) % 2**64)
+        for place, flags in enumerate(defined):
+            factor = 1 << place if place < 60 else (0x9E3779B97F4A7C15 * (2 * place + 1)) % 2**64
+            code = code + flags.astype(np.uint64) * np.uint64(factor)
+    return code

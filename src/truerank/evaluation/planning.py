@@ -21,16 +21,16 @@ from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.wording import either
-from truerank.engines.engine import map_chunks
-from truerank.engines.local import Threads
+from truerank.engines.engine import Threads, map_chunks
 from truerank.estimators import ESTIMATORS, RANKED
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
+from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
-from truerank.evaluation.impressions import prepare
+from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.label_checks import check_selected_users
-from truerank.evaluation.labels import JudgedCall, prepare_judged
+from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import Measured, measure
 from truerank.evaluation.power import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.question import Plan
@@ -38,7 +38,6 @@ from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
 from truerank.inference.intervals import Interval
 from truerank.inference.power import Sure, assumed_lists, assumed_sessions, smallest_difference, users_for
-from truerank.io.impressions import Logged
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS
 
@@ -149,11 +148,11 @@ def plan_exposure(
     _refuse(assumed, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
     if not scores or len(scores) < 2:
         raise InputError(f"{len(scores or {})} models with scores; expected at least two, whose difference is planned.")
-    call = JudgedCall(
+    question = label_question(
         exposure=RandomExposure(),
-        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
-        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
-        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        metrics=metrics,
+        estimators=estimators,
+        items=items,
         n_items=n_items,
         baseline=baseline,
         interval=interval,
@@ -162,7 +161,8 @@ def plan_exposure(
     )
     workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
-        plan, source = prepare_judged(scores, pilot, call, exclude=exclude, space=space, progress=progress)
+        tables = {"labels": pilot, "exclude": exclude}
+        plan, source = prepare_labels(question, scores, tables, space=space, progress=progress)
         work = map_chunks(workers, partial(measure, plan), source, progress=progress)
         with gathered(work) as measured:
             selected = tuple(check_selected_users(plan, measured))
@@ -217,13 +217,7 @@ def plan_sessions(
         )
     workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
-        source = source_of(
-            pilot, targets, {}, chosen, rewards=rewards, columns=columns, sessions=None,
-            logged=Logged.VIEWED, scratch=space, workers=workers, progress=progress,
-        )  # fmt: skip
-        plan = prepare(
-            source,
-            targets,
+        question = ImpressionQuestion(
             position=None if position is None else as_positions(position),
             columns=columns,
             estimators=chosen,
@@ -231,7 +225,12 @@ def plan_sessions(
             baseline=baseline,
             seed=seed,
         )
-        work = map_chunks(workers, partial(measure, plan), source, progress=progress)
+        source = source_of(
+            pilot, targets, others=question.columns_read, rewards=rewards, columns=columns, space=space,
+            workers=workers, progress=progress,
+        )  # fmt: skip
+        plan = prepare_impressions(question, source, targets)
+        work = map_chunks(workers, partial(measure, plan), source.chunks, progress=progress)
         with gathered(work) as measured:
             return _planned(plan, measured, float(difference), sure)
 
@@ -239,11 +238,10 @@ def plan_sessions(
 # --------------------------------------------------------------------------------------------------------------- pieces
 
 
-def _planned(plan: Plan, measured: Measured, difference: float, sure: Sure) -> SamplePlan:
+def _planned(plan: Plan[Any], measured: Measured, difference: float, sure: Sure) -> SamplePlan:
     """The plan of every pair, each question's p adjusted over its pairs."""
-    question = plan.question
-    pairs = question.pairs(question.models)
-    every = [planned_pair(plan, measured, pair, number) for number in range(len(question.asked)) for pair in pairs]
+    pairs = plan.question.pairs(plan.models)
+    every = [planned_pair(plan, measured, pair, number) for number in range(len(plan.estimates)) for pair in pairs]
     varying = tuple(pair for pair in every if pair is not None)
     if not varying:
         raise RefusedError(

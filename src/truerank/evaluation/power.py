@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,9 +63,9 @@ class PlannedPair:
         return smallest_difference(self.components, users=self.users, rows=self.components.rows, sure=sure)
 
 
-def planned_pair(plan: Plan, measured: Measured, pair: Pair, number: int) -> PlannedPair | None:
+def planned_pair(plan: Plan[Any], measured: Measured, pair: Pair, number: int) -> PlannedPair | None:
     """What a pair varies by in what was measured; None where it has no spread."""
-    estimator, request = plan.question.asked[number]
+    planned = plan.estimates[number]
     if not all((model, number) in measured.terms for model in pair):
         return None
     both = common(*(measured.terms[model, number] for model in pair))
@@ -79,8 +80,8 @@ def planned_pair(plan: Plan, measured: Measured, pair: Pair, number: int) -> Pla
             components = components_of_sessions(singles[0], singles[1], components, users=users)
     difference = both[0].value() - both[1].value()
     return PlannedPair(
-        metric=plan.named(estimator, request)[0],
-        estimator=estimator.about.name,
+        metric=planned.name,
+        estimator=planned.estimator.about.name,
         model=pair[0],
         baseline=pair[1],
         components=components.towards(difference),
@@ -88,12 +89,12 @@ def planned_pair(plan: Plan, measured: Measured, pair: Pair, number: int) -> Pla
         cluster=plan.cluster,
         users=users,
         seen=difference,
-        reward=request.reward,
+        reward=planned.request.reward,
     )
 
 
 def check_detectable(
-    plan: Plan, measured: Measured, comparisons: Sequence[Comparison], numbers: Sequence[int]
+    plan: Plan[Any], measured: Measured, comparisons: Sequence[Comparison], numbers: Sequence[int]
 ) -> list[Message]:
     """For each question with a comparison that is not shown: what could have been seen; of the pair nearest to it.
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from truerank.core.estimator import Learned
 from truerank.core.messages import Message, message
 from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, NotAssisted
@@ -16,7 +15,7 @@ from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.predictions import Assistance, Helped, used_by
 from truerank.estimators.refusals import is_recall
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Cell, Question
+from truerank.evaluation.question import Cell, Plan, Question
 from truerank.inference.intervals import Population
 from truerank.inference.linearization import influences
 
@@ -24,13 +23,14 @@ COSTLY = 1.05  # times the variance of a difference without predictions, from wh
 PREDICTOR = {Assistance.JUDGE: "the judge", Assistance.SCORES: "the scores that assist", Assistance.LOG: "the log"}
 
 
-def check_assistance(question: Question, measured: Measured, kinds: Collection[Assistance]) -> Iterator[Message]:
+def check_assistance(plan: Plan[Any], measured: Measured, kinds: Collection[Assistance]) -> Iterator[Message]:
     """For each assisted metric how much of lists predictions cover, for which models they do nothing, and where they
     make a difference of models less precise. `kinds` are the predictions at hand."""
-    for number, (estimator, request) in enumerate(question.asked):
+    for number, planned in enumerate(plan.estimates):
+        estimator, request = planned.estimator, planned.request
         if not isinstance(estimator, Helped):
             continue
-        terms = {model: measured.terms.get((model, number)) for model in question.models}
+        terms = {model: measured.terms.get((model, number)) for model in plan.models}
         assisted = {model: part.whole for model, part in terms.items() if part is not None}
         assisted = {model: part for model, part in assisted.items() if _form(part) is not None}
         kind, metric = used_by(estimator.by, kinds), str(request.metric)
@@ -43,7 +43,7 @@ def check_assistance(question: Question, measured: Measured, kinds: Collection[A
         if z:
             by_model = _listed(z, "{:.1f} for {}")
             yield message("prediction-balance", **words, by_model=by_model, numbers=z, about=(metric,))
-        costs = _costs(question, assisted)
+        costs = _costs(plan.question, assisted)
         if costs:
             shares = _listed(costs, "{:.2f} times for {}")
             yield message("assistance-costs", metric=metric, plain=plain, shares=shares, numbers=costs, about=(metric,))
@@ -107,34 +107,32 @@ def _costs(question: Question, assisted: Mapping[str, Smooth]) -> dict[str, floa
     return {pair: share for pair, share in shares.items() if share > COSTLY}
 
 
-def predictions_behind(
-    cell: Cell, question: Question, measured: Measured, learned: Learned
-) -> PredictionBalance | None:
+def predictions_behind(plan: Plan[Any], cell: Cell, measured: Measured) -> PredictionBalance | None:
     """Whether labelled rows have the predictions of the lists behind an estimate; None where it is not assisted."""
     model, number = cell
-    estimator, request = question.asked[number]
+    estimator, request = plan.estimates[number].estimator, plan.estimates[number].request
     if not isinstance(estimator, Helped):
         return None
-    kind = used_by(estimator.by, learned.facts.get("predictions", ()))
+    kind = used_by(estimator.by, plan.learned.facts.get("predictions", ()))
     balance: PredictionBalance | None = measured.tallies.get((model, "predictions", kind, request.metric))
     return balance
 
 
-def check_judge(question: Question, measured: Measured) -> Iterator[Message]:
+def check_judge(plan: Plan[Any], measured: Measured) -> Iterator[Message]:
     """For each metric by how much the judge alone differs from the assisted value, and whether significantly."""
-    requests = list(enumerate(question.asked))
+    requests = [(number, (planned.estimator, planned.request)) for number, planned in enumerate(plan.estimates)]
     alone = {request.metric: number for number, (estimator, request) in requests if estimator == JudgeAlone()}
     for number, (estimator, request) in requests:
         assisted = isinstance(estimator, Helped) and estimator.by in (None, Assistance.JUDGE)
         if not assisted or request.metric not in alone:
             continue
         spreads = {}
-        for model in question.models:
+        for model in plan.models:
             cells = (model, alone[request.metric]), (model, number)
             if all(cell in measured.terms for cell in cells):
                 judge, corrected = (influences(measured.terms[cell]) for cell in cells)
                 difference = judge.minus(corrected, informative=corrected.informative)
-                spreads[model] = difference.spread(level=question.level, difference=True)
+                spreads[model] = difference.spread(level=plan.question.level, difference=True)
         spreads = {model: spread for model, spread in spreads.items() if not math.isnan(spread.stderr)}
         off = [model for model, spread in spreads.items() if spread.low > 0 or spread.high < 0]
         if spreads:
@@ -147,6 +145,6 @@ def check_judge(question: Question, measured: Measured) -> Iterator[Message]:
                 ),
                 models=", ".join(off),
                 numbers={model: spread.value for model, spread in spreads.items()},
-                level=question.level,
+                level=plan.question.level,
                 about=(str(request.metric),),
             )

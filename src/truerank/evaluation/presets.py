@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
@@ -15,8 +15,7 @@ from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
 from truerank.estimators.holdout import Holdout
-from truerank.evaluation.label_rules import label_by
-from truerank.evaluation.label_source import Rows, source_of
+from truerank.evaluation.label_source import Rows, label_by, source_of
 from truerank.io.columns import PositiveRule
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
@@ -44,8 +43,8 @@ RELEVANT = Holdout(without_list=AbsentUsers.ZERO)
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """How a tool evaluates: its form of each metric, whom it counts, how it breaks ties, and what is out of reach."""
+class ToolPreset:
+    """How another tool evaluates: its forms of metrics, whom it counts, how it breaks ties, what cannot be had."""
 
     name: str
     variants: Mapping[type[Metric], Variant] = field(default_factory=dict)
@@ -56,19 +55,20 @@ class Tool:
     def form(self, metric: Metric) -> Metric:
         """The tool's form of a metric; one that is asked for with options of its own stays as it is."""
         variant = self.variants.get(type(metric))
-        return metric if variant is None or not _is_plain(metric) else variant(metric)
+        options: Any = metric
+        plain = all(option.name == "k" or getattr(metric, option.name) == option.default for option in fields(options))
+        return variant(metric) if variant is not None and plain else metric
 
-    def said(self, metrics: Iterable[Metric]) -> list[Message]:
+    def messages(self, metrics: Sequence[Metric]) -> list[Message]:
         """What was chosen for the tool's sake, and what still differs."""
-        asked = list(metrics)
-        forms = {metric: self.form(metric) for metric in asked}
+        forms = {metric: self.form(metric) for metric in metrics}
         changed = [f"{metric} is {form}" for metric, form in forms.items() if metric != form]
         chosen = "; ".join([*changed, f"means are over {self.users.users}"])
         return [
             message("like", tool=self.name, choices=chosen),
             *(
                 message("unlike", metric=metric, difference=self.unmatched[type(metric)])
-                for metric in asked
+                for metric in metrics
                 if type(metric) in self.unmatched
             ),
         ]
@@ -85,11 +85,6 @@ class Tool:
         if not self.later_names_first or not isinstance(scores, Lists) or scores.distinct:
             return scores
         return later_names_first(scores)
-
-
-def _is_plain(metric: Metric) -> bool:
-    """Whether a metric has no options but its cut-off."""
-    return all(each.name == "k" or getattr(metric, each.name) == each.default for each in fields(metric))  # type: ignore[arg-type]
 
 
 def later_names_first(lists: Lists) -> Lists:
@@ -120,14 +115,14 @@ TREC: dict[type[Metric], Variant] = {
     AveragePrecision: lambda metric: AveragePrecision(metric.k, POSITIVES),
     NDCG: lambda metric: NDCG(metric.k, Gain.LINEAR),
 }
-TOOLS = {
+PRESETS = {
     tool.name: tool
     for tool in (
-        Tool("trec_eval", TREC, WITH_LISTS, later_names_first=True),
-        Tool("pytrec_eval", TREC, WITH_LISTS, later_names_first=True),
-        Tool("ir-measures", TREC, EVERYONE, later_names_first=True),
-        Tool("ranx", {**TREC, DCG: lambda metric: DCG(metric.k, Gain.LINEAR)}, RELEVANT),
-        Tool(
+        ToolPreset("trec_eval", TREC, WITH_LISTS, later_names_first=True),
+        ToolPreset("pytrec_eval", TREC, WITH_LISTS, later_names_first=True),
+        ToolPreset("ir-measures", TREC, EVERYONE, later_names_first=True),
+        ToolPreset("ranx", {**TREC, DCG: lambda metric: DCG(metric.k, Gain.LINEAR)}, RELEVANT),
+        ToolPreset(
             "rectools",
             {
                 AveragePrecision: lambda metric: AveragePrecision(metric.k, POSITIVES),
@@ -135,7 +130,7 @@ TOOLS = {
             },
             RELEVANT,
         ),
-        Tool(
+        ToolPreset(
             "lenskit",
             {
                 Recall: lambda metric: Recall(metric.k, SMALLER),
@@ -146,8 +141,8 @@ TOOLS = {
             RELEVANT,
             unmatched={AveragePrecision: "LensKit divides by the length of lists that are shorter than the cut-off"},
         ),
-        Tool("recbole"),
-        Tool(
+        ToolPreset("recbole"),
+        ToolPreset(
             "replay",
             {
                 CatalogueCoverage: lambda metric: CatalogueCoverage(metric.k, CoveredItems.TRAIN),
@@ -160,7 +155,7 @@ TOOLS = {
                 "rows under the name Novelty",
             },
         ),
-        Tool(
+        ToolPreset(
             "implicit",
             unmatched={
                 Precision: "implicit gives Σ hits / Σ min(K, relevant) over all users under this name",
@@ -171,17 +166,16 @@ TOOLS = {
 }
 
 
-def tool_named(name: str) -> Tool:
-    """The tool of that name, in whatever spelling.
+def preset_named(name: str) -> ToolPreset:
+    """The preset of a tool, in whatever spelling.
 
-    >>> tool_named("RecTools").name, tool_named("ir_measures").name
+    >>> preset_named("RecTools").name, preset_named("ir_measures").name
     ('rectools', 'ir-measures')
     """
-    plain = {_plain(each): tool for each, tool in TOOLS.items()}
-    found = plain.get(_plain(name)) if isinstance(name, str) else None
-    if found is None:
-        raise InputError(f"like {name!r}: not known; expected one of {', '.join(TOOLS)}.")
-    return found
+    plain = {_plain(spelling): preset for spelling, preset in PRESETS.items()}
+    if not isinstance(name, str) or _plain(name) not in plain:
+        raise InputError(f"like {name!r}: not known; expected one of {', '.join(PRESETS)}.")
+    return plain[_plain(name)]
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What is asked, apart from the data; and what a plan is: the question with all that was learned from the whole."""
+"""What is requested, apart from the data, and the plan that is made of it, for `measure` and `conclude`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Estimator, Learned
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import Ties
+from truerank.core.ranking import Pool
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.inference.intervals import Interval
+from truerank.inference.intervals import Interval, Population
 from truerank.inference.linearization import Bounds, Spread
 from truerank.inference.verdicts import UnseenExposure
 
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from truerank.evaluation.measure import Measured
 
 Tallies = Mapping[tuple[Any, ...], Any]
-Cell = tuple[str, int]  # a model, and the number of what is asked
+Cell = tuple[str, int]  # a model, and the number of an estimate of the plan
 Pair = tuple[str, str]  # a model, and the one it is compared with
+POPULATION = Population()
 
 
 class Adjust(StrEnum):
@@ -34,17 +34,17 @@ class Adjust(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Models, and what is asked of each: estimators with a metric or a reward and a clip, in the order of output."""
+    """What is requested of any kind of data; None leaves a choice to the defaults."""
 
-    models: tuple[str, ...]
-    asked: tuple[tuple[Estimator, Asked], ...]
-    interval: Interval
-    level: float = 0.95
+    estimators: Sequence[Estimator] | None = None
+    clips: tuple[float, ...] | None = None
     baseline: str | None = None
-    seed: int = 0
+    interval: Interval = POPULATION
+    level: float = 0.95
     adjust: Adjust = Adjust.ESTIMAND
+    seed: int = 0
 
     def pairs(self, models: Sequence[str]) -> list[Pair]:
         """The comparisons among these models: all pairs, or each with the baseline."""
@@ -52,26 +52,36 @@ class Question:
             return [(second, first) for first, second in combinations(models, 2)]
         return [(name, self.baseline) for name in models if name != self.baseline] if self.baseline in models else []
 
-    def by_estimator(self, numbers: Sequence[int]) -> list[tuple[Estimator, list[int]]]:
-        """The numbers of what is asked of each estimator, in the order in which they first come."""
-        groups: list[tuple[Estimator, list[int]]] = []
-        for number in numbers:
-            estimator = self.asked[number][0]
-            own = next((group for known, group in groups if known is estimator or known == estimator), None)
-            if own is None:
-                groups.append((estimator, [number]))
-            else:
-                own.append(number)
-        return groups
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedEstimate:
+    """One estimator with one metric or reward and one clip, and what is known of its value before it is measured.
+
+    `name` is the metric in results, `models` are those it can be estimated for. Estimates of one `block` differ in
+    their clips alone. `refitted` says that it rests on models that are fitted again without each group of clusters.
+    """
+
+    estimator: Estimator
+    request: Asked
+    name: str
+    models: tuple[str, ...]
+    block: int
+    cutoff: int | None = None
+    directed: bool = True
+    bounds: Bounds | None = None
+    assumptions: tuple[str, ...] = ()
+    refitted: bool = False
 
 
-class Sight(Protocol):
-    """How one model looks at a chunk; `view` is what an estimator sees through it, given what was learned."""
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What an estimate rests on beside its spread; `reasons` take verdicts away from comparisons with it."""
 
-    def view(self, estimator: Estimator, learned: Learned) -> Any: ...
-    def tallies(self) -> Tallies:
-        """What is counted for messages, by what it is; values add."""
-        ...
+    evidence: Evidence
+    unseen: UnseenExposure
+    effective: float | None
+    warnings: tuple[Message, ...]
+    reasons: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +94,85 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Remarks:
-    """What is said of values beside themselves: differences that are no test, messages, facts for the record."""
+    """What is reported beside values: messages, facts for the record, differences that are no test."""
 
-    untested: frozenset[tuple[Pair, int]] = frozenset()
-    messages: tuple[Message, ...] = ()
+    messages: tuple[Message, ...]
+    counts: Mapping[str, int | None]
     details: Mapping[str, Any] = field(default_factory=dict)
+    untested: frozenset[tuple[Pair, int]] = frozenset()
+
+
+class RowMaker:
+    """How chunks of one kind of data become rows, and what is particular to values that rest on them."""
+
+    __slots__ = ()
+
+    def views(self, plan: Plan[Any], chunk: Any) -> dict[str, dict[Pool, Any]]:
+        """What estimators see of a chunk through each model, by the pool of candidates."""
+        raise NotImplementedError
+
+    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> Tallies:
+        """What is counted for diagnostics; counts of other chunks add."""
+        by_model = [self.count_model(plan, chunk, model, view) for model, view in views.items()]
+        return added([self.count_chunk(plan, chunk), *by_model])
+
+    def count_chunk(self, plan: Plan[Any], chunk: Any) -> Tallies:
+        """What is counted whatever the model."""
+        raise NotImplementedError
+
+    def count_model(self, plan: Plan[Any], chunk: Any, model: str, views: Mapping[Pool, Any]) -> Tallies:
+        raise NotImplementedError
+
+    def within(self, chunk: Any, segment: str | None) -> Any:
+        """The chunk in which only items of a segment have a gain; all of them where there is none."""
+        return chunk
+
+    def check(self, plan: Plan[Any], measured: Measured) -> None:
+        """Refuse what only all chunks together show to be wrong."""
+
+    def visible(self, plan: Plan[Any], spread: Spread, terms: Sequence[Terms]) -> Spread:
+        """The spread of a value or (of two terms) of a difference, without interval where the rows show none."""
+        raise NotImplementedError
+
+    def equal_clusters(self, plan: Plan[Any], cell: Cell, terms: Terms, measured: Measured) -> float:
+        """How many equally weighted clusters a value at a bound of its metric rests on."""
+        return 0.0
+
+    def examine(self, plan: Plan[Any], cell: Cell, terms: Terms, measured: Measured) -> Examined:
+        raise NotImplementedError
+
+    def remarks(self, plan: Plan[Any], measured: Measured, points: Points, estimates: Sequence[Estimate]) -> Remarks:
+        raise NotImplementedError
+
+
+Maker = TypeVar("Maker", bound=RowMaker)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan(Generic[Maker]):
+    """The question and what was learned from all data: what `measure` and `conclude` need; small, to be sent.
+
+    `n_rows` of `n_units` must be measured. `ids` are the ids of units and of their clusters, where every unit is kept;
+    `keeps_rows` says that single rows are kept, for an interval or to tell what more of them would show.
+    `chooses_clip` says that one clip of each block is chosen by the data.
+    """
+
+    question: Question
+    models: tuple[str, ...]
+    estimates: tuple[PlannedEstimate, ...]
+    learned: Learned
+    rows: Maker
+    n_rows: int
+    n_units: int
+    record: Provenance
+    unit: str = "user"
+    cluster: str = "user"
+    ids: tuple[Any, Any] | None = None
+    keeps_units: bool = True
+    keeps_rows: bool = False
+    chooses_clip: bool = False
+    messages: tuple[Message, ...] = ()
+    last_messages: tuple[Message, ...] = ()
 
 
 def run_checks(checks: Sequence[Callable[..., Iterable[Message]]], *subject: Any) -> tuple[Message, ...]:
@@ -96,123 +180,14 @@ def run_checks(checks: Sequence[Callable[..., Iterable[Message]]], *subject: Any
     return tuple(chain.from_iterable(check(*subject) for check in checks))
 
 
-class Plan(Protocol):
-    """The question and what was learned from the whole: all that `measure` and `conclude` need; small, to be sent."""
+def added(parts: Iterable[Tallies]) -> Tallies:
+    """The counts of all parts.
 
-    @property
-    def question(self) -> Question: ...
-    @property
-    def learned(self) -> Learned: ...
-    @property
-    def unit(self) -> str:
-        """What a unit is, in words."""
-        ...
-
-    @property
-    def cluster(self) -> str:
-        """What a cluster is, in words."""
-        ...
-
-    @property
-    def keeps_units(self) -> bool:
-        """Whether every unit is kept, or the sums of its cluster alone."""
-        ...
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether single judged rows are kept: for an interval, or to say what more of them would show."""
-        ...
-
-    # ---- for measure
-
-    def answers(self, model: str) -> Sequence[int]:
-        """The numbers of what is asked that can be had of this model."""
-        ...
-
-    def learns(self, estimator: Estimator) -> bool:
-        """Whether an estimator rests on something that is learned again without each group of clusters."""
-        ...
-
-    def places(self, chunk: Any) -> Ints:
-        """The place of each unit of a chunk in the population, which gives units their order."""
-        ...
-
-    def n_rows(self, chunk: Any) -> int: ...
-    def earning(self, chunk: Any, segment: str | None) -> Any:
-        """The chunk in which only the items of a segment earn; all of them where there is none."""
-        ...
-
-    def look(self, chunk: Any, model: str) -> Sight: ...
-    def counted(self, chunk: Any) -> Tallies:
-        """What is counted in a chunk whatever the model."""
-        ...
-
-    # ---- for conclude
-
-    def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
-        """The name of a metric in results, and its cut-off."""
-        ...
-
-    def directed(self, estimator: Estimator, asked: Asked) -> bool:
-        """Whether a larger value is better."""
-        ...
-
-    def assumptions(self, estimator: Estimator) -> tuple[str, ...]: ...
-    def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
-        """What a value must lie between, None where nothing is known."""
-        ...
-
-    def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
-        """The spread of a value or (of two terms) of a difference, without interval where nothing tells one."""
-        ...
-
-    def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
-        """How many equally weighted clusters a value at a bound rests on."""
-        ...
-
-    def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence: ...
-    def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
-        """What takes verdicts away from every comparison that rests on a value."""
-        ...
-
-    def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
-        """What the data cannot show of a value."""
-        ...
-
-    def family(self, number: int) -> int:
-        """Comparisons of one family are adjusted together."""
-        ...
-
-    def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
-        """The number of equally weighted rows that the rows of an estimate are worth."""
-        ...
-
-    def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]: ...
-    def ids(self, measured: Measured) -> tuple[Any, Any]:
-        """The id of each row's unit, and of its cluster."""
-        ...
-
-    def activity(self, measured: Measured) -> Floats:
-        """How active the unit of each row was."""
-        ...
-
-    def order(self, number: int) -> tuple[int, ...]:
-        """By what estimates and comparisons are ordered before the models, and (second) after them."""
-        ...
-
-    def remarks(self, measured: Measured, points: Points) -> Remarks: ...
-    def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]: ...
-    def provenance(self, measured: Measured, remarks: Remarks) -> Provenance: ...
-
-
-def settings_of(question: Question, *, exposure: object, ties: Ties) -> dict[str, Any]:
-    """The settings of an evaluation, in words that parse back."""
-    return {
-        "models": list(question.models),
-        "exposure": str(exposure),
-        "ties": ties.value,
-        "interval": str(question.interval),
-        "level": question.level,
-        "baseline": question.baseline,
-        "seed": question.seed,
-    }
+    >>> added([{("a",): 1}, {("b",): 2}, {("a",): 3}])
+    {('a',): 4, ('b',): 2}
+    """
+    total: dict[tuple[Any, ...], Any] = {}
+    for part in parts:
+        for key, count in part.items():
+            total[key] = total[key] + count if key in total else count
+    return total

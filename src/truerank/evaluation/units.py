@@ -25,23 +25,23 @@ MOST_GROUPS = 1000
 class UnitsOf:
     """What every unit contributed to each estimate, as a table that is made when it is asked for."""
 
-    plan: Plan
+    plan: Plan[Any]
     measured: Measured
 
     def frame(self) -> pl.DataFrame:
         plan, measured = self.plan, self.measured.single or self.measured
-        unit, cluster = plan.ids(measured)
+        unit, cluster = ids_of(plan, measured)
         parts = []
         for (model, number), terms in measured.terms.items():
-            estimator, asked = plan.question.asked[number]
+            planned = plan.estimates[number]
             numerator, denominator, total = terms.whole.contributions()
             parts.append(
                 UnitTerms(
                     model=model,
-                    metric=plan.named(estimator, asked)[0],
-                    estimator=estimator.about.name,
-                    reward=asked.reward,
-                    clip=asked.clip,
+                    metric=planned.name,
+                    estimator=planned.estimator.about.name,
+                    reward=planned.request.reward,
+                    clip=planned.request.clip,
                     unit=unit,
                     cluster=cluster,
                     numerator=numerator,
@@ -54,35 +54,44 @@ class UnitsOf:
         return KeptUnits(parts).frame()
 
 
+def ids_of(plan: Plan[Any], measured: Measured) -> tuple[Any, Any]:
+    """The id of each row's unit, and of its cluster."""
+    if plan.ids is None:
+        raise TypeError("units were not kept")
+    unit, cluster = plan.ids
+    return unit[measured.place], cluster[measured.place]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """The same question within groups of units: groups given for each unit, or as many quantiles of activity.
+    """The same estimates within groups of units: groups given for each unit, or as many quantiles of activity.
 
     A unit without a group is in none of them. Of a model that was fitted to all units, each group has the value, and no
     interval: that of the fit is known for all units alone.
     """
 
-    plan: Plan
+    plan: Plan[Any]
     measured: Measured
 
     def __call__(self, segment: Any) -> Mapping[str, Results]:
         quantiles = isinstance(segment, int) and not isinstance(segment, bool)
         groups = self._quantiles(segment) if quantiles else self._named(segment)
-        return {name: self._within(name, kept) for name, kept in groups.items()}
+        return {name: self._within(name, members) for name, members in groups.items()}
 
-    def _within(self, name: str, kept: Bools) -> Results:
+    def _within(self, name: str, members: Bools) -> Results:
         from truerank.evaluation.conclude import conclude
 
-        units = self.units.select(kept)
+        plan, units = self.plan, self.units.select(np.flatnonzero(members))
         rows = by_cluster(units)
-        results = conclude(self.plan, rows if rows is units else replace(rows, single=units))
+        results = conclude(plan, rows if rows is units else replace(rows, single=units))
         n, total = len(units.place), len(self.units.place)
-        said = message("group", group=name, units=n, of=total, unit=self.plan.unit, about=(name,))
-        fitted = [message("group-interval", about=(name,))] if self._refitted() else []
+        group = message("group", group=name, units=n, of=total, unit=plan.unit, about=(name,))
+        refitted = bool(plan.learned.refits) and any(planned.refitted for planned in plan.estimates)
+        fitted = [message("group-interval", about=(name,))] if refitted else []
         details = {**results.provenance.details, "group": name}
         return replace(
             results,
-            messages=(said, *fitted, *results.messages),
+            messages=(group, *fitted, *results.messages),
             provenance=replace(results.provenance, details=details),
         )
 
@@ -90,60 +99,56 @@ class Segments:
     def units(self) -> Measured:
         return self.measured.single or self.measured
 
-    def _refitted(self) -> bool:
-        asked = self.plan.question.asked
-        return bool(self.plan.learned.refits) and any(self.plan.learns(estimator) for estimator, _ in asked)
-
     def _named(self, segment: Any) -> dict[str, Bools]:
         table = group_table(segment, what="groups")
-        ids, _ = self.plan.ids(self.units)
+        ids, _ = ids_of(self.plan, self.units)
         place = Ids(table["id"]).locate(ids, where="groups, column of ids")
         group = np.array([*table["group"].to_list(), None], dtype=object)[place]  # -1: not named
         names = table["group"].unique().sort().to_list()
         if len(names) > MOST_GROUPS:
             raise InputError(f"{len(names):,} groups ({some(names)}); expected at most {MOST_GROUPS:,}.")
-        found = {name: kept for name in names if (kept := group == name).any()}
-        if not found:
+        members = {name: flags for name in names if (flags := group == name).any()}
+        if not members:
             raise InputError(
-                f"groups: none of {some([str(each) for each in table['id'].head(4).to_list()], most=3)} is a "
-                f"{self.plan.unit} of this evaluation, which has {some([str(each) for each in ids[:4]], most=3)}. "
+                f"groups: none of {some([str(name) for name in table['id'].head(4).to_list()], most=3)} is a "
+                f"{self.plan.unit} of this evaluation, which has {some([str(name) for name in ids[:4]], most=3)}. "
                 "Check the ids of the groups."
             )
-        return found
+        return members
 
     def _quantiles(self, n: int) -> dict[str, Bools]:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
         if not 2 <= n <= MOST_GROUPS:
             raise InputError(f"{n} quantiles of activity; expected at least 2, and at most {MOST_GROUPS:,}.")
-        activity = self.plan.activity(self.units)
-        cuts = np.quantile(activity, np.arange(1, n) / n)
-        group = np.searchsorted(cuts, activity, side="left")
+        activity = self.measured.tallies["active",].at(self.units.place).value
+        group = np.searchsorted(np.quantile(activity, np.arange(1, n) / n), activity, side="left")
         return {
-            f"activity {activity[group == at].min():g} to {activity[group == at].max():g}": group == at
-            for at in range(n)
-            if (group == at).any()
+            f"activity {activity[members].min():g} to {activity[members].max():g}": members
+            for number in range(n)
+            if (members := group == number).any()
         }
 
 
 def items_by_group(groups: Any, items: Ids) -> dict[str, Bools]:
-    """Which items of a catalogue each group has; an item without a group earns in none of them.
+    """Which items of a catalogue each group has; an item without a group has a gain in none of them.
 
-    >>> {name: own.tolist() for name, own in items_by_group({1: "head", 3: "tail"}, Ids.of([1, 2, 3])).items()}
+    >>> groups = items_by_group({1: "head", 3: "tail"}, Ids.of([1, 2, 3]))
+    >>> {name: members.tolist() for name, members in groups.items()}
     {'head': [True, False, False], 'tail': [False, False, True]}
     """
     if groups is None:
         return {}
     table = group_table(groups, what="item groups")
     place, names = items.locate(table["id"], where="item groups, column of ids"), table["group"]
-    found: dict[str, Bools] = {}
+    members: dict[str, Bools] = {}
     for name in names.unique().sort().to_list():
-        own = np.zeros(len(items), dtype=bool)
-        own[place[(names == name).to_numpy() & (place >= 0)]] = True
-        if own.any():
-            found[name] = own
-    if not found:
+        flags = np.zeros(len(items), dtype=bool)
+        flags[place[(names == name).to_numpy() & (place >= 0)]] = True
+        if flags.any():
+            members[name] = flags
+    if not members:
         raise InputError("item groups: no item of the catalogue has a group. Check the ids of the groups.")
-    return found
+    return members
 
 
 def group_table(segment: Any, *, what: str) -> pl.DataFrame:
@@ -155,7 +160,8 @@ def group_table(segment: Any, *, what: str) -> pl.DataFrame:
     [(1, 'a'), (2, 'b')]
     """
     if isinstance(segment, Mapping):
-        table = pl.DataFrame({"id": list(segment), "group": _texts(list(segment.values()))}, strict=False)
+        texts = [None if group is None else str(group) for group in segment.values()]
+        table = pl.DataFrame({"id": list(segment), "group": texts}, strict=False)
     else:
         table = segment if isinstance(segment, pl.DataFrame) else _frame(segment, what=what)
         if table.width != 2:
@@ -168,16 +174,12 @@ def group_table(segment: Any, *, what: str) -> pl.DataFrame:
     table = table.drop_nulls("group").unique().sort("id", "group")
     twice = table.filter(pl.col("id").is_duplicated())
     if len(twice):
-        one = twice["id"][0]
+        first = twice["id"][0]
         raise InputError(
-            f"{what}: {one} is in {some(twice.filter(pl.col('id') == one)['group'].to_list())}; "
+            f"{what}: {first} is in {some(twice.filter(pl.col('id') == first)['group'].to_list())}; "
             "expected one group for each id. Keep one row per id."
         )
     return table
-
-
-def _texts(groups: list[Any]) -> list[str | None]:
-    return [None if group is None else str(group) for group in groups]
 
 
 def _frame(segment: Any, *, what: str) -> pl.DataFrame:

@@ -18,31 +18,30 @@ from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments, show
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Exposed
 from truerank.core.ids import Ids
-from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
 from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
 from truerank.core.progress import Watching, watching
 from truerank.core.requirements import Outcome, Requirement
-from truerank.core.results import Comparison, Estimate, Results
-from truerank.core.terms import Smooth, Terms
-from truerank.engines.engine import map_chunks
-from truerank.engines.local import Threads
-from truerank.estimators import ESTIMATORS
+from truerank.core.results import Comparison
+from truerank.core.terms import Smooth
+from truerank.engines.engine import Threads, map_chunks
 from truerank.evaluation.arrivals import arrivals, with_arrival_times
+from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.label_checks import unequal_labelling
-from truerank.evaluation.label_rows import JudgedPlan
-from truerank.evaluation.label_source import check_call, rows_of
-from truerank.evaluation.labels import JudgedCall, prepare_judged
+from truerank.evaluation.label_checks import list_weights, unequal_labelling
+from truerank.evaluation.label_rows import LabelRows
+from truerank.evaluation.label_source import rows_of
+from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import ByPlace, Measured, measure
-from truerank.exposure.kinds import EXPOSURES, Exposure
+from truerank.evaluation.question import Plan
+from truerank.evaluation.sources import check_call
+from truerank.exposure.kinds import Exposure
 from truerank.inference.intervals import common
 from truerank.inference.linearization import difference_of
 from truerank.inference.sequences import FIRST, UNSEEN, ConfidenceSequence
 from truerank.io.spill import scratch
-from truerank.metrics import METRICS
 
 PLANNED = 10_000  # users, about whom intervals are narrowest where nothing is said
 DRIFTS = 0.001  # p below which users did not come in random order
@@ -121,7 +120,7 @@ class Watched:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether all that is required is shown."""
+        """Whether all that is required is shfirst."""
         return max((pair.state.outcome for pair in self.pairs), key=int)
 
 
@@ -159,54 +158,54 @@ def watch(
     without one, and users who have no other rows, and a message counts them.
     """
     rules = _rules(require)
-    check_call(scores, baseline=None, level=level)
+    check_call(scores, level=level)
     for rule in rules:
         rule.check(list(scores))
     if difference is not None and not (difference > 0 and math.isfinite(difference)):
         raise InputError(f"difference {difference:g}; expected the smallest difference that matters, above 0.")
-    rows = rows_of(labels, role="labels", values=True)
+    rows = rows_of(labels, role="labels")
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
     rows, dropped = with_arrival_times(rows) if drop_missing_times else (rows, [])
-    call = JudgedCall(
-        exposure=as_value("full" if exposure is None else exposure, EXPOSURES),
-        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
-        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
-        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+    question = label_question(
+        exposure="full" if exposure is None else exposure,
+        metrics=metrics,
+        estimators=estimators,
+        items=items,
         n_items=n_items,
         level=level,
         seed=seed,
     )
-    came = arrivals(rows, seed=seed)
+    arrival = arrivals(rows, seed=seed)
     with watching(progress) as say, scratch() as space:
-        plan, source = prepare_judged(scores, rows, call, exclude=exclude, space=space, progress=say)
+        tables = {"labels": rows, "exclude": exclude}
+        plan, source = prepare_labels(question, scores, tables, space=space, progress=say)
         work = map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), source, progress=say)
         with gathered(work) as measured:
             results = conclude(plan, measured)
-            compared = [(rule, each) for rule in rules for each in rule.comparisons(results)]
-            sequence = ConfidenceSequence(planned, (1 - level) / len(compared))
-            cautions = _approximate(plan, measured, rows)
+            comparisons = [comparison for rule in rules for comparison in rule.comparisons(results)]
+            sequence = ConfidenceSequence(planned, (1 - level) / len(comparisons))
+            unequal = unequal_labelling(measured.tallies)
+            if plan.rows.exposed in (Exposed.BIASED, Exposed.DESIGNED):
+                unequal = rows.propensity is None or bool(np.ptp(rows.propensity) > 0)
+            # with unequal weights of rows the error of repeated looks is only about what the level says
+            cautions = (message("approximate-level"),) if unequal else ()
             pairs = tuple(
-                _watched(
-                    plan,
-                    measured,
-                    each,
-                    estimates=results.estimates,
-                    came=came,
-                    sequence=sequence,
-                    difference=difference,
+                replace(
+                    _watched(plan, measured, comparison, arrival=arrival, sequence=sequence, difference=difference),
                     cautions=cautions,
                 )
-                for _, each in compared
+                for comparison in comparisons
             )
-    drifting = tuple(reason for pair in pairs for reason in pair.reasons if reason.code == "drift")
-    return Watched(
-        pairs,
-        level,
-        planned,
-        difference,
-        (*dropped, *_kept(results), _repeated_looks(len(pairs), level), *cautions, *drifting),
+    together = f" in any of the {len(pairs)} comparisons" if len(pairs) > 1 else ""
+    messages = (
+        *dropped,
+        *(remark for remark in results.messages if remark.code != "detectable"),  # of a fixed number of users
+        message("every-look", together=together, error=1 - level, first=FIRST),
+        *cautions,
+        *(reason for pair in pairs for reason in pair.reasons if reason.code == "drift"),
     )
+    return Watched(pairs, level, planned, difference, messages)
 
 
 def _rules(require: str | Sequence[str]) -> list[Requirement]:
@@ -218,82 +217,50 @@ def _rules(require: str | Sequence[str]) -> list[Requirement]:
     return [Requirement.parse(text) for text in texts]
 
 
-def _kept(results: Results) -> tuple[Message, ...]:
-    """What an evaluation says, without what a fixed number of users could have shown."""
-    return tuple(message for message in results.messages if message.code != "detectable")
-
-
-def _repeated_looks(pairs: int, level: float) -> Message:
-    together = f" in any of the {pairs} comparisons" if pairs > 1 else ""
-    return message("every-look", together=together, error=1 - level, first=FIRST)
-
-
-def _approximate(plan: JudgedPlan, measured: Measured, rows: Log) -> tuple[Message, ...]:
-    """That the error of repeated looks is only about what the level says, where rows have unequal weights."""
-    unequal = unequal_labelling(measured.tallies)
-    if plan.exposed in (Exposed.BIASED, Exposed.DESIGNED):
-        unequal = rows.propensity is None or bool(np.ptp(rows.propensity) > 0)
-    return (message("approximate-level"),) if unequal else ()
-
-
 # ----------------------------------------------------------------------------------------------------------------- look
 
 
 def _watched(
-    plan: JudgedPlan,
+    plan: Plan[LabelRows],
     measured: Measured,
     compared: Comparison,
     *,
-    estimates: Sequence[Estimate],
-    came: Ints,
+    arrival: Ints,
     sequence: ConfidenceSequence,
     difference: float | None,
-    cautions: tuple[Message, ...],
 ) -> WatchedPair:
-    estimand = next(
-        each.estimand
-        for each in estimates
-        if (each.model, each.metric, each.estimator) == (compared.model, compared.metric, compared.estimator)
+    number, planned = next(
+        (number, planned)
+        for number, planned in enumerate(plan.estimates)
+        if (planned.name, planned.estimator.about.name) == (compared.metric, compared.estimator)
     )
-    number = next(
-        at
-        for at, (estimator, asked) in enumerate(plan.question.asked)
-        if (str(asked.metric), estimator.about.name) == (compared.metric, compared.estimator) and asked.segment is None
-    )
-    first, second = common(measured.terms[compared.model, number], measured.terms[compared.baseline, number])
-    own, other = _smooth(first, compared), _smooth(second, compared)
-    arrival = came[measured.place]
-    order = np.argsort(arrival, kind="stable")
-    order = order[own.defined[order]]
+    pair = (compared.model, compared.baseline)
+    first, second = common(*(measured.terms[model, number] for model in pair))
+    if not isinstance(first, Smooth) or not isinstance(second, Smooth):
+        raise RefusedError(
+            f"{compared.metric}, {compared.estimator}: no mean of users and no ratio of two, so that no interval for "
+            "every look is known; watch Precision, DCG or Recall, with exposure whose chances are not fitted."
+        )
+    order = np.argsort(arrival[measured.place], kind="stable")
+    order = order[first.defined[order]]
     if len(order) < 2:
         raise InputError(f"{len(order)} users have come; expected at least 2.")
-    largest = max(
-        _largest(terms, plan.list_weights((model, number), measured))
-        for terms, model in ((own, compared.model), (other, compared.baseline))
-    )
-    look = _look(own, other, largest, sequence)
-    drifting = _drift(own, other, order, compared)
-    reasons = [*(reason for reason in compared.reasons if reason.code not in EARLY), *drifting]
+    weights = [list_weights(plan, (model, number), measured) for model in pair]
+    look = _look(first, second, max(map(_largest, (first, second), weights)), sequence)
+    reasons = [
+        *(reason for reason in compared.reasons if reason.code not in EARLY),
+        *_drift(first, second, order, compared),
+    ]
     return WatchedPair(
         model=compared.model,
         baseline=compared.baseline,
         metric=compared.metric,
         estimator=compared.estimator,
-        estimand=estimand,
+        estimand=planned.estimator.estimand(planned.request, plan.unit),
         state=WatchState.REFUSED if reasons else _state(look, difference),
         look=look,
         reasons=tuple(reasons),
-        cautions=cautions,
     )
-
-
-def _smooth(terms: Terms, compared: Comparison) -> Smooth:
-    if not isinstance(terms, Smooth):
-        raise RefusedError(
-            f"{compared.metric}, {compared.estimator}: no mean of users and no ratio of two, so that no interval for "
-            "every look is known; watch Precision, DCG or Recall, with exposure whose chances are not fitted."
-        )
-    return terms
 
 
 def _largest(terms: Smooth, weights: ByPlace | None) -> float:
@@ -310,16 +277,16 @@ def _largest(terms: Smooth, weights: ByPlace | None) -> float:
     return abs(float(after - before)) if math.isfinite(after - before) else 0.0
 
 
-def _look(own: Smooth, other: Smooth, largest: float, sequence: ConfidenceSequence) -> WatchLook:
+def _look(first: Smooth, second: Smooth, largest: float, sequence: ConfidenceSequence) -> WatchLook:
     """The difference of all users so far, by what each adds to it: of a mean exactly, of a ratio linearised.
 
     Two users besides, who contribute a part of the `largest` possible contribution to either side, make the interval
     wider while rows that weigh much are few. Users tell models apart by what is relevant in their lists: labelled rows
     and predictions alone, by which steadier estimators divide, are none of the events that an interval waits for.
     """
-    users = int(np.count_nonzero(own.defined))
-    informative = int(np.count_nonzero((own.sums[:, 0] != other.sums[:, 0])[own.defined]))
-    apart = difference_of(own, other)
+    users = int(np.count_nonzero(first.defined))
+    informative = int(np.count_nonzero((first.sums[:, 0] != second.sums[:, 0])[first.defined]))
+    apart = difference_of(first, second)
     low = high = math.nan
     if informative >= FIRST and not math.isnan(apart.value):
         besides = UNSEEN * largest * np.array([1.0, -1.0])
@@ -343,9 +310,9 @@ def _state(look: WatchLook, difference: float | None) -> WatchState:
     return WatchState.EARLY if math.isnan(look.low) else WatchState.GOING_ON
 
 
-def _drift(own: Smooth, other: Smooth, order: Ints, compared: Comparison) -> list[Message]:
+def _drift(first: Smooth, second: Smooth, order: Ints, compared: Comparison) -> list[Message]:
     """Whether earlier and later users differ by more than chance: then they did not come in random order."""
-    effect = own.form.influence(own.sums, own.totals()) - other.form.influence(other.sums, other.totals())
+    effect = first.form.influence(first.sums, first.totals()) - second.form.influence(second.sums, second.totals())
     halves: list[Floats] = np.array_split(effect[order], 2)
     n = min(len(half) for half in halves)
     if n < FEWEST_PER_HALF:

@@ -59,6 +59,10 @@ class Exposure(Value):
         """The rows with their labels."""
         return log
 
+    def joined(self, log: Log) -> tuple[Log, Returned | None]:
+        """The rows that a design drew, with their inclusion probabilities, and how much of the design they are."""
+        return log, None
+
     def learner(self, seed: int) -> PropensityLearner | None:
         """What has to be learned of exposure, None where nothing has."""
         return None

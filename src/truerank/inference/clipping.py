@@ -36,11 +36,11 @@ def check_clips(clips: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted({float(clip) for clip in clips}))
 
 
-def smallest_harmless(value: Floats, error: Floats, *, width: float = 1.0) -> int:
+def smallest_harmless(value: Floats, error: Floats) -> int:
     """Which of several clips to take, by the rule of SLOPE (Su, Srinath and Krishnamurthy 2020) on paired differences.
 
     Clips ascend. From the largest, the least biased, the walk goes down and ends where the value differs from that of
-    any larger clip by more than `width` standard errors of that difference, `error[j, k]`. Clips share their rows, so a
+    any larger clip by more than the standard error of that difference, `error[j, k]`. Clips share their rows, so a
     difference has a far smaller error than either value: comparing separate intervals would see no bias at all. A
     smaller clip that changes nothing is not taken. The largest clip is taken where there are no standard errors.
 
@@ -51,7 +51,7 @@ def smallest_harmless(value: Floats, error: Floats, *, width: float = 1.0) -> in
     chosen = len(value) - 1
     for clip in range(len(value) - 2, -1, -1):
         difference = np.abs(value[clip] - value)
-        if not (difference[clip + 1 :] <= width * error[clip, clip + 1 :]).all():  # NaN ends the walk as well
+        if not (difference[clip + 1 :] <= error[clip, clip + 1 :]).all():  # NaN ends the walk as well
             break
         if difference[chosen] > 0 or error[clip, chosen] > 0:
             chosen = clip

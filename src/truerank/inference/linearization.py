@@ -262,7 +262,7 @@ def spreads_of_pairs(
         informative = (telling[first] != telling[second]).any(axis=1).sum(axis=1)
         block = _spreads(difference, moments.stderr, moments, level=level, difference=True, informative=informative)
         shown = np.broadcast_to(moments.show_spread(scale[first] + scale[second]), len(block)).tolist()
-        spreads += [spread if some else spread.without_interval() for spread, some in zip(block, shown, strict=True)]
+        spreads += [spread if has else spread.without_interval() for spread, has in zip(block, shown, strict=True)]
     return dict(zip(pairs, spreads, strict=True))
 
 

@@ -16,7 +16,7 @@ def summary(log: Log) -> dict[str, Any]:
     per_item = np.bincount(log.item, minlength=len(log.items))
     pairs = len(Pairs.of(log.user, log.item, n_units=len(log.users)).item)
     cells = len(log.users) * len(log.items)
-    found: dict[str, Any] = {
+    counts: dict[str, Any] = {
         "rows": len(log),
         "users": len(log.users),
         "items": len(log.items),
@@ -28,13 +28,13 @@ def summary(log: Log) -> dict[str, Any]:
     }
     for name, values in log.rewards.items():
         if name != "label" and len(values):
-            found[f"{name} (min, mean, max)"] = [float(values.min()), float(values.mean()), float(values.max())]
+            counts[f"{name} (min, mean, max)"] = [float(values.min()), float(values.mean()), float(values.max())]
     if "label" in log.rewards:
         positives = np.bincount(log.user, weights=log.label, minlength=len(log.users))
-        found["positives"] = int(log.label.sum())
-        found["share positive"] = float(log.label.mean()) if len(log) else 0.0
-        found["users without a positive"] = int(np.count_nonzero(positives == 0))
-    return found
+        counts["positives"] = int(log.label.sum())
+        counts["share positive"] = float(log.label.mean()) if len(log) else 0.0
+        counts["users without a positive"] = int(np.count_nonzero(positives == 0))
+    return counts
 
 
 def gini(counts: Floats) -> float:

@@ -29,14 +29,14 @@ class Features:
 
     def rows_of(self, ids: Ids, *, used: Ints) -> Ints:
         """The row of each of these ids, -1 for none; an id at a `used` position without one is refused."""
-        at = self.ids.locate(ids, where=f"{self.source} against the ids of the log")
-        missing = used[at[used] < 0]
+        row = self.ids.locate(ids, where=f"{self.source} against the ids of the log")
+        missing = used[row[used] < 0]
         if len(missing):
             raise InputError(
                 f"{self.source}: no features for {len(missing):,} of {len(used):,} ids of the log, such as "
                 f"{some(ids.texts(missing[:3]))}. Give every user and item a row of features."
             )
-        return at
+        return row
 
 
 @checked_arguments()
@@ -51,18 +51,18 @@ def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None =
     (('price', 'colour=red'), [[3.0, 0.0], [5.0, 1.0]])
     """
     rows = table_columns(source, columns, (kind,))
-    table, where, given = rows.table, rows.where, rows.get(kind)
-    ids, at = Ids.factorise(as_ids(given, where=f"{where}, column {given.name!r}"))
+    table, where, ids_column = rows.table, rows.where, rows.get(kind)
+    ids, row = Ids.factorise(as_ids(ids_column, where=f"{where}, column {ids_column.name!r}"))
     if len(ids) < len(table):
-        twice = ids.texts(np.flatnonzero(np.bincount(at) > 1)[:1])[0]
+        twice = ids.texts(np.flatnonzero(np.bincount(row) > 1)[:1])[0]
         raise InputError(f"{where}: {kind} {twice} has several rows; expected one row of features for each {kind}.")
     parts: dict[str, Floats] = {}
-    for each in table.drop(given.name).iter_columns():
-        parts |= _numbers(each, every=every, where=f"{where}, column {each.name!r}")
+    for values in table.drop(ids_column.name).iter_columns():
+        parts |= _numbers(values, every=every, where=f"{where}, column {values.name!r}")
     if not parts:
-        raise InputError(f"{where}: no features; expected columns beside {given.name!r}.")
+        raise InputError(f"{where}: no features; expected columns beside {ids_column.name!r}.")
     value = np.empty((len(ids), len(parts)))
-    value[at] = np.column_stack(list(parts.values()))
+    value[row] = np.column_stack(list(parts.values()))
     return Features(ids, frozen(value), tuple(parts), where)
 
 

@@ -24,9 +24,17 @@ from truerank.core.log import Log
 from truerank.core.plugins import plugins
 from truerank.core.sizes import check_size
 from truerank.io.atomic_write import check_member, whole_file
-from truerank.io.file_version import FileVersion, unchanged, versions_of
-from truerank.io.part_files import EXPECTED, is_hive, partition_values, parts_of
-from truerank.io.stores import is_remote, reading_store, scan_store, url_of
+from truerank.io.fingerprint import FileVersion, unchanged, versions_of
+from truerank.io.paths import (
+    EXPECTED,
+    is_hive,
+    is_remote,
+    partition_values,
+    parts_of,
+    reading_store,
+    scan_store,
+    url_of,
+)
 from truerank.io.text import ENDINGS as TREC
 from truerank.io.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec
 
@@ -51,23 +59,20 @@ def kind_of(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
-    """A file whose rows have not been read: its columns, their types, and how many rows it has.
+class Piece:
+    """Rows of one file or frame that have not been read: their columns and types, and how many there are.
 
-    `seekable` says that rows in the middle can be read without those before them.
+    Fields of a text table are text in `rows`, and get their types when they are selected. `seekable` says that rows in
+    the middle can be read without those before them.
     """
 
-    path: Path
-    kind: str
     rows: pl.LazyFrame
     n_rows: int
     schema: Mapping[str, pl.DataType]
+    path: Path | None = None
     text: TextTypes | None = None  # of a text table: types that its fields could have
-    versions: tuple[FileVersion, ...] = ()  # of the file, or of all files of Hive partitions, when they were opened
-
-    @property
-    def seekable(self) -> bool:
-        return self.kind not in SEPARATORS
+    seekable: bool = True
+    versions: tuple[FileVersion, ...] = ()  # of the file when it was opened
 
     def is_text(self, name: str) -> bool:
         """Whether a column is text in the file, whatever its fields can be read as."""
@@ -76,6 +81,9 @@ class Scanned:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Read rows of it here: what goes wrong names the file, and a file that has changed is refused."""
+        if self.path is None:
+            yield
+            return
         with unchanged(self.versions), reading(self.path):
             yield
 
@@ -87,7 +95,7 @@ class Scanned:
         )
 
 
-def scan_file(path: Path) -> Scanned:
+def scan_file(path: Path) -> Piece:
     """What a file holds, its format told by the ending: Parquet by its footer, text in one pass over it."""
     check_readable(path)
     kind = kind_of(path)
@@ -96,31 +104,26 @@ def scan_file(path: Path) -> Scanned:
         raise InputError(f"{path}: unknown ending {path.suffix!r}; expected {EXPECTED}.")
     versions = versions_of([path])
     with unchanged(versions), reading(path):
+        text: TextTypes | None = None
         if reader is not None:
-            table = pl.DataFrame(reader(path))
-            return Scanned(path, path.suffix, table.lazy(), len(table), table.schema, versions=versions)
-        return replace(_scan(path, kind), versions=versions)
-
-
-def _scan(path: Path, kind: str) -> Scanned:
-    if kind == ".parquet":
-        rows = pl.scan_parquet(path, glob=False)
-        n_rows = int(rows.select(pl.len()).collect().item())
-        return Scanned(path, kind, rows, n_rows, dict(rows.collect_schema()))
-    if kind in BY_LINES:
-        read_lines = read_trec if kind in TREC else read_movielens
-        rows = read_lines(_bytes(path), ending=kind, where=str(path)).lazy()
-        types = TextTypes.of(rows.select(pl.col(pl.String))).ids()
-        return Scanned(path, kind, rows, types.n_rows, {**rows.collect_schema(), **types.schema()}, types)
-    rows, types = _text(path, separator=SEPARATORS[kind])
-    return Scanned(path, kind, rows, types.n_rows, types.schema(), types)
+            rows = pl.DataFrame(reader(path)).lazy()
+        elif kind == ".parquet":
+            rows = pl.scan_parquet(path, glob=False)
+        elif kind in SEPARATORS:
+            rows, text = _text(path, separator=SEPARATORS[kind])
+        else:
+            rows = (read_trec if kind in TREC else read_movielens)(_bytes(path), ending=kind, where=str(path)).lazy()
+            text = TextTypes.of(rows.select(pl.col(pl.String))).ids()
+        schema = {**rows.collect_schema(), **({} if text is None else text.schema())}
+        n_rows = int(rows.select(pl.len()).collect().item()) if text is None else text.n_rows
+        return Piece(rows, n_rows, schema, path, text, kind not in SEPARATORS, versions)
 
 
 def read_table(path: Path) -> pl.DataFrame:
     """The whole table in a file."""
-    scanned = scan_file(path)
-    with scanned.reading():
-        return scanned.typed(scanned.schema).collect()
+    piece = scan_file(path)
+    with piece.reading():
+        return piece.typed(piece.schema).collect()
 
 
 @contextmanager
@@ -150,28 +153,29 @@ def _text(path: Path, *, separator: str) -> tuple[pl.LazyFrame, TextTypes]:
     """The fields of a text table, and what types they may have, from one pass over all of it."""
     _check_returns(path, separator=separator.encode())
     try:
-        rows = _scan_text(path, separator=separator)
+        rows = _scan_text(path, path, separator=separator)
         return rows, TextTypes.of(rows)
     except OSError:
         if path.suffix.lower() != ".gz":
             raise
         # blocks of zeros after the end are no damage, but polars takes them for it: unpacked in memory, or refused
-        rows = _scan_text(path, separator=separator, unpacked=_bytes(path))
+        rows = _scan_text(path, _bytes(path), separator=separator)
         return rows, TextTypes.of(rows)
 
 
-def _scan_text(path: Path, *, separator: str, unpacked: bytes | None = None) -> pl.LazyFrame:
+def _scan_text(path: Path, source: Path | bytes, *, separator: str) -> pl.LazyFrame:
     """The fields of a text table, all as text."""
     with _open(path) as stream:
         first = stream.readline(2**16)
     if not first:
         raise InputError(f"{path}: the file is empty; expected a header line with column names.")
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
-    source = path if unpacked is None else unpacked
     fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
-    _check_header(
-        path, pl.read_csv(source, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
-    )
+    header = pl.read_csv(source, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
+    names = pl.Series(header.row(0) if len(header) else (), dtype=pl.String).drop_nulls()
+    twice = names.filter(names.is_duplicated())  # polars would call the second NAME_duplicated_0
+    if len(twice):
+        raise InputError(f"{path}: two columns are called {twice[0]!r}; expected each name once. Rename one of them.")
     filled = ~pl.all_horizontal(pl.all().is_null())  # no blank lines
     if len(fields.collect_schema()) > MOST_COLUMNS:  # the plan of a scan grows with the square of its columns
         check_size(str(path), memory=path.stat().st_size, instead="Keep the columns that are needed.")
@@ -184,9 +188,9 @@ def _check_returns(path: Path, *, separator: bytes) -> None:
     odd, last, quotes = re.compile(rb"\r(?=[\r" + separator + b"])"), b"", 0
     for more in _blocks(path):
         block, counted = last + more, len(last)  # a return may be the last of a block
-        for found in odd.finditer(block) if b"\r" in block else ():
-            quotes += block.count(b'"', counted, found.start())
-            counted = max(counted, found.start())
+        for match in odd.finditer(block) if b"\r" in block else ():
+            quotes += block.count(b'"', counted, match.start())
+            counted = max(counted, match.start())
             if quotes % 2 == 0:
                 raise InputError(
                     f"{path}: a carriage return stands at the end of a field within a line; expected lines that "
@@ -194,14 +198,6 @@ def _check_returns(path: Path, *, separator: bytes) -> None:
                 )
         quotes += block.count(b'"', counted)
         last = block[-1:]
-
-
-def _check_header(path: Path, header: pl.DataFrame) -> None:
-    """Refuse two columns of one name, of which polars would call the second NAME_duplicated_0."""
-    names = pl.Series(header.row(0) if len(header) else (), dtype=pl.String).drop_nulls()
-    twice = names.filter(names.is_duplicated())
-    if len(twice):
-        raise InputError(f"{path}: two columns are called {twice[0]!r}; expected each name once. Rename one of them.")
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -263,7 +259,7 @@ def write_table(table: pl.DataFrame, path: Path, *, advice: str | None = None) -
             raise InputError(f"{path}: unknown ending {path.suffix!r}; expected .parquet, .csv or .tsv.")
 
 
-def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
+def scan_path(path: Path) -> tuple[list[Piece], dict[str, pl.DataType]]:
     """The files at a path in the order of their names, and the types that hold the columns of all.
 
     What lies in an object store is read by polars as one. Folders called `day=1` (Hive partitions) are columns.
@@ -276,84 +272,73 @@ def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
         with reading(path):
             rows = scan_store(path)
             n_rows, schema = int(rows.select(pl.len()).collect().item()), dict(rows.collect_schema())
-        return [Scanned(path, ".parquet", rows, n_rows, schema)], schema
+        return [Piece(rows, n_rows, schema, path)], schema
     paths = parts_of(path)
     if paths is None:
-        scanned = scan_file(path)
-        return [scanned], dict(scanned.schema)
-    _check_kinds(path, paths)
+        piece = scan_file(path)
+        return [piece], dict(piece.schema)
+    kinds = {part: kind_of(part) for part in paths}
+    odd = next((part for part, kind in kinds.items() if kind != kinds[paths[0]] or not kind), None)
+    if odd is not None:
+        names = f"{paths[0].name} and {odd.name}" if odd != paths[0] else odd.name
+        raise InputError(
+            f"{path}: {names}; expected files of one kind, {EXPECTED}. "
+            f"Move other files away, or name the right ones with a glob, such as '{paths[0].parent}/*.csv'."
+        )
     parts = [scan_file(part) for part in paths]
     if is_hive(path):
-        parts = _with_partition_columns(path, parts)
+        parts = _with_partition_columns(parts, [part.relative_to(path).parent for part in paths])
     for part in parts:
-        _check_columns(parts[0], part)
+        if set(part.schema) != set(parts[0].schema):
+            raise InputError(
+                f"{part.path}: columns {some(list(part.schema))}, but {paths[0].name} has "
+                f"{some(list(parts[0].schema))}; expected the same columns in every part."
+            )
     return parts, _common(path, parts)
 
 
-def _with_partition_columns(folder: Path, parts: Sequence[Scanned]) -> list[Scanned]:
+def _with_partition_columns(parts: Sequence[Piece], folders: Sequence[Path]) -> list[Piece]:
     """The same parts with the columns that their folders name; values are whole numbers where all are plain ones."""
-    named = [partition_values(part.path.relative_to(folder).parent) for part in parts]
-    odd = next((part for part, values in zip(parts, named, strict=True) if values.keys() != named[0].keys()), None)
-    if odd is not None:
-        raise InputError(
-            f"{odd.path}: its folders name other columns than those of {parts[0].path}; expected the same in every "
-            "part. Write them alike."
-        )
-    fields = {key: pl.Series([values[key] for values in named], dtype=pl.String) for key in named[0]}
+    named = [partition_values(folder) for folder in folders]
+    fields = {key: pl.Series([values.get(key) for values in named], dtype=pl.String) for key in named[0]}
     kinds = TextTypes.of(pl.LazyFrame(fields)).ids().schema()
-    return [_with_values(part, values, kinds) for part, values in zip(parts, named, strict=True)]
-
-
-def _with_values(part: Scanned, values: Mapping[str, str | None], kinds: Mapping[str, pl.DataType]) -> Scanned:
-    for key in [key for key in values if key in part.schema]:
-        with part.reading():
-            written = part.rows.select(pl.col(key).cast(pl.String).unique()).collect().to_series().to_list()
-        if any(value != values[key] for value in written):
+    full = []
+    for part, values in zip(parts, named, strict=True):
+        if values.keys() != named[0].keys():
             raise InputError(
-                f"{part.path}: column {key!r} has {some([str(value) for value in written], most=3)}, but the folder "
-                f"is {key}={values[key]}; expected the same. Remove the column, or rename the folder."
+                f"{part.path}: its folders name other columns than those of {parts[0].path}; expected the same in "
+                "every part. Write them alike."
             )
-    added = {key: kinds[key] for key in values if key not in part.schema}
-    columns = [pl.lit(values[key], dtype=pl.String).cast(kind).alias(key) for key, kind in added.items()]
-    return replace(part, rows=part.rows.with_columns(columns), schema={**part.schema, **added})
+        for key in values.keys() & part.schema.keys():
+            with part.reading():
+                written = part.rows.select(pl.col(key).cast(pl.String).unique()).collect().to_series().to_list()
+            if any(value != values[key] for value in written):
+                raise InputError(
+                    f"{part.path}: column {key!r} has {some([str(value) for value in written], most=3)}, but the "
+                    f"folder is {key}={values[key]}; expected the same. Remove the column, or rename the folder."
+                )
+        added = {key: kinds[key] for key in values if key not in part.schema}
+        columns = [pl.lit(values[key], dtype=pl.String).cast(kind).alias(key) for key, kind in added.items()]
+        full.append(replace(part, rows=part.rows.with_columns(columns), schema={**part.schema, **added}))
+    return full
 
 
-def _check_kinds(where: Path, parts: Sequence[Path]) -> None:
-    kinds = {path: kind_of(path) for path in parts}
-    odd = next((path for path, kind in kinds.items() if kind != kinds[parts[0]] or not kind), None)
-    if odd is not None:
-        names = f"{parts[0].name} and {odd.name}" if odd != parts[0] else odd.name
-        raise InputError(
-            f"{where}: {names}; expected files of one kind, {EXPECTED}. "
-            f"Move other files away, or name the right ones with a glob, such as '{parts[0].parent}/*.csv'."
-        )
-
-
-def _check_columns(first: Scanned, part: Scanned) -> None:
-    if set(part.schema) != set(first.schema):
-        raise InputError(
-            f"{part.path}: columns {some(list(part.schema))}, but {first.path.name} has {some(list(first.schema))}; "
-            "expected the same columns in every part."
-        )
-
-
-def _common(where: Path, parts: Sequence[Scanned]) -> dict[str, pl.DataType]:
+def _common(where: Path, parts: Sequence[Piece]) -> dict[str, pl.DataType]:
     """Types that hold the columns of all parts; a part without rows says nothing about types."""
     names = list(parts[0].schema)
-    kept = [part for part in parts if part.n_rows] or list(parts[:1])
-    texts = [part.text for part in kept if part.text is not None]
+    filled = [part for part in parts if part.n_rows] or list(parts[:1])
+    texts = [part.text for part in filled if part.text is not None]
     if texts:  # all parts of a text table decide its types together, as one file does
         return {**parts[0].schema, **reduce(operator.add, texts).schema()}
     for name in names:
-        text = next((part for part in kept if part.schema[name] == pl.String), None)
-        number = next((part for part in kept if part.schema[name] != pl.String), None)
-        if text is not None and number is not None:
+        kinds = {part.schema[name] == pl.String: part for part in filled}
+        if len(kinds) == 2:
             raise InputError(
-                f"{number.path}: column {name!r} is {number.schema[name]}, but text in other parts of {where}; "
-                "expected one type in every part. Write them alike."
+                f"{kinds[False].path}: column {name!r} is {kinds[False].schema[name]}, but text in other parts of "
+                f"{where}; expected one type in every part. Write them alike."
             )
     try:
-        empty = [pl.DataFrame(schema={name: part.schema[name] for name in names}) for part in kept]
+        empty = [pl.DataFrame(schema={name: part.schema[name] for name in names}) for part in filled]
         return dict(pl.concat(empty, how="vertical_relaxed").schema)
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().split("\n")[0]

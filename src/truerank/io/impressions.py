@@ -22,6 +22,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
 from truerank.core.wording import columns_option
+from truerank.io.columns import table_columns
 from truerank.io.scan import Facts
 
 Array = npt.NDArray[Any]
@@ -101,8 +102,8 @@ class Impressions:
             )
         unit = np.full(len(self.sessions), -1, dtype=np.int64)
         unit[self.session_of_unit] = np.arange(self.n_units)
-        at = self.sessions.locate(column, where=where)
-        return np.where(at >= 0, unit[np.maximum(at, 0)], -1) if len(unit) else at
+        session = self.sessions.locate(column, where=where)
+        return np.where(session >= 0, unit[np.maximum(session, 0)], -1) if len(unit) else session
 
     @property
     def cluster_name(self) -> str:
@@ -196,8 +197,21 @@ class RankedChunk:
     place: Ints | None = None
     made: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    @property
+    def n_rows(self) -> int:
+        return len(self.log)
+
     def places(self) -> Ints:
         return np.arange(self.log.n_units) if self.place is None else self.place
+
+    def with_items(self, items: Ids) -> RankedChunk:
+        """The same with other names of items."""
+        return replace(self, log=replace(self.log, items=items))
+
+    def to_send(self) -> RankedChunk:
+        """The chunk without the names of all items, which travel once, and with the sessions and users of its own."""
+        log = replace(self.log.with_own_ids(), items=Ids.places(0))
+        return RankedChunk(log, {name: table_columns(table).table for name, table in self.tables.items()}, self.place)
 
     def clusters(self) -> Clusters:
         """The clusters of the log."""

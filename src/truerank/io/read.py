@@ -17,7 +17,7 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.wording import columns_option, option
-from truerank.io.batches import MATRIX, LazyTable, by_user
+from truerank.io.batches import MATRIX, LazyTable
 from truerank.io.columns import (
     ALL,
     LABELLED,
@@ -33,7 +33,7 @@ from truerank.io.columns import (
     recognition,
     with_usual,
 )
-from truerank.io.matrices import is_sparse, population, rows_of, stored
+from truerank.io.frames import by_user, is_sparse, population, rows_of, stored
 from truerank.io.partition import Keyed
 from truerank.io.scan import Facts, located, scan_rows
 from truerank.io.times import time_array

@@ -237,18 +237,18 @@ class ImpressionSchema:
         session = table[self.session]
         place = f"{where}, column 'session'"
         if sessions is None:
-            sessions, at = Ids.factorise(session, where=place)
+            sessions, number = Ids.factorise(session, where=place)
         else:
-            at = sessions.locate(session, where=place)
-            if (at < 0).any():
-                row = int(np.argmax(at < 0))
+            number = sessions.locate(session, where=place)
+            if (number < 0).any():
+                row = int(np.argmax(number < 0))
                 raise InputError(f"{where}: row {row + 1}, session {session[row]!r} is not among the given sessions.")
         if user is None or users is None:
-            return _Units(at, np.arange(len(sessions)), sessions, np.arange(len(sessions)), None)
+            return _Units(number, np.arange(len(sessions)), sessions, np.arange(len(sessions)), None)
         owner = np.full(len(sessions), -1, dtype=np.int64)
-        owner[at] = user
-        if (owner[at] != user).any():
-            row = int(np.argmax(owner[at] != user))
+        owner[number] = user
+        if (owner[number] != user).any():
+            row = int(np.argmax(owner[number] != user))
             raise InputError(
                 f"{where}: row {row + 1}, session {session[row]!r} belongs to two users; expected one user for each "
                 "session. Make session ids that differ between users."
@@ -256,7 +256,7 @@ class ImpressionSchema:
         alone = owner < 0  # a session without a row has no known user: a cluster of its own
         owner[alone] = len(users) + np.arange(int(alone.sum()))
         session_of_unit = np.argsort(owner, kind="stable")
-        return _Units(np.argsort(session_of_unit)[at], owner[session_of_unit], sessions, session_of_unit, users)
+        return _Units(np.argsort(session_of_unit)[number], owner[session_of_unit], sessions, session_of_unit, users)
 
 
 class _Units(NamedTuple):
@@ -361,8 +361,8 @@ def _words(values: pl.Series) -> Keys:
     if whole.dtype.is_temporal():
         whole = whole.to_physical()
     if not whole.dtype.is_integer():
-        texts, at = Ids.factorise(whole.cast(pl.String).fill_null("\0"))
-        return texts.keys()[at]
+        texts, number = Ids.factorise(whole.cast(pl.String).fill_null("\0"))
+        return texts.keys()[number]
     return whole.fill_null(-1 if whole.dtype.is_signed_integer() else 0).to_numpy().astype(np.int64).view(np.uint64)
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 import polars as pl
@@ -33,17 +33,17 @@ class Scratch:
 
     within: Path | None = None
     folder: Path | None = None
-    n_made: int = 0
+    n_folders: int = 0
 
     def make(self, name: str) -> Path:
         """A new folder inside."""
         with writing(self.folder or self.within):
             if self.folder is None:
                 self.folder = new_scratch(self.within)
-            self.n_made += 1
-            made = self.folder / f"{self.n_made}-{name}"
-            made.mkdir()
-        return made
+            self.n_folders += 1
+            folder = self.folder / f"{self.n_folders}-{name}"
+            folder.mkdir()
+        return folder
 
 
 @contextmanager
@@ -125,18 +125,38 @@ def writing(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = _temporary() if folder is None else folder
+        where = "temporary files" if folder is None else folder
+        if folder is None:
+            with suppress(OSError):  # none of the usual places may be written to
+                where = tempfile.gettempdir()
         reason = "no space left" if error.errno == errno.ENOSPC else error.strerror or str(error)
         raise InputError(
             f"{where}: rows cannot be set aside there ({reason}). Set TMPDIR to a folder with space for a copy of them."
         ) from None
 
 
-def _temporary() -> str:
-    try:
-        return tempfile.gettempdir()
-    except OSError:  # none of the usual places may be written to
-        return "temporary files"
+class RowsOfPart(Protocol):
+    """Rows of one chunk of a table before they are read: what another process needs to read them.
+
+    `portable` says that they can be read on any machine, not on this one alone.
+    """
+
+    @property
+    def portable(self) -> bool: ...
+
+    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowsHeld:
+    """Rows in memory, which go wherever they are sent."""
+
+    rows: pl.DataFrame
+
+    portable: ClassVar[bool] = True
+
+    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
+        return self.rows if columns is None else self.rows.select(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +176,13 @@ class SpilledRows:
             return pl.DataFrame(schema={name: self.schema[name] for name in names})
         try:
             with self.path.open("rb") as file:
-                frames = [self._segment(file, start, length, names) for start, length in self.segments]
+                frames = []
+                for start, length in self.segments:
+                    file.seek(start)
+                    content = file.read(length)
+                    if len(content) != length:
+                        raise OSError(f"{length:,} bytes were written, {len(content):,} are there")
+                    frames.append(pl.read_ipc_stream(io.BytesIO(content), columns=names))
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             reason = str(error).strip().split("\n")[0]
             raise InputError(
@@ -164,13 +190,6 @@ class SpilledRows:
                 "another place with TMPDIR, and start it again."
             ) from None
         return pl.concat(frames, rechunk=True)
-
-    def _segment(self, file: IO[bytes], start: int, length: int, names: list[str]) -> pl.DataFrame:
-        file.seek(start)
-        found = file.read(length)
-        if len(found) != length:
-            raise OSError(f"{length:,} bytes were written, {len(found):,} are there")
-        return pl.read_ipc_stream(io.BytesIO(found), columns=names)
 
 
 @dataclass(slots=True)
@@ -199,32 +218,19 @@ class Spill:
         count = np.bincount(part + 1, minlength=n_parts + 1)
         end = np.cumsum(count)
         ordered = rows.select(list(self.schema))[order]
-        for at in np.flatnonzero(count[1:]).tolist():
-            self._append(at, ordered.slice(int(end[at]), int(count[at + 1])))
-
-    def _append(self, part: int, rows: pl.DataFrame) -> None:
-        stream = io.BytesIO()
-        rows.write_ipc_stream(stream, compression="lz4")
-        path = self._path(part)
-        with writing(self.folder), path.open("ab") as file, stream.getbuffer() as view:
-            start = file.tell()
-            length = file.write(view)
-        self.segments[part].append((start, length))
-        self.n_rows[part] += len(rows)
-        self.n_bytes += length
+        for number in np.flatnonzero(count[1:]).tolist():
+            stream = io.BytesIO()
+            ordered.slice(int(end[number]), int(count[number + 1])).write_ipc_stream(stream, compression="lz4")
+            with writing(self.folder), self._path(number).open("ab") as file, stream.getbuffer() as view:
+                start = file.tell()
+                length = file.write(view)
+            self.segments[number].append((start, length))
+            self.n_rows[number] += count[number + 1]
+            self.n_bytes += length
 
     def part(self, part: int) -> SpilledRows:
-        """The rows of a part, which any process of this machine can read."""
+        """The rows of a part, in the order in which they were added; any process of this machine can read them."""
         return SpilledRows(self._path(part), self.schema, tuple(self.segments[part]))
-
-    def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame:
-        """The rows of a part, in the order in which they were added; several threads may read."""
-        return self.part(part).read(columns)
-
-    def remove(self, part: int) -> None:
-        """Free the space of a part that is not needed any more."""
-        self._path(part).unlink(missing_ok=True)
-        self.segments[part].clear()
 
     def _path(self, part: int) -> Path:
         return self.folder / f"{part}.arrow"

@@ -12,15 +12,15 @@ import shutil
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.io.file_version import unchanged, versions_of
-from truerank.io.matrices import is_sparse
+from truerank.io.fingerprint import unchanged, versions_of
+from truerank.io.frames import is_sparse
 from truerank.io.spill import new_scratch, writing
 
 HELD = 2**26  # bytes that stay in memory
@@ -38,7 +38,7 @@ def is_stream(source: Any) -> bool:
     if is_spark(source) or is_dask(source) or _is_dataset(source):
         return True
     # asked of its class: tables of some libraries have their columns as attributes
-    in_memory = hasattr(type(source), "num_rows") or _is_pandas(source)
+    in_memory = hasattr(type(source), "num_rows") or type(source).__module__.startswith("pandas")
     return hasattr(source, "__arrow_c_stream__") and not in_memory
 
 
@@ -58,10 +58,6 @@ def _is_dataset(source: Any) -> bool:
     return hasattr(kind, "to_batches") and (hasattr(kind, "scanner") or hasattr(kind, "count_rows"))
 
 
-def _is_pandas(source: Any) -> bool:
-    return type(source).__module__.startswith("pandas")
-
-
 def batches_of(source: Any) -> Iterator[pl.DataFrame]:
     """The rows of a stream, a batch at a time."""
     if is_spark(source):
@@ -70,25 +66,20 @@ def batches_of(source: Any) -> Iterator[pl.DataFrame]:
         for row in source.mapInArrow(_as_bytes, "rows binary").toLocalIterator(prefetchPartitions=True):
             yield pl.read_ipc_stream(io.BytesIO(row[0]))
     elif is_dask(source):
-        for at in range(source.npartitions):
-            yield pl.DataFrame(source.get_partition(at).compute())
+        for number in range(source.npartitions):
+            yield pl.DataFrame(source.get_partition(number).compute())
     else:
         try:
             from pyarrow import RecordBatchReader
         except ImportError:  # all at once, then
             yield pl.DataFrame(source)
             return
-        reader = _reader_of(source, RecordBatchReader)
+        source = source.scanner() if _is_dataset(source) and hasattr(source, "scanner") else source
+        source = source.to_reader() if _is_dataset(source) else source
+        # a reader that is there is taken as it is, so that what it raises keeps its kind
+        reader = source if isinstance(source, RecordBatchReader) else RecordBatchReader.from_stream(source)
         yield pl.DataFrame(reader.schema.empty_table())  # so that columns are known where no batch follows
-        for batch in reader:
-            yield pl.DataFrame(batch)
-
-
-def _reader_of(source: Any, kind: Any) -> Any:
-    """A reader of pyarrow; one that is there is taken as it is, so that what it raises keeps its kind."""
-    scanned = source.scanner() if _is_dataset(source) and hasattr(source, "scanner") else source
-    opened = scanned.to_reader() if _is_dataset(scanned) else scanned
-    return opened if isinstance(opened, kind) else kind.from_stream(opened)
+        yield from map(pl.DataFrame, reader)
 
 
 def _as_bytes(batches: Iterable[Any]) -> Iterator[Any]:
@@ -103,91 +94,53 @@ def _as_bytes(batches: Iterable[Any]) -> Iterator[Any]:
         yield pyarrow.RecordBatch.from_arrays([rows], ["rows"])
 
 
-@dataclass(slots=True, weakref_slot=True, eq=False)
-class Spool:
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class StreamFolder:
     """Where a stream is set aside; the files vanish with the last reference to it, and at the end of the process."""
 
-    folder: Path
-    n_files: int = 0
-    ends: Any = field(default=None, repr=False)
-
-    @classmethod
-    def new(cls) -> Spool:
-        with writing(None):
-            folder = new_scratch()
-        spool = cls(folder)
-        spool.ends = weakref.finalize(spool, shutil.rmtree, folder, ignore_errors=True)
-        return spool
-
-    def add(self, frames: list[pl.DataFrame]) -> None:
-        with writing(self.folder):
-            pl.concat(frames).write_parquet(self.folder / f"{self.n_files:06}.parquet", compression="lz4")
-        self.n_files += 1
+    path: Path
 
 
-def taken(source: Any, *, where: str) -> pl.DataFrame | Spool:
+def taken(source: Any, *, where: str) -> pl.DataFrame | StreamFolder:
     """All rows of a stream: in memory where they are few, else in files, which go at once where it breaks off."""
-    waiting = _Waiting()
+    names = getattr(source, "files", None) if _is_dataset(source) else None  # of a dataset of pyarrow
+    files = [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    waiting: list[pl.DataFrame] = []
+    folder, remove = None, None
+    n_rows = n_waiting = n_files = 0
+    size = 0.0
     try:
-        with unchanged(versions_of(_local_files(source))):
+        with unchanged(versions_of(files)):
             for batch in _unbroken(source, where=where):
-                waiting.add(batch, where=where)
-        return waiting.all_rows(empty=_refused(where) if hasattr(type(source), "read_next_batch") else None)
+                if waiting and batch.schema != waiting[0].schema:
+                    raise InputError(
+                        f"{where}: columns or types change within the stream; expected the same in every batch."
+                    )
+                waiting.append(batch)
+                size, n_rows, n_waiting = size + batch.estimated_size(), n_rows + len(batch), n_waiting + len(batch)
+                if size > HELD and (folder is None or n_waiting >= GATHERED):
+                    with writing(None if folder is None else folder.path):
+                        if folder is None:
+                            folder = StreamFolder(new_scratch())
+                            remove = weakref.finalize(folder, shutil.rmtree, folder.path, ignore_errors=True)
+                        pl.concat(waiting).write_parquet(folder.path / f"{n_files:06}.parquet", compression="lz4")
+                    # of no rows, so that the columns of the next batch can be compared
+                    n_files, n_waiting, waiting = n_files + 1, 0, [batch.clear()]
+        if not n_rows and hasattr(type(source), "read_next_batch"):
+            raise InputError(
+                f"{where}: a reader without rows; one that was read before has none left. Open it again, or give a "
+                "table where there are no rows on purpose."
+            )
+        if folder is None:
+            return pl.concat(waiting) if waiting else pl.DataFrame()
+        if n_waiting:
+            with writing(folder.path):
+                pl.concat(waiting).write_parquet(folder.path / f"{n_files:06}.parquet", compression="lz4")
+        return folder
     except BaseException:
-        if waiting.spool is not None:
-            waiting.spool.ends()
+        if remove is not None:
+            remove()
         raise
-
-
-def _local_files(source: Any) -> list[Path]:
-    """The files of a dataset of pyarrow; those of others, and what lies elsewhere, nobody can look at here."""
-    names = getattr(source, "files", None) if _is_dataset(source) else None
-    return [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
-
-
-def _refused(where: str) -> InputError:
-    return InputError(
-        f"{where}: a reader without rows; one that was read before has none left. Open it again, or give a table "
-        "where there are no rows on purpose."
-    )
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """Batches that came, of which the first are set aside when they are too many."""
-
-    frames: list[pl.DataFrame] = field(default_factory=list)
-    schema: dict[str, pl.DataType] | None = None
-    spool: Spool | None = None
-    size: float = 0.0
-    n_rows: int = 0
-    n_waiting: int = 0
-
-    def add(self, batch: pl.DataFrame, *, where: str) -> None:
-        if self.schema is not None and dict(batch.schema) != self.schema:
-            raise InputError(f"{where}: columns or types change within the stream; expected the same in every batch.")
-        self.schema = dict(batch.schema)
-        self.frames.append(batch)
-        self.size += batch.estimated_size()
-        self.n_rows += len(batch)
-        self.n_waiting += len(batch)
-        if self.size > HELD and (self.spool is None or self.n_waiting >= GATHERED):
-            self.spool = Spool.new() if self.spool is None else self.spool
-            self._set_aside(self.spool)
-
-    def all_rows(self, *, empty: InputError | None) -> pl.DataFrame | Spool:
-        """What came; `empty` is raised where nothing did."""
-        if not self.n_rows and empty is not None:
-            raise empty
-        if self.spool is None:
-            return pl.concat(self.frames) if self.frames else pl.DataFrame()
-        if self.n_waiting:
-            self._set_aside(self.spool)
-        return self.spool
-
-    def _set_aside(self, spool: Spool) -> None:
-        spool.add(self.frames)
-        self.frames, self.n_waiting = [], 0
 
 
 def _unbroken(source: Any, *, where: str) -> Iterator[pl.DataFrame]:

@@ -36,9 +36,9 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     width = fields.list.len()
     comment = lines.str.starts_with("#")
     _check_comments(fields.filter(comment), comment, ending=ending, where=where)
-    said = (width > 0) & ~comment
-    number = said.arg_true() + 1
-    fields, width = fields.filter(said), width.filter(said)
+    filled = (width > 0) & ~comment
+    number = filled.arg_true() + 1
+    fields, width = fields.filter(filled), width.filter(filled)
     if len(fields) == 0:
         raise InputError(f"{where}: the file is empty; expected lines of {_expected(ENDINGS[ending])}.")
     allowed = (int(width[0]),) if int(width[0]) in ENDINGS[ending] else ENDINGS[ending]
@@ -81,10 +81,10 @@ def read_movielens(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     fields = lines.str.split(MOVIELENS[ending])
     wrong = fields.list.len() != 4
     if len(fields) == 0 or bool(wrong.any()):
-        at = f"line {int(wrong.arg_true()[0]) + 1} is another" if len(fields) else "the file is empty"
+        problem = f"line {int(wrong.arg_true()[0]) + 1} is another" if len(fields) else "the file is empty"
         raise InputError(
             f"{where}: expected the ratings of MovieLens, lines of user, item, rating and time with "
-            f"{MOVIELENS[ending]!r} between them; {at}. Save other tables as .csv or .tsv with a header."
+            f"{MOVIELENS[ending]!r} between them; {problem}. Save other tables as .csv or .tsv with a header."
         )
     number = pl.Series(range(1, len(fields) + 1))
     time = fields.list.get(3).cast(pl.Int64, strict=False)
@@ -183,14 +183,14 @@ def _wider(kinds: frozenset[str]) -> frozenset[str]:
 def _possible(fields: pl.LazyFrame, candidates: Mapping[str, frozenset[str]]) -> TextTypes:
     """Those of the candidate types that fit every field."""
     tests = {
-        f"{at} {kind}": _fits(pl.col(name), kind).all()
-        for at, (name, kinds) in enumerate(candidates.items())
+        f"{number} {kind}": _fits(pl.col(name), kind).all()
+        for number, (name, kinds) in enumerate(candidates.items())
         for kind in sorted(kinds)
     }
     row = fields.select(pl.len().alias("rows"), **tests).collect(engine="streaming").row(0, named=True)
     possible = {
-        name: frozenset(kind for kind in kinds if row[f"{at} {kind}"])
-        for at, (name, kinds) in enumerate(candidates.items())
+        name: frozenset(kind for kind in kinds if row[f"{number} {kind}"])
+        for number, (name, kinds) in enumerate(candidates.items())
     }
     return TextTypes(int(row["rows"]), possible)
 

@@ -97,9 +97,9 @@ def with_times(log: Log, *, drop_missing: bool = False, name_row: RowName | None
     column = pl.Series("time", values, strict=False)
     name = pair_name(log) if name_row is None else name_row
     times = parse_times(column, where=f"{log.source}, time", drop_missing=drop_missing, name_row=name)
-    kept = times.is_not_null()
-    timed = replace(log.select(kept.to_numpy()), time=frozen(time_array(times.filter(kept))))
-    return timed, kept.to_numpy()
+    has_time = times.is_not_null()
+    timed = replace(log.select(has_time.to_numpy()), time=frozen(time_array(times.filter(has_time))))
+    return timed, has_time.to_numpy()
 
 
 def time_ranks(log: Log) -> Ints:
@@ -113,10 +113,10 @@ def time_ranks(log: Log) -> Ints:
     return pl.Series(timed.time).rank("dense").to_numpy().astype(np.int64)
 
 
-def about_missing_times(kept: Bools, source: str) -> list[str]:
+def about_missing_times(timed: Bools, source: str) -> list[str]:
     """How many rows were dropped because they have no time."""
-    dropped = int(np.count_nonzero(~kept))
-    return [f"{source}: {dropped:,} of {len(kept):,} rows have no time and were dropped."] if dropped else []
+    dropped = int(np.count_nonzero(~timed))
+    return [f"{source}: {dropped:,} of {len(timed):,} rows have no time and were dropped."] if dropped else []
 
 
 def time_array(column: pl.Series) -> Any:
@@ -150,10 +150,10 @@ def _check_unit(times: pl.Series, *, where: str, name_row: RowName) -> None:
         return
     is_large = times.cast(pl.Float64) >= values.max() / UNIT_SPREAD
     few = is_large if 2 * large.sum() <= len(values) else ~is_large
-    other = times.filter(~few).drop_nulls()[0]
+    example = times.filter(~few).drop_nulls()[0]
     raise InputError(
         f"{where}: times of more than one unit, such as seconds and milliseconds: {_rows(times, few, name_row)}, and "
-        f"others such as {other}, at least {UNIT_GAP:g} times smaller or larger. Write all times in one unit, and "
+        f"others such as {example}, at least {UNIT_GAP:g} times smaller or larger. Write all times in one unit, and "
         "nothing where the time is missing."
     )
 

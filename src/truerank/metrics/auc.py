@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
-from truerank.core.values import text_of
+from truerank.core.metric import BaseMetric
 from truerank.metrics.worth import PairSums, Positives
 
 
 @dataclass(frozen=True, slots=True)
-class AUC:
+class AUC(BaseMetric):
     """The share of a user's pairs of a relevant and another candidate in which the relevant one scores higher.
 
     Ties count one half, which is their expected value; items that are never recommended are tied at the bottom. With n
@@ -26,14 +26,11 @@ class AUC:
 
     name: ClassVar[str] = "AUC"
     on_full_labels: ClassVar[str] = "users with both relevant and other candidates"
-    cutoff: ClassVar[None] = None
     partial: ClassVar[str] = (
         "it compares relevant candidates with all others, and what was not judged may be either; pooled over users use "
         "pairs; among the judged items alone it is unbiased for each user with both judged: use traditional"
     )
     judged_only: ClassVar[str] = "users weighted by their chance to have both relevant and other items judged"
-
-    __str__ = text_of
 
     @property
     def no_sums(self) -> str | None:

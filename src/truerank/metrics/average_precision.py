@@ -8,14 +8,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
-from truerank.core.metric import cutoff
+from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.metrics.worth import PairSums, Positives, divisor, with_positives
 
 
 @dataclass(frozen=True, slots=True)
-class AveragePrecision:
+class AveragePrecision(BaseMetric):
     """Σ over relevant items with rank r <= K of #{relevant with rank <= r} / r, divided by min(K, relevant).
 
     Other denominators: all relevant items, as trec_eval; K. Undefined for a user without a relevant item. Over tie
@@ -36,12 +36,6 @@ class AveragePrecision:
         "it rests on pairs of relevant items and on their number; pairs estimates it without bias where it is divided "
         "by K, denominator=cutoff, and pooled over relevant items with denominator=positives; or use DCG or Precision"
     )
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def by_rank(self, rank: Floats) -> Floats:
         return np.where(rank <= self.k, 1.0 / rank, 0.0)

@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.counted import Covered
-from truerank.core.metric import ListNeed, cutoff
+from truerank.core.metric import BaseMetric, ListNeed
 from truerank.core.options import CoveredItems
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.metrics.listed import ListFacts
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogueCoverage:
+class CatalogueCoverage(BaseMetric):
     """The share of the catalogue that is in the top K of at least one user: #{∪_u L_u} / n_items.
 
     RecTools' CatalogCoverage(normalize=True). `among=train` asks of the items of the training log alone (RePlay). More
@@ -35,12 +35,6 @@ class CatalogueCoverage:
     on_full_labels: ClassVar[str] = "users with a recommended item"
     directed: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def needs(self) -> frozenset[ListNeed]:

@@ -9,14 +9,14 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
-from truerank.core.metric import cutoff
+from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator, Discount, Gain
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.metrics.worth import gains
 
 
 @dataclass(frozen=True, slots=True)
-class DCG:
+class DCG(BaseMetric):
     """The sum over relevant items in the top K of gain / log2(rank + 1).
 
     `Discount.ORIGINAL` divides by max(1, log2(rank)), as Järvelin and Kekäläinen (2002) first wrote it.
@@ -35,12 +35,6 @@ class DCG:
     name: ClassVar[str] = "DCG"
     on_full_labels: ClassVar[str] = "users"
     denominator: ClassVar[Denominator] = Denominator.NOTHING
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def graded(self) -> bool:

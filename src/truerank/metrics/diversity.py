@@ -10,9 +10,9 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
-from truerank.core.metric import ListNeed, cutoff
+from truerank.core.metric import BaseMetric, ListNeed
 from truerank.core.options import Distance
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.core.wording import option
 from truerank.metrics.listed import ListedItems, mean_of
 
@@ -20,7 +20,7 @@ PAIRS_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, slots=True)
-class Diversity:
+class Diversity(BaseMetric):
     """Intra-list diversity: the mean distance between two items of a user's top K, over all pairs of them.
 
     The distance is the number of features that differ (`hamming`, RecTools' IntraListDiversity), or 1 - cosine of the
@@ -44,12 +44,6 @@ class Diversity:
     directed: ClassVar[bool] = False
     needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.FEATURES})
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def on_lists(self) -> str:

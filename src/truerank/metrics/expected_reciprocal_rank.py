@@ -10,15 +10,15 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.core.metric import cutoff
-from truerank.core.values import Count, check, text_of
+from truerank.core.metric import BaseMetric
+from truerank.core.values import Count
 from truerank.metrics.worth import Positives, TieGroups, grade_column, grades
 
 NEGLIGIBLE = 1e-20  # the chance to look any further, below which nothing in a 64-bit sum changes
 
 
 @dataclass(frozen=True, slots=True)
-class ERR:
+class ERR(BaseMetric):
     """The expected 1 / rank at which a reader is satisfied (Chapelle et al. 2009), 0 beyond the cut-off.
 
     The reader goes down the list and stops at an item of grade g with probability (2^g - 1) / 2^highest, where
@@ -40,12 +40,6 @@ class ERR:
     partial: ClassVar[str] = (
         "an item that was not judged may satisfy the reader before, and no unbiased form exists; use DCG or RBP"
     )
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def graded(self) -> bool:

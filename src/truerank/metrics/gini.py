@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.counted import Inequality
-from truerank.core.metric import ListNeed, cutoff
-from truerank.core.values import Count, check, text_of
+from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.values import Count
 from truerank.metrics.listed import ListFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Gini:
+class Gini(BaseMetric):
     """How unequally the places of all top K lists go to the items: Σ_{i<j} |c_i - c_j| / (n Σ c) over all n items.
 
     c_i is the number of lists that hold item i, 0 for items in none: 0 if all are listed equally often, (n - K) / n if
@@ -32,12 +32,6 @@ class Gini:
     directed: ClassVar[bool] = False
     needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.CATALOGUE})
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def on_lists(self) -> str:

@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.metric import cutoff
-from truerank.core.values import Count, check, text_of
+from truerank.core.metric import BaseMetric
+from truerank.core.values import Count
 from truerank.metrics.worth import Positives
 
 
 @dataclass(frozen=True, slots=True)
-class HitRate:
+class HitRate(BaseMetric):
     """1 if at least one relevant item is in the top K, else 0. A user without a relevant item has hit rate 0.
 
     Over tie orders: the best tie group holds p relevant among t candidates, of which c lie within the cut-off, so
@@ -31,12 +31,6 @@ class HitRate:
     partial: ClassVar[str] = (
         "one relevant item among those not judged would change it, and no unbiased form exists; use Recall or Precision"
     )
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def by_rank(self, rank: Floats) -> Floats:
         return (rank <= self.k).astype(np.float64)

@@ -9,15 +9,15 @@ import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.log import Log
-from truerank.core.metric import cutoff
+from truerank.core.metric import BaseMetric
 from truerank.core.options import Discount, Gain, Ideal
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.metrics.dcg import DCG
 from truerank.metrics.worth import Positives, expected_worth, gains, with_positives
 
 
 @dataclass(frozen=True, slots=True)
-class NDCG:
+class NDCG(BaseMetric):
     """DCG@K divided by the DCG@K of the ideal list: the user's own items in their best order.
 
     `Ideal.CUTOFF` divides by a list of K items as good as the user's best, also where the user has fewer. Undefined for
@@ -38,12 +38,6 @@ class NDCG:
         "its normaliser needs the number of all relevant items of each user, and no unbiased form exists; "
         "post-normalised divides mean DCG by that of an ideal list; or use DCG"
     )
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def graded(self) -> bool:

@@ -8,14 +8,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.metric import ListNeed, cutoff
+from truerank.core.metric import BaseMetric, ListNeed
 from truerank.core.options import Denominator, InformationUnit
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.metrics.listed import ListedItems, mean_of
 
 
 @dataclass(frozen=True, slots=True)
-class Novelty:
+class Novelty(BaseMetric):
     """The mean self-information of a user's top K: -log2(users of the training log with the item / all its users).
 
     RecTools' MeanInvUserFreq. An item that nobody has counts as if one user had it. `unit=share` divides by log2 of the
@@ -38,12 +38,6 @@ class Novelty:
     on_full_labels: ClassVar[str] = "users with a recommended item"
     directed: ClassVar[bool] = False
     needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.POPULARITY})
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
-from truerank.core.metric import ListNeed, cutoff
+from truerank.core.metric import BaseMetric, ListNeed
 from truerank.core.options import PopularityBase
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.metrics.listed import ListedItems
 
 
 @dataclass(frozen=True, slots=True)
-class PopularityLift:
+class PopularityLift(BaseMetric):
     """How much more popular the top K is than what users chose: Σ_u mean popularity of L_u / Σ_u that of their history.
 
     Popularity is the number of users of the training log with the item. 1 is no lift; Abdollahpouri et al. (2020)
@@ -39,12 +39,6 @@ class PopularityLift:
     on_full_labels: ClassVar[str] = "users with a recommended item"
     directed: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def needs(self) -> frozenset[ListNeed]:

@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.metric import cutoff
+from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class Precision(BaseMetric):
     """The share of the K places that hold a relevant item: #{relevant, rank <= K} / K.
 
     Divides by K also where fewer are recommended; `Denominator.LIST` divides by the length of the list instead, and is
@@ -28,12 +28,6 @@ class Precision:
     denominator: Literal[Denominator.CUTOFF, Denominator.LIST] = Denominator.CUTOFF
     name: ClassVar[str] = "Precision"
     aliases: ClassVar[tuple[str, ...]] = ("P",)
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def on_full_labels(self) -> str:

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.values import text_of
+from truerank.core.metric import BaseMetric
 from truerank.metrics.worth import Positives, with_positives
 
 
 @dataclass(frozen=True, slots=True)
-class RPrecision:
+class RPrecision(BaseMetric):
     """The share of a user's n relevant items that are ranked in the top n; precision and recall at n are the same.
 
     Undefined for a user without a relevant item. Over tie orders a relevant item in a group of t candidates after a
@@ -25,13 +25,10 @@ class RPrecision:
 
     name: ClassVar[str] = "RPrecision"
     on_full_labels: ClassVar[str] = "users with a relevant item"
-    cutoff: ClassVar[None] = None
     partial: ClassVar[str] = (
         "it looks as deep as a user has relevant items, a number that is not known, and no unbiased form exists; "
         "use Recall or Precision"
     )
-
-    __str__ = text_of
 
     def values(self, positives: Positives) -> Floats:
         ranks, n = positives.ranks, positives.count

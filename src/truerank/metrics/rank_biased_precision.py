@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
-from truerank.core.values import Between0And1, check, text_of
+from truerank.core.values import Between0And1
 
 
 @dataclass(frozen=True, slots=True)
-class RBP:
+class RBP(BaseMetric):
     """The sum over relevant items of (1 - p) p^(rank - 1) (Moffat and Zobel 2008).
 
     The share of relevant items among those that a reader sees who goes on to the next one with probability p, the
@@ -27,12 +28,6 @@ class RBP:
     name: ClassVar[str] = "RBP"
     on_full_labels: ClassVar[str] = "users"
     denominator: ClassVar[Denominator] = Denominator.NOTHING
-    cutoff: ClassVar[None] = None
-
-    __str__ = text_of
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def worth(self, rank: Floats) -> Floats:
         return np.asarray((1.0 - self.p) * self.p ** (rank - 1.0))

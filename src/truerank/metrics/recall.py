@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.metric import cutoff
+from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(BaseMetric):
     """The share of a user's relevant items that are ranked in the top K: #{relevant, rank <= K} / #relevant.
 
     Divides by all relevant items (equation 1 of the URE paper); `Denominator.SMALLER` divides by min(K, relevant),
@@ -28,12 +28,6 @@ class Recall:
     denominator: Literal[Denominator.POSITIVES, Denominator.SMALLER] = Denominator.POSITIVES
     name: ClassVar[str] = "Recall"
     on_full_labels: ClassVar[str] = "users with a relevant item"
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def worth(self, rank: Floats) -> Floats:
         return (rank <= self.k).astype(np.float64)

@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.metric import cutoff
+from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
-from truerank.core.values import Count, check, text_of
+from truerank.core.values import Count
 from truerank.metrics.worth import Positives, with_positives
 
 
 @dataclass(frozen=True, slots=True)
-class ReciprocalRank:
+class ReciprocalRank(BaseMetric):
     """1 / rank of the best-ranked relevant item, 0 beyond the cut-off where one is given.
 
     Undefined for a user without a relevant item. Over tie orders: in the best tie group of t candidates, p of them
@@ -30,12 +30,6 @@ class ReciprocalRank:
     aliases: ClassVar[tuple[str, ...]] = ("MRR",)
     on_full_labels: ClassVar[str] = "users with a relevant item"
     partial: ClassVar[str] = "a relevant item that was not judged may come first, and no unbiased form exists; use DCG"
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def by_rank(self, rank: Floats) -> Floats:
         return np.where(rank <= (np.inf if self.k is None else self.k), 1.0 / rank, 0.0)
@@ -75,7 +69,7 @@ def _first(size: float, positives: float, n: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class MeanRR:
+class MeanRR(BaseMetric):
     """The mean over a user's relevant items of 1 / rank. Unlike RR it looks at all of them, not at the first.
 
     Additive, so that partial labels can give it. Undefined for a user without a relevant item.
@@ -88,9 +82,6 @@ class MeanRR:
     name: ClassVar[str] = "MeanRR"
     on_full_labels: ClassVar[str] = "users with a relevant item"
     denominator: ClassVar[Denominator] = Denominator.POSITIVES
-    cutoff: ClassVar[None] = None
-
-    __str__ = text_of
 
     def worth(self, rank: Floats) -> Floats:
         return 1.0 / rank

@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.metric import ListNeed, cutoff
-from truerank.core.values import Count, check, text_of
+from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.values import Count
 from truerank.metrics.listed import ListedItems, mean_of
 
 
 @dataclass(frozen=True, slots=True)
-class Serendipity:
+class Serendipity(BaseMetric):
     """The mean over a user's top K of max(p - p_any, 0) for relevant items, 0 for others, as RecTools has it.
 
     p = (n + 1 - rank) / n says how high the item stands for this user, p_any = (n + 1 - place) / n how high for
@@ -37,12 +37,6 @@ class Serendipity:
     directed: ClassVar[bool] = True
     needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.CATALOGUE, ListNeed.POPULARITY, ListNeed.LABELS})
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    __str__ = text_of
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def on_lists(self) -> str:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
@@ -39,10 +38,10 @@ def unit_values_of(
 
     Both ways add up in the same order, so they agree to the last bit.
     """
-    wanted = len(log) >= WORTH_IT and find_spec("numba") is not None if fast is None else fast
-    tables = [entry for each in metrics if (entry := _tables(each)) is not None] if wanted else []
-    found = _walk(tables, log, ranks) if tables else {}
-    return {each: found[each] if each in found else unit_values(each, log, ranks) for each in metrics}
+    wanted = len(log) >= WORTH_IT if fast is None else fast
+    tables = [entry for metric in metrics if (entry := _tables(metric)) is not None] if wanted else []
+    values = _walk(tables, log, ranks) if tables else {}
+    return {metric: values[metric] if metric in values else unit_values(metric, log, ranks) for metric in metrics}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,35 +94,32 @@ def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Flo
 
     positives = Positives.of(log, ranks, gain=log.label, count=lambda unit, n: np.diff(starts(unit, n)))
     last = max(1, int(ranks.n_recommended.max(initial=1)))  # no rank is deeper
-    cutoffs = [each.metric.cutoff for each in tables]
+    cutoffs = [table.metric.cutoff for table in tables]
     deepest = max(last if k is None else min(k, last) for k in cutoffs)
     rank, hit = np.arange(deepest + 1.0), np.arange(deepest + 1.0)
     rank[0] = 1.0  # no rank is 0; its entry is never read
-    sums = [each for each in tables if each.by_hit is None]
-    walks = [(each, each.by_hit(hit)) for each in tables if each.by_hit is not None]
+    sums = [table for table in tables if table.by_hit is None]
+    walks = [(table, table.by_hit(hit)) for table in tables if table.by_hit is not None]
     total, walked = np.zeros((len(sums), log.n_units)), np.zeros((len(walks), log.n_units))
     shared = np.zeros(log.n_units, dtype=bool)
     sum_tables(
         np.concatenate([[0], np.cumsum(positives.count)]).astype(np.int64),
         positives.ranks.above, positives.ranks.tied, deepest,
-        _stacked([each.by_rank(rank) for each in sums], deepest),
-        _stacked([each.by_rank(rank) for each, _ in walks], deepest),
+        _stacked([table.by_rank(rank) for table in sums], deepest),
+        _stacked([table.by_rank(rank) for table, _ in walks], deepest),
         _stacked([by_hit for _, by_hit in walks], deepest),
         total, walked, shared,
     )  # fmt: skip
-    found = {each.metric: total[at] / each.divide(positives) for at, each in enumerate(sums)}
-    found |= {each.metric: walked[at] / each.divide(positives) for at, (each, _) in enumerate(walks)}
-    return _with_ties(found, log, ranks, np.flatnonzero(shared)) if shared.any() else found
-
-
-def _with_ties(found: dict[Metric, Floats], log: Log, ranks: Ranks, units: Ints) -> dict[Metric, Floats]:
-    """The values of units with ties, which need more than one rank per item, by the closed forms."""
-    tied = np.zeros(log.n_units, dtype=bool)
-    tied[units] = True
-    rows = np.flatnonzero(tied[log.unit])
-    part = replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
-    few = log.select(rows)
-    return {each: np.where(tied, unit_values(each, few, part), values) for each, values in found.items()}
+    values = {
+        table.metric: part / table.divide(positives)
+        for table, part in zip([*sums, *(table for table, _ in walks)], [*total, *walked], strict=True)
+    }
+    if not shared.any():
+        return values
+    # units with ties need more than one rank per item: by the closed forms
+    rows = np.flatnonzero(shared[log.unit])
+    part, few = replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows]), log.select(rows)
+    return {metric: np.where(shared, unit_values(metric, few, part), whole) for metric, whole in values.items()}
 
 
 def _stacked(columns: list[Floats], deepest: int) -> Floats:

@@ -48,8 +48,8 @@ class EASE(Model):
             seconds=n**3 / 1e12,
             instead="Leave rare items out, or use a model without such a matrix, such as ials.",
         )
-        with watching(progress) as told, one_thread():
-            say = saying(told, "inverting") or (lambda done, total: None)
+        with watching(progress) as report, one_thread():
+            say = saying(report, "inverting") or (lambda done, total: None)
             say(0, 3)
             gram = (liked.T @ liked).toarray(order="F")
             gram[np.diag_indices_from(gram)] += self.regularisation

@@ -46,9 +46,9 @@ class KUNN(Model):
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)
-        with watching(progress) as told:
-            users = nearest_users(liked, self.users, draw=Draw(log.users.keys(), seed), progress=told)
-            items = nearest_items(liked, self.items, draw=Draw(log.items.keys(), seed), progress=told)
+        with watching(progress) as report:
+            users = nearest_users(liked, self.users, draw=Draw(log.users.keys(), seed), progress=report)
+            items = nearest_items(liked, self.items, draw=Draw(log.items.keys(), seed), progress=report)
         (of_users, by_users), (of_items, by_items) = from_users(liked, users), from_items(liked, items)
         left, right = hstack([of_users, of_items], format="csr"), vstack([by_users, by_items], format="csr")
         return Product(csr_array(left), csr_array(right), log.users, log.items)
@@ -83,7 +83,7 @@ def from_items(liked: Any, items: Any) -> tuple[Any, Any]:
 def roots(liked: Any) -> tuple[Floats, Floats]:
     """1 / √c of each user and of each item."""
     counts = (np.diff(liked.indptr), np.bincount(liked.indices, minlength=liked.shape[1]))
-    of_user, of_item = (np.asarray(1 / np.sqrt(np.maximum(each, 1))) for each in counts)
+    of_user, of_item = (np.asarray(1 / np.sqrt(np.maximum(count, 1))) for count in counts)
     return of_user, of_item
 
 

@@ -45,11 +45,6 @@ def together(rows: Any, *, weight: Floats | None = None) -> Iterator[tuple[int, 
         start = stop
 
 
-def squared_norms(rows: Any) -> Floats:
-    """The sum of squares of each row."""
-    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-
-
 def cosine(product: Any, first: int, norm: Floats) -> Any:
     """Products of rows as cosines, given the squared norms of all rows.
 
@@ -61,12 +56,6 @@ def cosine(product: Any, first: int, norm: Floats) -> Any:
         value = np.sign(product.data) * np.sqrt(product.data**2 / (norm[row] * norm[product.indices]))
     value[~np.isfinite(value)] = 0.0
     return csr_array((value, product.indices, product.indptr), shape=product.shape)
-
-
-def without_self(block: Any, first: int) -> Any:
-    """The same with each row's similarity to itself left out."""
-    row = first + np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    return _kept(block, block.indices != row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +79,15 @@ def nearest(block: Any, k: int, *, first: int, draw: Draw) -> Any:
     keep = block.data > 0
     for row in np.flatnonzero(np.diff(block.indptr) > k):
         here = slice(block.indptr[row], block.indptr[row + 1])
-        value, kept = block.data[here], keep[here]
+        value, chosen = block.data[here], keep[here]
         weakest = np.partition(value, len(value) - k)[len(value) - k]
         equal = np.flatnonzero(value == weakest)
         room = k - np.count_nonzero(value > weakest)
-        kept &= value >= weakest
+        chosen &= value >= weakest
         if room < len(equal) and weakest > 0:
             key = draw.order(first + int(row), block.indices[here][equal])
-            kept[equal[np.argsort(key)[room:]]] = False
-    return _kept(block, keep)
+            chosen[equal[np.argsort(key)[room:]]] = False
+    return _selected(block, keep)
 
 
 def neighbours(
@@ -115,25 +104,27 @@ def neighbours(
     for first, block in together(rows, weight=weight):
         if say is not None:
             say(first, rows.shape[0])
-        parts.append(nearest(without_self(similarity(block, first), first), k, first=first, draw=draw))
+        alike = similarity(block, first)
+        row = first + np.repeat(np.arange(alike.shape[0]), np.diff(alike.indptr))
+        parts.append(nearest(_selected(alike, alike.indices != row), k, first=first, draw=draw))
     return csr_array(vstack(parts, format="csr"))
 
 
 def cosine_neighbours(rows: Any, k: int, *, draw: Draw, say: Say | None = None) -> Any:
     """The k nearest other rows by cosine."""
-    norm = squared_norms(rows)
+    norm = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
     return neighbours(rows, k, similarity=lambda block, first: cosine(block, first, norm), draw=draw, say=say)
 
 
 def scaled(matrix: Any, row: Floats, column: Floats) -> Any:
     """A sparse matrix with each row and column multiplied by its number."""
-    at = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    place = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     return csr_array(
-        (matrix.data * row[at] * column[matrix.indices], matrix.indices, matrix.indptr), shape=matrix.shape
+        (matrix.data * row[place] * column[matrix.indices], matrix.indices, matrix.indptr), shape=matrix.shape
     )
 
 
-def _kept(block: Any, keep: Any) -> Any:
+def _selected(block: Any, keep: Any) -> Any:
     row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[keep]
     start: Ints = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=block.shape[0]))])
     return csr_array((block.data[keep], block.indices[keep], start), shape=block.shape)
@@ -186,8 +177,8 @@ class UserKNN(Model):
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)
         draw = Draw(log.users.keys(), seed)
-        with watching(progress) as told:
-            similar = cosine_neighbours(matrix, self.neighbours, draw=draw, say=saying(told, "comparing users"))
+        with watching(progress) as report:
+            similar = cosine_neighbours(matrix, self.neighbours, draw=draw, say=saying(report, "comparing users"))
         return Product(similar, matrix, log.users, log.items)
 
 
@@ -215,7 +206,7 @@ class ItemKNN(Model):
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)
         draw = Draw(log.items.keys(), seed)
-        with watching(progress) as told:
-            say = saying(told, "comparing items")
+        with watching(progress) as report:
+            say = saying(report, "comparing items")
             similar = cosine_neighbours(matrix.T.tocsr(), self.neighbours, draw=draw, say=say)
         return Product(matrix, similar, log.users, log.items)

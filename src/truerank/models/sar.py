@@ -16,7 +16,7 @@ from truerank.core.progress import Watching, watching
 from truerank.core.ranking import Scores
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import counts, listed, positives
-from truerank.models.neighbours import Say, cosine, saying, together
+from truerank.models.neighbours import cosine, together
 from truerank.models.settings import setting
 from truerank.ranking.scores.scores import Function, Matrix, Product, per_user
 
@@ -80,26 +80,17 @@ class SAR(Model):
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Scores:
         affinity = counts(log)
         rows = positives(log) if self.occurrence is Occurrence.POSITIVES else listed(log)
-        alike = _cosine if self.similarity is Similarity.COSINE else _jaccard
-        with watching(progress) as told:
-            similar = _all(rows.T.tocsr(), alike, say=saying(told, "comparing items"))
+        alike = cosine if self.similarity is Similarity.COSINE else _jaccard
+        with watching(progress) as report:
+            columns, parts = rows.T.tocsr(), []
+            n = np.diff(columns.indptr).astype(np.float64)
+            for first, block in together(columns):
+                if report is not None:
+                    report("comparing items", first, columns.shape[0])
+                parts.append(alike(block, first, n))
+        similar = csr_array(vstack(parts, format="csr"))
         scores = Product(affinity, similar, log.users, log.items)
         return scores if self.zeros is Zeros.TIED else _noisy(scores, seed=seed)
-
-
-def _all(rows: Any, alike: Any, *, say: Say | None) -> Any:
-    """Similarities of all pairs of rows that have a column in common."""
-    n = np.diff(rows.indptr).astype(np.float64)
-    parts = []
-    for first, block in together(rows):
-        if say is not None:
-            say(first, rows.shape[0])
-        parts.append(alike(block, first, n))
-    return csr_array(vstack(parts, format="csr"))
-
-
-def _cosine(block: Any, first: int, n: Floats) -> Any:
-    return cosine(block, first, n)
 
 
 def _jaccard(block: Any, first: int, n: Floats) -> Any:

@@ -22,8 +22,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
-from truerank.engines.engine import Values, Workers, map_chunks
-from truerank.engines.local import Threads
+from truerank.engines.engine import Threads, Values, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.logging_policies import UniformLogger

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import math
 from contextlib import AbstractContextManager
 from pathlib import Path
 from textwrap import fill
 
-from rich.text import Text
-
+from truerank.core.escaping import printable
 from truerank.core.progress import Progress
-from truerank.report.console import console_on
-from truerank.report.ruler import Ruler
-from truerank.simulation.demo import COMMAND, Picture, keep, make, make_lesson
+from truerank.report.text import STYLES, Ruler
+from truerank.simulation.demo import COMMAND, Picture, make_demo, make_lesson, write_demo
 
 AXIS = 70  # columns of a picture
 READABLE = 110  # columns of text
@@ -24,26 +21,25 @@ def run_demo(
 ) -> str:
     """Run the demo, leave its files in a folder (`force` replaces those of another demo), and return its text.
 
-    For a terminal of `width` columns, or unwrapped.
+    For a terminal of `width` columns, or without colours.
     """
-    stream = io.StringIO()
-    console = console_on(stream, width=width, color=width is not None)
     with progress as report:
         if report is not None:
             report("simulating a dataset and fitting models", 0, 1)
-        made = make(out, seed=seed)
-        keep(made, seed=seed, force=force, say=report)
-        lesson = make_lesson(made)
-    columns = min(console.width, READABLE)
-    console.print(Text(lesson.question, style="bold"))
+        demo = make_demo(out, seed=seed)
+        write_demo(demo, seed=seed, force=force, say=report)
+        lesson = make_lesson(demo)
+    columns = min(width or READABLE, READABLE)
+    question = printable(fill(lesson.question, columns), lines=True)
+    lines = [question if width is None else f"{STYLES['bold']}{question}\x1b[0m"]
     for part in lesson.parts:
         if isinstance(part, Picture):
             room = columns - 12 - max(len(bar.name) for bar in part.bars)
-            console.print(Text("\n".join(draw(part, columns=min(AXIS, room)))), soft_wrap=True)
+            text = "\n".join(draw(part, columns=min(AXIS, room)))
         else:
             text = part if part.startswith(COMMAND) else fill(part, columns)
-            console.print(Text(text), soft_wrap=True)
-    return stream.getvalue()
+        lines.append(printable(text, lines=True))
+    return "\n".join(lines) + "\n"
 
 
 def draw(picture: Picture, *, columns: int = AXIS) -> list[str]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from truerank.core.errors import InputError, some
 from truerank.core.messages import Message, Severity
 from truerank.core.results import INSUFFICIENT, Comparison, Estimate, Results
 from truerank.report.numbers import clip_text, interval, number, p_value
-from truerank.report.questions import FEW, MOST_MODELS, SIGNIFICANT, WORDS, winner
+from truerank.report.questions import FEW, MOST_MODELS, SIGNIFICANT, WORDS, descending, winner
+
+Entry = TypeVar("Entry", Estimate, Comparison)
+Place = tuple[str, str, str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A text of a table; `mark` stands raised behind it: letters of models, or a star."""
 
     text: str
@@ -22,27 +24,25 @@ class Cell:
     bold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ResultTable:
+class ResultTable(NamedTuple):
     """Cells under their head; the first `names` columns are names, the others numbers.
 
     `intervals` are (low, value, high) of each row, to be drawn where there is room.
     """
 
-    head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
     names: int = 1
-    intervals: tuple[tuple[float, float, float], ...] = ()
+    intervals: Sequence[tuple[float, float, float]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(NamedTuple):
     """All estimates of one question, and all differences."""
 
     title: str
     estimand: str
-    tables: tuple[ResultTable, ...]
-    notes: tuple[str, ...] = ()
+    tables: Sequence[ResultTable]
+    note: str
 
 
 def adjustment(results: Results) -> str:
@@ -89,99 +89,96 @@ def remarks(results: Results, *, for_cli: bool) -> list[str]:
     ]  # fmt: skip
 
 
-def details_of(results: Results) -> Iterable[Detail]:
+def details_of(results: Results) -> Iterator[Detail]:
     """Every estimate and difference, of all clips and groups of items."""
     choices = {
         (choice["of"], choice["estimator"], choice["reward"], choice["clip"])
         for choice in results.provenance.details.get("chosen", ())
     }
-    pairs: dict[tuple[str | None, ...], list[Comparison]] = {}
-    for comparison in results.comparisons:
-        pairs.setdefault(_place(comparison), []).append(comparison)
-    by_place: dict[tuple[str | None, ...], list[Estimate]] = {}
-    for estimate in results.estimates:
-        by_place.setdefault(_place(estimate), []).append(estimate)
-    for place, estimates in by_place.items():
-        differences = pairs.get(place, [])
-        shown, top = _highest(estimates, differences)
-        tables = [_estimates_table(shown, results.provenance.unit, choices)]
-        tables += [_differences_table(top, choices)] if top else []
-        metric, estimator, reward, segment = (part or "" for part in place)
-        parts = [metric, estimator, *([reward] if reward not in metric else []), *([segment] if segment else [])]
+    pairs = _by_place(results.comparisons)
+    for (metric, estimator, reward, segment), estimates in _by_place(results.estimates).items():
+        differences = pairs.get((metric, estimator, reward, segment), [])
+        names = set(list(dict.fromkeys(estimate.model for estimate in sorted(estimates, key=descending)))[:MOST_MODELS])
+        baselines = {comparison.baseline for comparison in differences}
+        names |= baselines if len(baselines) == 1 else set()
+        shown = [estimate for estimate in estimates if estimate.model in names]
+        top = [comparison for comparison in differences if {comparison.model, comparison.baseline} <= names]
         cut = (
-            [f"The highest {len(shown):,} of {len(estimates):,} values and {len(top):,} of {len(differences):,} "
-             "differences; the others are in JSON and CSV."]
-            if len(shown) < len(estimates) else []
-        )  # fmt: skip
-        yield Detail(", ".join(parts), estimates[0].estimand, tuple(tables), tuple(cut))
+            f"The highest {len(shown):,} of {len(estimates):,} values and {len(top):,} of {len(differences):,} "
+            "differences; the others are in JSON and CSV."
+        )
+        tables = [_estimates_table(shown, results.provenance.unit, choices)]
+        yield Detail(
+            ", ".join(
+                [metric, estimator, *([reward] if reward not in metric else []), *([segment] if segment else [])]
+            ),
+            estimates[0].estimand,
+            [*tables, _differences_table(top, choices)] if top else tables,
+            cut if len(shown) < len(estimates) else "",
+        )
 
 
-def _place(entry: Estimate | Comparison) -> tuple[str | None, ...]:
+def _by_place(entries: Iterable[Entry]) -> dict[Place, list[Entry]]:
+    by_place: dict[Place, list[Entry]] = {}
+    for entry in entries:
+        by_place.setdefault(_place(entry), []).append(entry)
+    return by_place
+
+
+def _place(entry: Estimate | Comparison) -> Place:
     return entry.metric, entry.estimator, entry.reward, entry.segment
-
-
-def _highest(
-    estimates: Sequence[Estimate], differences: Sequence[Comparison]
-) -> tuple[Sequence[Estimate], Sequence[Comparison]]:
-    """The estimates and differences of the models with the highest values, and of the one baseline."""
-    ranked = sorted(estimates, key=lambda entry: math.inf if math.isnan(entry.value) else -entry.value)
-    names = set(list(dict.fromkeys(estimate.model for estimate in ranked))[:MOST_MODELS])
-    baselines = {comparison.baseline for comparison in differences}
-    names |= baselines if len(baselines) == 1 else set()
-    return (
-        [estimate for estimate in estimates if estimate.model in names],
-        [comparison for comparison in differences if {comparison.model, comparison.baseline} <= names],
-    )
 
 
 Choices = set[tuple[str, str, str, float | None]]
 
 
-def _clip_cells(entry: Estimate | Comparison, name: str, choices: Choices) -> Cell:
+def _clip_text(entry: Estimate | Comparison, name: str, choices: Choices) -> str:
     chosen = (name, entry.estimator, entry.reward, entry.clip) in choices
-    return Cell(f"{'chosen: ' if chosen else ''}{clip_text(entry.clip)}")
+    return f"{'chosen: ' if chosen else ''}{clip_text(entry.clip)}"
 
 
 def _estimates_table(estimates: Sequence[Estimate], unit: str, choices: Choices) -> ResultTable:
-    clips = any(estimate.clip is not None for estimate in estimates)
-    sizes = any(estimate.ess is not None for estimate in estimates)
-    head = ["model", *(["clip"] if clips else []), "value", f"{estimates[0].level:.0%} CI ({estimates[0].interval})",
-            f"{unit}s", "undefined", *(["effective rows"] if sizes else [])]  # fmt: skip
-    rows = [
-        (
-            Cell(estimate.model),
-            *([_clip_cells(estimate, estimate.model, choices)] if clips else []),
-            Cell(number(estimate.value)),
-            Cell(interval(estimate.low, estimate.high)),
-            Cell(f"{estimate.units:,}"),
-            Cell(f"{estimate.undefined:,}"),
-            *([Cell("" if estimate.ess is None else f"{estimate.ess:,.0f}")] if sizes else []),
-        )
-        for estimate in estimates
-    ]
-    return ResultTable(tuple(head), tuple(rows), 1, tuple((entry.low, entry.value, entry.high) for entry in estimates))
+    columns = {
+        "model": [estimate.model for estimate in estimates],
+        "clip": [_clip_text(estimate, estimate.model, choices) for estimate in estimates],
+        "value": [number(estimate.value) for estimate in estimates],
+        f"{estimates[0].level:.0%} CI ({estimates[0].interval})":
+            [interval(estimate.low, estimate.high) for estimate in estimates],
+        f"{unit}s": [f"{estimate.units:,}" for estimate in estimates],
+        "undefined": [f"{estimate.undefined:,}" for estimate in estimates],
+        "effective rows": ["" if estimate.ess is None else f"{estimate.ess:,.0f}" for estimate in estimates],
+    }  # fmt: skip
+    if not any(columns["effective rows"]):
+        del columns["effective rows"]
+    return _table(columns, estimates, [(estimate.low, estimate.value, estimate.high) for estimate in estimates])
 
 
 def _differences_table(differences: Sequence[Comparison], choices: Choices) -> ResultTable:
-    clips = any(comparison.clip is not None for comparison in differences)
-    adjusted = any(comparison.family > 1 for comparison in differences)
-    head = ["difference", *(["clip"] if clips else []), "value", "CI", "p", *(["p adjusted"] if adjusted else []),
-            "verdict"]  # fmt: skip
-    rows, drawn = [], []
-    for comparison in differences:
-        above = comparison if comparison.difference >= 0 or math.isnan(comparison.difference) else comparison.turned()
-        name = f"{comparison.model} - {comparison.baseline}"
-        drawn.append((above.low, above.difference, above.high))
-        rows.append((
-            Cell(f"{above.model} - {above.baseline}"),
-            *([_clip_cells(comparison, name, choices)] if clips else []),
-            Cell(number(above.difference)),
-            Cell(interval(above.low, above.high)),
-            Cell(p_value(above.p)),
-            *([Cell(p_value(above.p_adjusted))] if adjusted else []),
-            Cell(WORDS.get(above.verdict, f"{winner(above)} is {above.verdict}")),
-        ))  # fmt: skip
-    return ResultTable(tuple(head), tuple(rows), 1, tuple(drawn))
+    """Winner minus loser."""
+    above = [pair if pair.difference >= 0 or math.isnan(pair.difference) else pair.turned() for pair in differences]
+    columns = {
+        "difference": [f"{pair.model} - {pair.baseline}" for pair in above],
+        "clip": [_clip_text(pair, f"{pair.model} - {pair.baseline}", choices) for pair in differences],
+        "value": [number(pair.difference) for pair in above],
+        "CI": [interval(pair.low, pair.high) for pair in above],
+        "p": [p_value(pair.p) for pair in above],
+        "p adjusted": [p_value(pair.p_adjusted) for pair in above],
+        "verdict": [WORDS.get(pair.verdict, f"{winner(pair)} is {pair.verdict}") for pair in above],
+    }
+    if all(pair.family == 1 for pair in differences):
+        del columns["p adjusted"]
+    return _table(columns, differences, [(pair.low, pair.difference, pair.high) for pair in above])
+
+
+def _table(
+    columns: dict[str, list[str]],
+    entries: Sequence[Estimate | Comparison],
+    intervals: Sequence[tuple[float, float, float]],
+) -> ResultTable:
+    if all(entry.clip is None for entry in entries):
+        del columns["clip"]
+    rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
+    return ResultTable(list(columns), rows, 1, intervals)
 
 
 def sentence(results: Results, model: str, baseline: str, *, metric: str | None = None) -> str:
@@ -199,24 +196,22 @@ def sentence(results: Results, model: str, baseline: str, *, metric: str | None 
     if not pairs:
         raise InputError(f"no comparison of {model} and {baseline} by {metric}; expected a metric of the results.")
     pair = pairs[0]
-    place = (*_place(pair), pair.clip)
-    values = {estimate.model: estimate for estimate in results.estimates if (*_place(estimate), estimate.clip) == place}
-    first, second = values[model], values[baseline]
-    return (
-        f"By {first.estimand} (estimator {first.estimator}, {pair.units:,} {results.provenance.unit}s), {model} has "
-        f"{_with_interval(first)} and {baseline} {_with_interval(second)}; their difference of "
-        f"{number(pair.difference)} ({pair.level:.0%} CI {interval(pair.low, pair.high)}, adjusted p "
-        f"{p_value(pair.p_adjusted)}) {_conclusion(pair)}."
+    alike = {
+        estimate.model: estimate
+        for estimate in results.estimates
+        if _place(estimate) == _place(pair) and estimate.clip == pair.clip
+    }
+    first, second = (
+        f"{number(estimate.value)} ({estimate.level:.0%} CI {interval(estimate.low, estimate.high)})"
+        for estimate in (alike[model], alike[baseline])
     )
-
-
-def _with_interval(estimate: Estimate) -> str:
-    return f"{number(estimate.value)} ({estimate.level:.0%} CI {interval(estimate.low, estimate.high)})"
-
-
-def _conclusion(comparison: Comparison) -> str:
-    if comparison.verdict in SIGNIFICANT:
-        return f"is significant: {comparison.model} is {comparison.verdict}"
-    if comparison.verdict == INSUFFICIENT:
-        return f"carries no verdict: {' '.join(comparison.reason_texts).rstrip('.')}"
-    return "is not significant"
+    conclusion = "is not significant"
+    if pair.verdict in SIGNIFICANT:
+        conclusion = f"is significant: {pair.model} is {pair.verdict}"
+    elif pair.verdict == INSUFFICIENT:
+        conclusion = f"carries no verdict: {' '.join(pair.reason_texts).rstrip('.')}"
+    return (
+        f"By {alike[model].estimand} (estimator {pair.estimator}, {pair.units:,} {results.provenance.unit}s), {model} "
+        f"has {first} and {baseline} {second}; their difference of {number(pair.difference)} ({pair.level:.0%} CI "
+        f"{interval(pair.low, pair.high)}, adjusted p {p_value(pair.p_adjusted)}) {conclusion}."
+    )

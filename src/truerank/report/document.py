@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -23,14 +23,17 @@ from truerank.io.files import check_readable, write_table
 Value = TypeVar("Value", Estimate, Comparison)
 
 FORMAT = 1
+RESULTS, UNITS = "results.json", "units.parquet"
+FOLDER = FolderKind("set of results", (RESULTS, UNITS))
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
-
-
 # the fields that hold a number with decimals: float, or none in its place
 NUMBERS = {
     kind: {name: hint for name, hint in get_type_hints(kind).items() if hint in (float, float | None)}
     for kind in (Estimate, Comparison)
 }
+NOT_RESULTS = (
+    msgspec.ValidationError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError,
+)  # fmt: skip
 
 
 def encode(results: Results, *, groups: Mapping[str, Results] | None = None) -> bytes:
@@ -41,21 +44,45 @@ def encode(results: Results, *, groups: Mapping[str, Results] | None = None) -> 
     estimates and comparisons.
     """
     places: dict[Message, list[int]] = {}
-    for at, estimate in enumerate(results.estimates):
+    for place, estimate in enumerate(results.estimates):
         for message in estimate.warnings:
-            places.setdefault(message, []).append(at)
+            places.setdefault(message, []).append(place)
+    entries = [*((message, None) for message in results.messages), *places.items()]
     content = {
         "format": FORMAT,
         **_numbers(results),
-        "messages": [
-            *(_message(message) for message in results.messages),
-            *(_message(message) | {"estimates": of} for message, of in places.items()),
-        ],
+        "messages": [msgspec.to_builtins(message) | {"estimates": where} for message, where in entries],
         "provenance": msgspec.to_builtins(results.provenance),
     }
     if groups:
         content["groups"] = {name: _numbers(within) for name, within in groups.items()}
     return json_bytes(content)
+
+
+def _numbers(results: Results) -> dict[str, Any]:
+    return {
+        "estimates": [
+            _fields(estimate)
+            | {"warnings": estimate.warning_texts, "warning_codes": [message.code for message in estimate.warnings]}
+            for estimate in results.estimates
+        ],
+        "comparisons": [
+            _fields(comparison) | {"reasons": msgspec.to_builtins(comparison.reasons)}
+            for comparison in results.comparisons
+        ],
+    }
+
+
+def _fields(value: Estimate | Comparison) -> dict[str, Any]:
+    contents = {field.name: getattr(value, field.name) for field in fields(value)}
+    contents["evidence"] = msgspec.to_builtins(value.evidence)
+    return contents | {name: _number(contents[name]) for name in NUMBERS[type(value)]}
+
+
+def _number(value: float | None) -> float | str | None:
+    if value is None or math.isnan(value):
+        return None
+    return float(value) if math.isfinite(value) else str(float(value))
 
 
 def decode(content: bytes, *, where: str) -> Results:
@@ -72,28 +99,40 @@ def decode(content: bytes, *, where: str) -> Results:
         )
     try:
         messages = [(msgspec.convert(entry, Message), entry["estimates"]) for entry in document["messages"]]
-        own: list[list[Message]] = [[] for _ in document["estimates"]]
-        for message, of in messages:
-            for at in of or ():
-                own[at].append(message)
+        by_estimate: list[list[Message]] = [[] for _ in document["estimates"]]
+        for message, places in messages:
+            for place in places or ():
+                by_estimate[place].append(message)
         return Results(
-            estimates=tuple(_read_estimate(*pair) for pair in zip(document["estimates"], own, strict=True)),
-            comparisons=tuple(_read_comparison(entry) for entry in document["comparisons"]),
-            messages=tuple(message for message, of in messages if of is None),
+            estimates=tuple(
+                _read(Estimate, {**entry, "warnings": _ordered(entry, warnings)})
+                for entry, warnings in zip(document["estimates"], by_estimate, strict=True)
+            ),
+            comparisons=tuple(_read(Comparison, entry) for entry in document["comparisons"]),
+            messages=tuple(message for message, places in messages if places is None),
             provenance=msgspec.convert(document["provenance"], Provenance),
         )
-    except (
-        msgspec.ValidationError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except NOT_RESULTS as error:
         raise InputError(
             f"{where}: is not what results of format {FORMAT} hold ({error}). Save the results again."
         ) from None
+
+
+def _ordered(entry: Mapping[str, Any], messages: Sequence[Message]) -> list[Any]:
+    """The messages of an estimate in the order of its sentences."""
+    waiting: dict[tuple[str, str], list[Message]] = {}
+    for message in messages:
+        waiting.setdefault((message.code, str(message)), []).append(message)
+    sentences = zip(entry["warning_codes"], entry["warnings"], strict=True)
+    return [msgspec.to_builtins(waiting[sentence].pop(0)) for sentence in sentences]
+
+
+def _read(kind: type[Value], entry: Mapping[str, Any]) -> Value:
+    contents = dict(entry)
+    for name, hint in NUMBERS[kind].items():
+        missing = math.nan if hint is float else None
+        contents[name] = missing if entry[name] is None else INFINITE.get(entry[name], entry[name])
+    return msgspec.convert(contents, kind)
 
 
 def schema() -> dict[str, Any]:
@@ -103,25 +142,26 @@ def schema() -> dict[str, Any]:
     """
     _, parts = msgspec.json.schema_components([Estimate, Comparison, Message, Provenance])
     parts = _with_undefined(parts)
-    for part in parts.values():
-        if "properties" in part:
-            part |= {"required": list(part["properties"]), "additionalProperties": False}
-    texts = {"type": "array", "items": {"type": "string"}}
-    _write_out(parts["Estimate"], {"warnings": texts, "warning_codes": texts})
     parts["Reason"] = copy.deepcopy(parts["Message"])
     parts["Comparison"]["properties"]["reasons"]["items"] = {"$ref": "#/$defs/Reason"}
-    _write_out(parts["Message"], {"estimates": {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}}})
-    numbers = {name: _list_of(part) for name, part in (("estimates", "Estimate"), ("comparisons", "Comparison"))}
-    content = {
-        "format": {"const": FORMAT},
-        **numbers,
-        "messages": _list_of("Message"),
-        "provenance": _part("Provenance"),
-    }
+    texts = {"type": "array", "items": {"type": "string"}}
+    parts["Estimate"]["properties"] |= {"warnings": texts, "warning_codes": texts}
+    places = {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}}
+    parts["Message"]["properties"]["estimates"] = places
+    for name, part in parts.items():
+        parts[name] = part | _closed(part["properties"]) if "properties" in part else part
+
+    def list_of(name: str) -> dict[str, Any]:
+        return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}
+
+    numbers = {"estimates": list_of("Estimate"), "comparisons": list_of("Comparison")}
+    content = _closed({"format": {"const": FORMAT}, **numbers, "messages": list_of("Message"),
+                       "provenance": {"$ref": "#/$defs/Provenance"}})  # fmt: skip
+    content["properties"]["groups"] = {"type": "object", "additionalProperties": _closed(numbers)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Results of truerank, format {FORMAT}",
-        **_closed(content | {"groups": {"type": "object", "additionalProperties": _closed(numbers)}}, required=content),
+        **content,
         "$defs": parts,
     }
 
@@ -137,92 +177,10 @@ def _with_undefined(part: Any) -> Any:
     return {name: _with_undefined(entry) for name, entry in part.items() if name != "default"}
 
 
-def _write_out(part: dict[str, Any], more: Mapping[str, Any]) -> None:
-    part["properties"].update(more)
-    part["required"] = list(part["properties"])
-
-
-def _closed(properties: Mapping[str, Any], *, required: Iterable[str] | None = None) -> dict[str, Any]:
-    names = list(properties if required is None else required)
-    return {"type": "object", "required": names, "additionalProperties": False, "properties": dict(properties)}
-
-
-def _part(name: str) -> dict[str, Any]:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _list_of(name: str) -> dict[str, Any]:
-    return {"type": "array", "items": _part(name)}
-
-
-# ------------------------------------------------------------------------------------------------------------- writing
-
-
-def _numbers(results: Results) -> dict[str, Any]:
-    return {
-        "estimates": [_estimate(estimate) for estimate in results.estimates],
-        "comparisons": [_comparison(comparison) for comparison in results.comparisons],
-    }
-
-
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    return _fields(comparison) | {"reasons": msgspec.to_builtins(comparison.reasons)}
-
-
-def _estimate(estimate: Estimate) -> dict[str, Any]:
-    return _fields(estimate) | {
-        "warnings": list(estimate.warning_texts),
-        "warning_codes": [message.code for message in estimate.warnings],
-    }
-
-
-def _message(message: Message) -> dict[str, Any]:
-    entry: dict[str, Any] = msgspec.to_builtins(message)
-    return entry | {"estimates": None}
-
-
-def _fields(value: Estimate | Comparison) -> dict[str, Any]:
-    numbers = NUMBERS[type(value)]
-    contents = {field.name: getattr(value, field.name) for field in fields(value)}
-    contents["evidence"] = msgspec.to_builtins(value.evidence)
-    return {name: _number(content) if name in numbers else content for name, content in contents.items()}
-
-
-def _number(value: float | None) -> float | str | None:
-    if value is None or math.isnan(value):
-        return None
-    return float(value) if math.isfinite(value) else "inf" if value > 0 else "-inf"
-
-
-# ------------------------------------------------------------------------------------------------------------- reading
-
-
-def _read_estimate(entry: Mapping[str, Any], own: Sequence[Message]) -> Estimate:
-    """An estimate with its messages, in the order of its sentences."""
-    waiting: dict[tuple[str, str], list[Message]] = {}
-    for message in own:
-        waiting.setdefault((message.code, str(message)), []).append(message)
-    ordered = [waiting[said].pop(0) for said in zip(entry["warning_codes"], entry["warnings"], strict=True)]
-    return _read(Estimate, {**entry, "warnings": [msgspec.to_builtins(message) for message in ordered]})
-
-
-def _read_comparison(entry: Mapping[str, Any]) -> Comparison:
-    return _read(Comparison, entry)
-
-
-def _read(kind: type[Value], entry: Mapping[str, Any]) -> Value:
-    contents = dict(entry)
-    for name, hint in NUMBERS[kind].items():
-        number = contents[name]
-        missing = math.nan if hint is float else None
-        contents[name] = missing if number is None else INFINITE.get(number, number)
-    return msgspec.convert(contents, kind)
-
-
-RESULTS, UNITS = "results.json", "units.parquet"
-
-
-FOLDER = FolderKind("set of results", (RESULTS, UNITS))
+def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with all of these properties and no other."""
+    required = list(properties)
+    return {"type": "object", "required": required, "additionalProperties": False, "properties": dict(properties)}
 
 
 def save(results: Results, path: Path, *, force: bool = False) -> None:
@@ -245,4 +203,4 @@ def read(path: Path) -> Results:
         raise InputError(f"{path}: has no {RESULTS}; expected a folder that Results.save has written, or its JSON.")
     marker = check_folder(path, kind=FOLDER.name, expected=f"a folder that Results.save has written, or its {RESULTS}")
     results = decode((path / RESULTS).read_bytes(), where=str(path / RESULTS))
-    return replace(results, unit_table=UnitFile.of(path / UNITS)) if UNITS in marker.files else results
+    return replace(results, unit_table=UnitFile.stamped(path / UNITS)) if UNITS in marker.files else results

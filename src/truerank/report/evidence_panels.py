@@ -82,7 +82,7 @@ def _evidence_rows(questions: Sequence[ShownQuestion], name: str, *more: str) ->
     """A row for each of the highest estimates that have a share of this name."""
     return [
         {"question": question.title, "model": estimate.model, "share": share}
-        | {other: getattr(estimate.evidence, other) for other in more}
+        | {extra: getattr(estimate.evidence, extra) for extra in more}
         for question in questions
         for estimate in question.estimates[:MOST_COLOURS]
         if (share := getattr(estimate.evidence, name)) is not None

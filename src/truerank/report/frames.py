@@ -2,49 +2,63 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_type_hints
 
 import polars as pl
 
 from truerank.core.errors import InputError, extra
 from truerank.core.escaping import csv_table
 from truerank.core.results import Comparison, Estimate, Evidence, Results
+from truerank.report.questions import clip_limit
 
-TEXT, NUMBER, COUNT = pl.String, pl.Float64, pl.Int64
+KINDS: dict[Any, Any] = {float: pl.Float64, float | None: pl.Float64, int: pl.Int64, int | None: pl.Int64,
+                         bool: pl.Boolean}  # fmt: skip
 
-EVIDENCE: dict[str, Any] = {
-    "informative": COUNT, "df": NUMBER, "largest": NUMBER, "balance": NUMBER, "balance_z": NUMBER, "lost": NUMBER,
-    "unsupported": NUMBER,
-}  # fmt: skip
-ESTIMATES: dict[str, Any] = {
-    "model": TEXT, "metric": TEXT, "k": COUNT, "estimator": TEXT, "settings": TEXT, "estimand": TEXT, "value": NUMBER,
-    "stderr": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER, "interval": TEXT, "units": COUNT,
-    "undefined": COUNT, "clusters": COUNT, **EVIDENCE, "ess": NUMBER, "reward": TEXT, "clip": NUMBER, "segment": TEXT,
-    "directed": pl.Boolean, "assumptions": TEXT, "warnings": TEXT, "warning_codes": TEXT,
-}  # fmt: skip
-COMPARISONS: dict[str, Any] = {
-    "model": TEXT, "baseline": TEXT, "metric": TEXT, "estimator": TEXT, "difference": NUMBER, "stderr": NUMBER,
-    "low": NUMBER, "high": NUMBER, "level": NUMBER, "interval_level": NUMBER, "p": NUMBER, "p_adjusted": NUMBER,
-    "family": COUNT, "units": COUNT, "clusters": COUNT, **EVIDENCE, "reward": TEXT, "clip": NUMBER, "segment": TEXT,
-    "verdict": TEXT, "reasons": TEXT, "reason_codes": TEXT,
-}  # fmt: skip
-BOTH: dict[str, Any] = {
-    "kind": TEXT, "model": TEXT, "baseline": TEXT, **ESTIMATES, "interval_level": NUMBER, "p": NUMBER,
-    "p_adjusted": NUMBER, "family": COUNT, "verdict": TEXT, "reasons": TEXT, "reason_codes": TEXT,
-}  # fmt: skip
+
+def _schema(kind: type[Any], codes: str = "") -> dict[str, Any]:
+    """The columns of a class, those of its evidence among them; what is no number is text."""
+    schema: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind).items():
+        schema |= _schema(Evidence) if hint is Evidence else {name: KINDS.get(hint, pl.String)}
+    return schema | ({codes: pl.String} if codes else {})
+
+
+ESTIMATES, COMPARISONS = _schema(Estimate, "warning_codes"), _schema(Comparison, "reason_codes")
+BOTH = {"kind": pl.String, "model": pl.String, "baseline": pl.String} | ESTIMATES | COMPARISONS
+del BOTH["difference"]  # which is its value
 
 
 def estimates(results: Results) -> pl.DataFrame:
     """One row per estimate; lists are joined by semicolons."""
-    return pl.DataFrame(_estimate_columns(results.estimates), schema=ESTIMATES)
+    columns = _columns(results.estimates, Estimate)
+    columns["settings"] = [
+        "; ".join(f"{name}={value}" for name, value in settings.items()) for settings in columns["settings"]
+    ]
+    columns["assumptions"] = ["; ".join(texts) for texts in columns["assumptions"]]
+    return pl.DataFrame(_with_texts(columns, "warnings", "warning_codes"), schema=ESTIMATES)
 
 
 def comparisons(results: Results) -> pl.DataFrame:
     """One row per comparison."""
-    return pl.DataFrame(_comparison_columns(results.comparisons), schema=COMPARISONS)
+    columns = _columns(results.comparisons, Comparison)
+    return pl.DataFrame(_with_texts(columns, "reasons", "reason_codes"), schema=COMPARISONS)
+
+
+def _columns(values: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:
+    """The fields of values as columns, those of their evidence among them; of half a million rows each is one list."""
+    columns = {field.name: [getattr(value, field.name) for value in values] for field in fields(kind)}
+    return columns | (_columns(columns.pop("evidence"), Evidence) if "evidence" in columns else {})
+
+
+def _with_texts(columns: dict[str, list[Any]], texts: str, codes: str) -> dict[str, list[Any]]:
+    """Columns in which messages are their sentences, with their codes."""
+    messages = columns[texts]
+    return columns | {
+        texts: ["; ".join(map(str, entries)) for entries in messages],
+        codes: ["; ".join(message.code for message in entries) for entries in messages],
+    }
 
 
 def clips(results: Results) -> pl.DataFrame:
@@ -56,14 +70,11 @@ def clips(results: Results) -> pl.DataFrame:
     key = ["model", "metric", "estimator", "reward", "segment"]
     choices = results.provenance.details.get("chosen", ())
     chosen = {tuple(choice[name] for name in ("of", "estimator", "reward", "clip")) for choice in choices}
-    rows = [
-        {**{name: getattr(estimate, name) for name in key}, "clip": _limit(estimate), "value": estimate.value,
-         "stderr": estimate.stderr,
-         "chosen": (estimate.model, estimate.estimator, estimate.reward, estimate.clip) in chosen}
-        for estimate in results.estimates
-    ]  # fmt: skip
-    schema = {**dict.fromkeys(key, TEXT), "clip": NUMBER, "value": NUMBER, "stderr": NUMBER, "chosen": pl.Boolean}
-    frame = pl.DataFrame(rows, schema=schema).sort([*key, "clip"], maintain_order=True)
+    frame = estimates(results).select(*key, "clip", "value", "stderr").with_columns(
+        clip=pl.Series([clip_limit(estimate) for estimate in results.estimates], dtype=pl.Float64),
+        chosen=pl.Series([(estimate.model, estimate.estimator, estimate.reward, estimate.clip) in chosen
+                          for estimate in results.estimates], dtype=pl.Boolean),
+    ).sort([*key, "clip"], maintain_order=True)  # fmt: skip
     shift = pl.col("value") - pl.col("value").last().over(key)
     frame = frame.filter(pl.len().over(key) > 1).with_columns(shift=shift)
     return frame.with_columns(together=(pl.col("shift") ** 2 + pl.col("stderr") ** 2).sqrt())
@@ -76,9 +87,9 @@ def csv(results: Results, *, groups: Mapping[str, Results] | None = None) -> byt
     """
     frame = _both(results)
     if groups:
-        parts = [_both(within).with_columns(pl.lit(name).alias("group")) for name, within in groups.items()]
-        frame = pl.concat([frame.with_columns(pl.lit(None, dtype=TEXT).alias("group")), *parts])
-    return csv_table(frame.with_columns(pl.col(NUMBER).fill_nan(None)))
+        parts = [_both(within).with_columns(group=pl.lit(name)) for name, within in groups.items()]
+        frame = pl.concat([frame.with_columns(group=pl.lit(None, dtype=pl.String)), *parts])
+    return csv_table(frame.with_columns(pl.col(pl.Float64).fill_nan(None)))
 
 
 def _both(results: Results) -> pl.DataFrame:
@@ -98,34 +109,3 @@ def as_pandas(frame: pl.DataFrame) -> Any:
             f"pandas is not installed; install it with: pip install pandas, or pip install {extra('pandas')}."
         ) from None
     return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)
-
-
-def _limit(estimate: Estimate) -> float:
-    return math.inf if estimate.clip is None else estimate.clip
-
-
-def _estimate_columns(values: Sequence[Estimate]) -> dict[str, list[Any]]:
-    return _columns(values, Estimate) | {
-        "settings": [_options(value.settings) for value in values],
-        "assumptions": ["; ".join(value.assumptions) for value in values],
-        "warnings": ["; ".join(value.warning_texts) for value in values],
-        "warning_codes": ["; ".join(message.code for message in value.warnings) for value in values],
-    }
-
-
-def _comparison_columns(values: Sequence[Comparison]) -> dict[str, list[Any]]:
-    return _columns(values, Comparison) | {
-        "reasons": ["; ".join(value.reason_texts) for value in values],
-        "reason_codes": ["; ".join(message.code for message in value.reasons) for value in values],
-    }
-
-
-def _columns(values: Sequence[Any], kind: type[Estimate] | type[Comparison]) -> dict[str, list[Any]]:
-    """The fields of values as columns, those of their evidence among them; of half a million rows each is one list."""
-    own = {field.name: [getattr(value, field.name) for value in values] for field in fields(kind)}
-    evidence = own.pop("evidence")
-    return own | {field.name: [getattr(each, field.name) for each in evidence] for field in fields(Evidence)}
-
-
-def _options(settings: Mapping[str, Any]) -> str:
-    return "; ".join(f"{name}={value}" for name, value in settings.items())

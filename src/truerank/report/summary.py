@@ -6,13 +6,13 @@ results --questions_of--> questions --summarize--> ResultSummary: verdict, table
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
 from truerank.core.errors import some
 from truerank.core.messages import DETECTABLE, Message, Severity
-from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Results
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Results
 from truerank.core.wording import option, worded
 from truerank.report.details import Cell, Detail, ResultTable, details_of, remarks
 from truerank.report.numbers import bounds, decimals, fixed, number, signed, signed_interval
@@ -34,6 +34,7 @@ from truerank.report.questions import (
 MOST_WARNINGS = 5
 MOST_QUESTIONS = 12  # of one table
 MOST_PAIRS = 6  # that a sentence names
+GRAVE = [Severity.WARNING, Severity.CAUTION]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +54,28 @@ class ResultSummary:
 
 def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, for_cli: bool = False) -> ResultSummary:
     """The summary of results, and of the same within groups of units; options as the reader would give them."""
-    questions = questions_of(results)
-    models = ranked_models(questions)
-    table_notes = _table_notes(questions[:MOST_QUESTIONS], models)
-    table_notes.extend(_fewer_units(results, questions))
+    questions, unit = questions_of(results), results.provenance.unit
+    models, first = ranked_models(questions), questions[:MOST_QUESTIONS]
+    notes = [*_marks(first, models), *_fewer_units(questions, unit)]
     if len(questions) > MOST_QUESTIONS:
-        table_notes.append(f"The first {MOST_QUESTIONS} of {len(questions):,} metrics and estimators.")
-    warnings = warning_texts(results, questions, for_cli=for_cli)
+        notes.append(f"The first {MOST_QUESTIONS} of {len(questions):,} metrics and estimators.")
+    # what difference the data could have found, of the first question that is open
+    notes += [message.said(for_cli=for_cli) for message in results.messages if message.code in DETECTABLE][:1]
+    warnings = _warnings(results, questions, for_cli=for_cli)
     more = len(warnings) - MOST_WARNINGS
     if more > 0:
         where = worded(option("verbose", "print(results.details())"), for_cli=for_cli)
         warnings = [*warnings[:MOST_WARNINGS], f"{more:,} more warning{'s' * (more > 1)}: {where}"]
+    divisions = ((f"groups of {unit}s", groups or {}), ("groups of items", item_groups(results)))
+    overview = (_metric_rows if len(models) <= 2 else _model_rows)(first, models) if questions else None
     return ResultSummary(
         verdict(questions, models),
         evidence(questions),
-        overview(questions[:MOST_QUESTIONS], models),
-        (*table_notes, *_detectable(results, for_cli=for_cli)),
-        tuple(_within(kind, questions, models, parts) for kind, parts in _groups(results, groups) if parts),
+        overview,
+        tuple(notes),
+        tuple(_within(kind, questions, models, parts) for kind, parts in divisions if parts),
         tuple(warnings),
-        estimands(questions),
+        _estimands(questions),
         tuple(details_of(results)),
         tuple(remarks(results, for_cli=for_cli)),
     )
@@ -80,48 +84,45 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
-def overview(questions: Sequence[ShownQuestion], models: Sequence[str]) -> ResultTable | None:
-    """One or two models: a row for each question; more: a row for each model, with letters for significance."""
-    if not questions:
-        return None
-    return _metric_rows(questions, models) if len(models) <= 2 else _model_rows(questions, models)
-
-
 def _metric_rows(questions: Sequence[ShownQuestion], models: Sequence[str]) -> ResultTable:
+    """One or two models: a row for each question."""
     level = f"{questions[0].estimates[0].level:.0%} CI"
     compared = len(models) == 2 and any(question.differences for question in questions)
     rows = []
     for question in questions:
         by_model = {estimate.model: estimate for estimate in question.estimates}
         values = [by_model[name].value if name in by_model else math.nan for name in models]
-        places = decimals(max((abs(value) for value in values if not math.isnan(value)), default=0.0))
+        places = _places(values)
         best = max(values) if question.directed and len(set(values)) == 2 else math.nan
         cells = [Cell(question.label), *(Cell(fixed(value, places), bold=value == best) for value in values)]
         if compared:
-            cells.append(_difference_cell(question.difference(models[0], models[1]), places))
+            pair = question.difference(models[0], models[1])
+            cells.append(Cell("") if pair is None else Cell(
+                signed_interval(pair.difference, pair.low, pair.high, places),
+                "*" if pair.verdict in SIGNIFICANT else "?" if pair.verdict == INSUFFICIENT else "",
+            ))  # fmt: skip
         elif len(models) == 1:
             estimate = by_model[models[0]]
             cells.append(Cell(bounds(estimate.low, estimate.high, places)))
-        rows.append(tuple(cells))
+        rows.append(cells)
     last = [f"difference ({level})"] if compared else [level] if len(models) == 1 else []
-    return ResultTable(("", *models, *last), tuple(rows))
+    return ResultTable(["", *models, *last], rows)
 
 
-def _difference_cell(comparison: Comparison | None, places: int) -> Cell:
-    if comparison is None:
-        return Cell("")
-    mark = "*" if comparison.verdict in SIGNIFICANT else "?" if comparison.verdict == INSUFFICIENT else ""
-    return Cell(signed_interval(comparison.difference, comparison.low, comparison.high, places), mark)
+def _places(values: Sequence[float]) -> int:
+    """Decimals of a column, by its largest value."""
+    return decimals(max((abs(value) for value in values if not math.isnan(value)), default=0.0))
 
 
 def _model_rows(questions: Sequence[ShownQuestion], models: Sequence[str]) -> ResultTable:
+    """More models: a row for each, with letters for significance."""
     letters = _letters(questions, models)
     columns = [_column(question, letters) for question in questions]
     rows = [
-        (Cell(letter), Cell(name), *(column.get(name, Cell("")) for column in columns))
+        [Cell(letter), Cell(name), *(column.get(name, Cell("")) for column in columns)]
         for name, letter in letters.items()
     ]
-    return ResultTable(("", "model", *(question.label for question in questions)), tuple(rows), names=2)
+    return ResultTable(["", "model", *(question.label for question in questions)], rows, names=2)
 
 
 def _letters(questions: Sequence[ShownQuestion], models: Sequence[str]) -> dict[str, str]:
@@ -133,13 +134,12 @@ def _letters(questions: Sequence[ShownQuestion], models: Sequence[str]) -> dict[
 
 def _column(question: ShownQuestion, letters: Mapping[str, str]) -> dict[str, Cell]:
     values = [estimate.value for estimate in question.estimates if not math.isnan(estimate.value)]
-    best = max(values, default=math.nan)
-    places = decimals(max(map(abs, values), default=0.0))
+    best, places = max(values, default=math.nan), _places(values)
     beaten: dict[str, list[str]] = {}
-    for comparison in question.differences:
-        if comparison.verdict in SIGNIFICANT:
-            loser = comparison.baseline if winner(comparison) == comparison.model else comparison.model
-            beaten.setdefault(winner(comparison), []).append(letters.get(loser, ""))
+    for pair in question.differences:
+        if pair.verdict in SIGNIFICANT:
+            loser = pair.baseline if winner(pair) == pair.model else pair.model
+            beaten.setdefault(winner(pair), []).append(letters.get(loser, ""))
     return {
         estimate.model: Cell(
             fixed(estimate.value, places),
@@ -150,33 +150,33 @@ def _column(question: ShownQuestion, letters: Mapping[str, str]) -> dict[str, Ce
     }
 
 
-def _table_notes(questions: Sequence[ShownQuestion], models: Sequence[str]) -> list[str]:
-    """What the marks mean, and which pairs are open."""
-    marked = [comparison.verdict for question in questions for comparison in question.differences]
+def _marks(questions: Sequence[ShownQuestion], models: Sequence[str]) -> Iterator[str]:
+    """What the marks of the table mean, and which pairs are open."""
+    pairs = [pair for question in questions for pair in question.differences]
     if len(models) <= 2:
-        return ["? The evidence is insufficient for a verdict."] if INSUFFICIENT in marked else []
-    notes = []
-    shown = _letters(questions, models)
-    if len(shown) < len(models):
-        notes.append(f"The highest {len(shown):,} of {len(models):,} models; the others are in JSON and CSV.")
-    sizes = sorted({pair.family for question in questions for pair in question.differences})
-    if sizes:
+        if any(pair.verdict == INSUFFICIENT for pair in pairs):
+            yield "? The evidence is insufficient for a verdict."
+        return
+    n = len(_letters(questions, models))
+    if n < len(models):
+        yield f"The highest {n:,} of {len(models):,} models; the others are in JSON and CSV."
+    if pairs:
+        family = max(pair.family for pair in pairs)
+        adjusted = f", adjusted for {family:,} comparisons" if family > 1 else ""
         level = questions[0].estimates[0].level
-        adjusted = f", adjusted for {sizes[-1]:,} comparisons" if sizes[-1] > 1 else ""
-        notes.append(f"Letters: significantly better than that model ({level:.0%} level{adjusted}).")
+        yield f"Letters: significantly better than that model ({level:.0%} level{adjusted})."
     for kind in (NOT_SHOWN, INSUFFICIENT):
-        pairs: dict[str, list[ShownQuestion]] = {}
+        open_on: dict[str, list[ShownQuestion]] = {}
         for question in questions:
-            for comparison in question.top_differences():
-                if comparison.verdict == kind:
-                    pairs.setdefault(" - ".join(sorted((comparison.model, comparison.baseline))), []).append(question)
-        if pairs:
-            texts = [f"{pair} ({scope(open_on, questions)})" for pair, open_on in pairs.items()]
-            notes.append(f"{WORDS[kind].capitalize()}: {some(texts, most=MOST_PAIRS)}.")
-    return notes
+            for pair in question.top_differences():
+                if pair.verdict == kind:
+                    open_on.setdefault(" - ".join(sorted((pair.model, pair.baseline))), []).append(question)
+        if open_on:
+            texts = [f"{name} ({scope(on, questions)})" for name, on in open_on.items()]
+            yield f"{WORDS[kind].capitalize()}: {some(texts, most=MOST_PAIRS)}."
 
 
-def _fewer_units(results: Results, questions: Sequence[ShownQuestion]) -> list[str]:
+def _fewer_units(questions: Sequence[ShownQuestion], unit: str) -> list[str]:
     """Over how many units differences are, where a model has values for more."""
     fewest = [
         pair.units
@@ -184,20 +184,7 @@ def _fewer_units(results: Results, questions: Sequence[ShownQuestion]) -> list[s
         for pair in question.differences
         if pair.units < max(estimate.units for estimate in question.estimates)
     ]
-    unit = results.provenance.unit
     return [f"Differences are over the {min(fewest):,} {unit}s for whom both models have values."] if fewest else []
-
-
-def _detectable(results: Results, *, for_cli: bool) -> list[str]:
-    """What difference the data could have found, of the first question that is open."""
-    return [message.said(for_cli=for_cli) for message in results.messages if message.code in DETECTABLE][:1]
-
-
-# --------------------------------------------------------------------------------------------------------------- groups
-
-
-def _groups(results: Results, groups: Mapping[str, Results] | None) -> list[tuple[str, Mapping[str, Results]]]:
-    return [(f"groups of {results.provenance.unit}s", groups or {}), ("groups of items", item_groups(results))]
 
 
 def _within(
@@ -211,14 +198,16 @@ def _within(
         for question in questions:
             part = parts.get(question.key)
             cells.append(Cell("") if part is None else _group_cell(part, models))
-            leaders = [None if each is None or each.leader is None else each.leader.model for each in (question, part)]
+            leaders = [
+                None if whole is None or whole.leader is None else whole.leader.model for whole in (question, part)
+            ]
             if None not in leaders and leaders[0] != leaders[1]:
                 turned.append(f"{name}: {leaders[1]} leads {question.label}")
-        rows.append(tuple(cells))
+        rows.append(cells)
     order = f"The order changes: {some(turned)}." if turned else "The same model leads in every group."
     shown = f"{models[0]} - {models[1]}" if len(models) == 2 else "the highest model" if len(models) > 2 else models[0]
     head = f"Within {len(groups):,} {kind} ({shown}; * significant): {order}"
-    return head, ResultTable(("group", *(question.label for question in questions)), tuple(rows))
+    return head, ResultTable(["group", *(question.label for question in questions)], rows)
 
 
 def _group_cell(question: ShownQuestion, models: Sequence[str]) -> Cell:
@@ -228,34 +217,33 @@ def _group_cell(question: ShownQuestion, models: Sequence[str]) -> Cell:
         return Cell(question.leader.model, "*" if question.beats_all(question.leader.model) else "")
     if len(models) < 2:
         return Cell(number(question.leader.value))
-    comparison = question.difference(models[0], models[1])
-    if comparison is None or math.isnan(comparison.difference):
+    pair = question.difference(models[0], models[1])
+    if pair is None or math.isnan(pair.difference):
         return Cell("undefined")
     places = decimals(question.leader.value)
-    return Cell(signed(comparison.difference, places), "*" if comparison.verdict in SIGNIFICANT else "")
+    return Cell(signed(pair.difference, places), "*" if pair.verdict in SIGNIFICANT else "")
 
 
 # ------------------------------------------------------------------------------------------------------------- warnings
 
 
-def warning_texts(results: Results, questions: Sequence[ShownQuestion], *, for_cli: bool) -> list[str]:
-    """Warnings that change what to conclude, the worst first: each code once, with what it is about."""
-    places: dict[str, list[tuple[Message, str, str]]] = {}
-    for message in results.messages:
-        places.setdefault(message.code, []).append((message, ", ".join(message.about), ""))
+def _warnings(results: Results, questions: Sequence[ShownQuestion], *, for_cli: bool) -> list[str]:
+    """Warnings that change what to conclude, the worst first: each code once, with its subjects."""
+    entries = [(message, ", ".join(message.about), "") for message in results.messages]
+    reasons = set()
     for question in questions:
-        for comparison in question.differences:
-            pair = f"{comparison.model} - {comparison.baseline}"
-            for message in comparison.reasons:
-                places.setdefault(message.code, []).append((message, pair, question.label))
+        for pair in question.differences:
+            name = f"{pair.model} - {pair.baseline}"
+            entries += [(message, name, question.label) for message in pair.reasons]
+            reasons |= {message.code for message in pair.reasons}
         for estimate in question.estimates:
-            for message in estimate.warnings:
-                places.setdefault(message.code, []).append((message, estimate.model, question.label))
-    reasons = {message.code for question in questions for pair in question.differences for message in pair.reasons}
-    order = [Severity.WARNING, Severity.CAUTION]
-    grave = [entries for entries in places.values() if entries[0][0].severity in order]
-    grave.sort(key=lambda entries: (entries[0][0].code not in reasons, order.index(entries[0][0].severity)))
-    return [_warning(entries, len(questions), for_cli=for_cli) for entries in grave]
+            entries += [(message, estimate.model, question.label) for message in estimate.warnings]
+    by_code: dict[str, list[tuple[Message, str, str]]] = {}
+    for entry in entries:
+        by_code.setdefault(entry[0].code, []).append(entry)
+    grave = [alike for alike in by_code.values() if alike[0][0].severity in GRAVE]
+    grave.sort(key=lambda alike: (alike[0][0].code not in reasons, GRAVE.index(alike[0][0].severity)))
+    return [_warning(alike, len(questions), for_cli=for_cli) for alike in grave]
 
 
 def _warning(entries: Sequence[tuple[Message, str, str]], n_questions: int, *, for_cli: bool) -> str:
@@ -263,26 +251,24 @@ def _warning(entries: Sequence[tuple[Message, str, str]], n_questions: int, *, f
     message, subject, label = entries[0]
     text = message.said(for_cli=for_cli)
     subjects = list(dict.fromkeys(name for _, name, _ in entries if name))
+    others = [name for name in subjects if name != subject]
     if not label:
-        others = [name for name in subjects if name != subject]
         return f"{text} Likewise: {some(others)}." if others else text
     labels = list(dict.fromkeys(name for _, _, name in entries if name))
-    on = "" if len(labels) == n_questions else f" ({some(labels, most=FEW)})"
     if len({entry[0] for entry in entries}) == 1:
+        on = "" if len(labels) == n_questions else f" ({some(labels, most=FEW)})"
         return f"{some(subjects)}{on}: {text}"
-    others = [name for name in subjects if name != subject] or labels[1:] or ["other settings"]
-    return f"{subject}, {label}: {text.rstrip('.')}; likewise {some(others)}."
+    return f"{subject}, {label}: {text.rstrip('.')}; likewise {some(others or labels[1:] or ['other settings'])}."
 
 
-def estimands(questions: Sequence[ShownQuestion]) -> str:
+def _estimands(questions: Sequence[ShownQuestion]) -> str:
     """What the values estimate, and by which estimator: metrics with the same answer together."""
     alike: dict[str, tuple[list[str], list[str]]] = {}
     for question in questions:
-        bare = (
-            question.estimand if question.family == question.metric else question.estimand.replace(question.metric, "")
-        )
+        cut = question.family != question.metric  # at a number of items, which the phrase leaves out
+        bare = question.estimand.replace(question.metric, "") if cut else question.estimand
         families, estimators = alike.setdefault(" ".join(bare.split()).partition(", so ")[0], ([], []))
-        families += [question.family] if question.family != question.metric else []
+        families += [question.family] * cut
         estimators.append(question.estimator)
     return " ".join(
         f"{', '.join(dict.fromkeys(families))}{': ' * bool(families)}{phrase}, {', '.join(dict.fromkeys(estimators))}."

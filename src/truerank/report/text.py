@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
-from truerank.core.escaping import csv_cell, json_bytes, printable
+from truerank.core.escaping import csv_cell, printable
+from truerank.core.messages import Message
 from truerank.core.results import Results
 from truerank.core.wording import option, worded
 from truerank.report.details import Cell, ResultTable
-from truerank.report.ruler import Ruler
+from truerank.report.numbers import number
 from truerank.report.summary import ResultSummary, summarize
 
 COLUMNS = 80  # where there is no terminal
 GAP = 2  # between columns
 STYLES = {"bold": "\x1b[1m", "yellow": "\x1b[33m", "dim": "\x1b[2m"}
+NARROW, WIDE = 16, 30  # columns of an axis: below these it tells nothing, beyond those it tells no more
 
 
 def render(
@@ -39,7 +43,7 @@ def render(
         for name, part in (groups or {}).items():
             page.paragraph(name, "bold")
             page.rest(summarize(part, for_cli=for_cli))
-    return page.text()
+    return "".join(f"{line}\n" for line in page.lines)
 
 
 class TextPage:
@@ -55,18 +59,19 @@ class TextPage:
         verdict = printable(summary.verdict)
         room = self.width - columns_of(evidence) - columns_of(verdict)
         if room >= GAP:
-            self.lines.append(f"{self.styled(verdict, 'bold')}{' ' * room}{evidence}".rstrip())
+            self.lines.append(f"{self._styled(verdict, 'bold')}{' ' * room}{evidence}".rstrip())
         else:
             self.paragraph(verdict, "bold")
             self.paragraph(evidence)
         if summary.table is not None:
-            self.table(summary.table)
+            self.lines.append("")
+            self._table(summary.table)
         for note in summary.notes:
             self.paragraph(note)
         for head, table in summary.groups:
             self.lines.append("")
             self.paragraph(head)
-            self.table(table, before=False)
+            self._table(table)
         for warning in summary.warnings:
             self.paragraph(f"! {warning}", "yellow")
         self.paragraph(f"{summary.estimands}{more}", "dim")
@@ -77,9 +82,8 @@ class TextPage:
             self.lines.append("")
             self.paragraph(f"{detail.title}: {detail.estimand}", "bold")
             for table in detail.tables:
-                self.table(table, before=False)
-            for note in detail.notes:
-                self.paragraph(note)
+                self._table(table)
+            self.paragraph(detail.note)
         self.lines.append("")
         for remark in summary.remarks:
             self.paragraph(remark)
@@ -87,13 +91,12 @@ class TextPage:
     def paragraph(self, text: str, style: str = "") -> None:
         if text:
             lines = fill(printable(text), self.width, break_long_words=False, break_on_hyphens=False).splitlines()
-            self.lines += [self.styled(line, style) for line in lines]
+            self.lines += [self._styled(line, style) for line in lines]
 
-    def table(self, table: ResultTable, *, before: bool = True) -> None:
+    def _table(self, table: ResultTable) -> None:
         """Names to the left, numbers to the right with their marks behind them, intervals drawn where there is room."""
-        self.lines += [""] if before else []
         for head, *rows in self._blocks(table):
-            self.lines += [self.styled(head, "dim"), *rows]
+            self.lines += [self._styled(head, "dim"), *rows]
 
     def _blocks(self, table: ResultTable) -> Iterator[list[str]]:
         columns = [self._column(table, place) for place in range(len(table.head))]
@@ -104,7 +107,7 @@ class TextPage:
             while rest and _wide([*block, rest[0]]) <= self.width:
                 block.append(rest.pop(0))
             if not rest:
-                block += self._drawn(table, self.width - _wide(block) - GAP)
+                block += _drawn(table, self.width - _wide(block) - GAP)
             yield [(" " * GAP).join(cells).rstrip() for cells in zip(*block, strict=True)]
             names = names if rest else []
 
@@ -116,21 +119,19 @@ class TextPage:
         lines = []
         for cell, text in zip(cells, texts, strict=True):
             space = " " * (wide - columns_of(text))
-            shown = self.styled(text, "bold" if cell.bold else "")
+            shown = self._styled(text, "bold" if cell.bold else "")
             padded = f"{shown}{space}" if place < table.names else f"{space}{shown}"
             lines.append(f"{padded} {cell.mark:{marks}}" if marks else padded)
         return lines
 
-    def _drawn(self, table: ResultTable, room: int) -> list[list[str]]:
-        ends = [end for row in table.intervals for end in row]
-        ruler = Ruler.of(ends, room, zero=table.head[0] == "difference")
-        return [] if ruler is None else [[ruler.head(), *(ruler.line(*row) for row in table.intervals)]]
-
-    def styled(self, text: str, style: str) -> str:
+    def _styled(self, text: str, style: str) -> str:
         return f"{STYLES[style]}{text}\x1b[0m" if self.color and style and text else text
 
-    def text(self) -> str:
-        return "".join(f"{line}\n" for line in self.lines)
+
+def _drawn(table: ResultTable, room: int) -> list[list[str]]:
+    """A column with the intervals of a table, where there is room for it."""
+    ruler = Ruler.fitting((end for row in table.intervals for end in row), room, zero=table.head[0] == "difference")
+    return [] if ruler is None else [[ruler.head(), *(ruler.line(*row) for row in table.intervals)]]
 
 
 def _wide(columns: Sequence[Sequence[str]]) -> int:
@@ -156,16 +157,72 @@ def columns_of(text: str) -> int:
     return cell_len(text)
 
 
+# ----------------------------------------------------------------------------------------------------------- intervals
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """Intervals as lines of text on one axis of `width` columns; with `zero` it holds 0, which every line shows.
+
+    >>> ruler = Ruler(-1.0, 1.0, 21, zero=True)
+    >>> for line in (ruler.head(), ruler.line(-1.0, -0.2, 0.5), ruler.line(0.2, 0.6, 1.0)):
+    ...     print(line.rstrip())
+    -1.0000   0    1.0000
+    ├───────●─┼────┤
+              │ ├───●───┤
+    """
+
+    low: float
+    high: float
+    width: int
+    zero: bool = False
+
+    @classmethod
+    def fitting(cls, ends: Iterable[float], width: int, *, zero: bool = False) -> Ruler | None:
+        """The axis that holds all ends of intervals; none where they are all the same, or there is no room."""
+        finite = [end for end in (*ends, *([0.0] if zero else [])) if math.isfinite(end)]
+        if width < NARROW or not finite or not max(finite) / 2 - min(finite) / 2 > 0:
+            return None
+        return cls(min(finite), max(finite), min(width, WIDE), zero)
+
+    def head(self) -> str:
+        """The ends of the axis, and 0 where there is room for it between them."""
+        left, right = (number(end) if end else "0" for end in (self.low, self.high))
+        line = f"{left}{right:>{self.width - len(left)}}"
+        column = self._column(0.0)
+        if self.zero and len(left) < column < self.width - len(right) - 1:
+            line = f"{line[:column]}0{line[column + 1 :]}"
+        return line
+
+    def line(self, low: float, value: float, high: float, *, truth: float = math.nan) -> str:
+        """An interval with its value; the value alone where it has no interval. A truth that is known is a diamond.
+
+        >>> Ruler(0.0, 1.0, 11).line(0.1, math.nan, 0.4, truth=0.8)
+        ' ├──┤   ◆  '
+        """
+        cells = [" "] * self.width
+        if self.zero:
+            cells[self._column(0.0)] = "│"
+        if math.isfinite(low) and math.isfinite(high):
+            first, last = self._column(low), self._column(high)
+            cells[first : last + 1] = ["┼" if cell == "│" else "─" for cell in cells[first : last + 1]]
+            cells[first], cells[last] = "├", "┤"
+        for mark, place in (("●", value), ("◆", truth)):
+            if self.low <= place <= self.high:
+                cells[self._column(place)] = mark
+        return "".join(cells)
+
+    def _column(self, value: float) -> int:
+        share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halves: their differences do not overflow
+        return round(share * (self.width - 1))
+
+
 # ---------------------------------------------------------------------------------------------------------------- forms
 
 
 def encoded(text: str) -> bytes:
     """Plain text as it goes out, without what a terminal would obey."""
     return printable(text, lines=True).encode()
-
-
-def as_json(content: Any) -> bytes:
-    return json_bytes(content)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -186,3 +243,30 @@ def as_lines(values: Mapping[str, Any], *, width: int | None = None) -> str:
     """
     wide = width or max(len(name) for name in values)
     return "".join(f"{printable(name):{wide}}  {printable(str(value))}\n" for name, value in values.items())
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: Collection[int] = (), indent: str = "") -> str:
+    """Columns side by side: texts (the columns `left`) to the left, numbers to the right.
+
+    >>> print(aligned([["a", "n"], ["bc", "10"]], left=[0]))
+    a    n
+    bc  10
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        [f"{cell:{widths[n]}}" if n in left else f"{cell:>{widths[n]}}" for n, cell in enumerate(row)] for row in rows
+    )
+    return "\n".join(f"{indent}{'  '.join(cells)}".rstrip() for cells in lines)
+
+
+def without_nan(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values for JSON: NaN is None."""
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
+
+
+def plain_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Messages for JSON."""
+    return [
+        {"code": message.code, "severity": str(message.severity), "text": str(message), **message.numbers}
+        for message in messages
+    ]

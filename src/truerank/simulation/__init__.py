@@ -1,1 +1,7 @@
-"""Simulated datasets whose true metrics can be computed, and the demo."""
+"""Simulated datasets and feeds whose truth is known."""
+
+from __future__ import annotations
+
+from truerank.core.rooms import of_stub
+
+__getattr__, __dir__ = of_stub(__name__, __file__)

@@ -29,7 +29,7 @@ CELL_BYTES = 80.0  # that the arrays of one pair of user and item take while a w
 
 
 @dataclass(frozen=True, slots=True)
-class WorldSettings:
+class DatasetSettings:
     """How large and how skewed a world is.
 
     Appeal of item i to user u: popularity of i (heavy tail) + activity of u + `taste` · match of their taste clusters
@@ -62,7 +62,7 @@ class WorldSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class SimulatedDataset:
     """Ratings [users x items] of everything, and two logs of it."""
 
     rating: npt.NDArray[np.int8]
@@ -82,14 +82,14 @@ class World:
         return _judge(self.rating, self.train, n, seed=seed)
 
 
-def make_world(settings: WorldSettings | None = None, *, seed: int) -> World:
+def simulate_dataset(settings: DatasetSettings | None = None, *, seed: int) -> SimulatedDataset:
     """Draw a world.
 
-    >>> world = make_world(WorldSettings(users=50, items=40, shown=10, judged=5), seed=1)
+    >>> world = simulate_dataset(DatasetSettings(users=50, items=40, shown=10, judged=5), seed=1)
     >>> world.rating.shape, len(world.random), bool((world.rating.max(axis=1) <= 3).any())
     ((50, 40), 250, True)
     """
-    settings = WorldSettings() if settings is None else settings
+    settings = DatasetSettings() if settings is None else settings
     check_size(
         f"a world of {settings.users:,} users x {settings.items:,} items",
         memory=CELL_BYTES * settings.users * settings.items
@@ -105,11 +105,11 @@ def make_world(settings: WorldSettings | None = None, *, seed: int) -> World:
     rating[~likes] = np.minimum(rating[~likes], 3)
     user, item = _shown(settings, appeal, popularity, rng, users=users, items=items, seed=seed)
     train = _log(rating, user, item, users=users, items=items, name="train")
-    return World(rating, users, items, train, _judge(rating, train, settings.judged, seed=seed))
+    return SimulatedDataset(rating, users, items, train, _judge(rating, train, settings.judged, seed=seed))
 
 
-def write_world(
-    world: World, folder: Path, *, force: bool = False, say: Callable[[str, int, int], None] | None = None
+def write_dataset(
+    world: SimulatedDataset, folder: Path, *, force: bool = False, say: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Path]:
     """Write a folder of truth, train, random and items as Parquet; the paths by name. `force` replaces another one."""
     with whole_folder(folder, kind=FOLDER, force=force) as part:
@@ -117,7 +117,9 @@ def write_world(
     return {name: folder / path.name for name, path in paths.items()}
 
 
-def write_tables(world: World, folder: Path, *, say: Callable[[str, int, int], None] | None = None) -> dict[str, Path]:
+def write_tables(
+    world: SimulatedDataset, folder: Path, *, say: Callable[[str, int, int], None] | None = None
+) -> dict[str, Path]:
     """The tables of a world as files in a folder that is there; the paths by name."""
     tables: dict[str, Callable[[], pl.DataFrame]] = {
         "truth": lambda: _ratings(world.truth),
@@ -133,7 +135,7 @@ def write_tables(world: World, folder: Path, *, say: Callable[[str, int, int], N
     return paths
 
 
-def _appeal(settings: WorldSettings, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _appeal(settings: DatasetSettings, rng: np.random.Generator) -> tuple[Floats, Floats]:
     shape = (settings.users, settings.items)
     popularity = rng.exponential(0.4, settings.items)
     activity = rng.normal(0.0, 0.6, settings.users)
@@ -147,7 +149,7 @@ def _appeal(settings: WorldSettings, rng: np.random.Generator) -> tuple[Floats, 
 
 
 def _shown(
-    settings: WorldSettings,
+    settings: DatasetSettings,
     appeal: Floats,
     popularity: Floats,
     rng: np.random.Generator,

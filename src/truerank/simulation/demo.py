@@ -29,7 +29,7 @@ from truerank.models.ease import EASE
 from truerank.models.neighbours import ItemKNN
 from truerank.ranking.scores.files import write_scores
 from truerank.ranking.scores.scores import dense
-from truerank.simulation.dataset import TABLES, World, WorldSettings, make_world, write_tables
+from truerank.simulation.dataset import TABLES, DatasetSettings, SimulatedDataset, simulate_dataset, write_tables
 from truerank.simulation.feed import FeedSettings
 from truerank.simulation.feed_truth import FOLDER as FEED_FOLDER
 from truerank.simulation.feed_truth import write_feed
@@ -47,10 +47,10 @@ KNOWN = 0.6  # the share of what they like that it knows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class Demo:
     """A world, recommenders that learnt from its log and one that is made up, a biased log, and where the files are."""
 
-    world: World
+    world: SimulatedDataset
     fitted: Mapping[str, Scores]
     newcomers: Scores
     biased: Log
@@ -74,10 +74,10 @@ class Made:
         return f"{self.folder / name}.parquet --positive '>3'"
 
 
-def make(folder: Path, *, seed: int) -> Made:
+def make_demo(folder: Path, *, seed: int) -> Demo:
     """Draw the world of a seed and fit recommenders; nothing is written."""
-    world = make_world(WorldSettings(), seed=seed)
-    return Made(world, fit_models(world.train, seed=seed), serve_newcomers(world, seed=seed),
+    world = simulate_dataset(DatasetSettings(), seed=seed)
+    return Demo(world, fit_models(world.train, seed=seed), serve_newcomers(world, seed=seed),
                 biased_log(world, seed=seed), folder)  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def fit_models(train: Log, *, seed: int) -> dict[str, Scores]:
     return {name: model.fit(train, seed=seed) for name, model in models.items()}
 
 
-def serve_newcomers(world: World, *, seed: int) -> Scores:
+def serve_newcomers(world: SimulatedDataset, *, seed: int) -> Scores:
     """A recommender that asks users who like few things what they like, and gives what is popular to everybody else.
 
     Made from the truth: for the 40 % of users who like the fewest unseen items, a random 60 % of these come first.
@@ -107,14 +107,14 @@ def serve_newcomers(world: World, *, seed: int) -> Scores:
     return dense(liked.mean(axis=0) + known, users=world.users.values, items=world.items.values)
 
 
-def unseen(world: World) -> Bools:
+def unseen(world: SimulatedDataset) -> Bools:
     """Which pairs were not shown for training, [users x items]."""
     found = np.ones(world.rating.shape, dtype=bool)
     found[world.train.user, world.train.item] = False
     return found
 
 
-def biased_log(world: World, *, seed: int) -> Log:
+def biased_log(world: SimulatedDataset, *, seed: int) -> Log:
     """What a deployed system shows of the unseen pairs: popular items up to 13 times as often, liked ones 1.5 times."""
     pairs = world.truth.select(np.flatnonzero(unseen(world).ravel()))
     liked = world.rating > 3
@@ -123,23 +123,23 @@ def biased_log(world: World, *, seed: int) -> Log:
     return expose_independently(pairs, chance[pairs.user, pairs.item], seed=seed)
 
 
-def keep(made: Made, *, seed: int, force: bool, say: Callable[[str, int, int], None] | None) -> None:
+def write_demo(demo: Demo, *, seed: int, force: bool, say: Callable[[str, int, int], None] | None) -> None:
     """Leave the files in their folder, unless those of the same demo are there; `force` replaces those of another."""
-    if _is_kept(made.folder, seed=seed):
+    if _is_written(demo.folder, seed=seed):
         return
-    with whole_folder(made.folder, kind=FOLDER, force=force) as place:
-        write_tables(made.world, place)
+    with whole_folder(demo.folder, kind=FOLDER, force=force) as place:
+        write_tables(demo.world, place)
         # one value column, as in the other files: labels follow from ratings
-        write(replace(made.biased, rewards={"rating": made.biased.rewards["rating"]}), place / "biased.parquet")
+        write(replace(demo.biased, rewards={"rating": demo.biased.rewards["rating"]}), place / "biased.parquet")
         (place / "scores").mkdir()
-        for name, scores in made.models.items():
+        for name, scores in demo.models.items():
             write_scores(scores, place / "scores" / f"{name}.npz")
         write_feed(FEED, place / "feed", seed=seed, say=say)
         with whole_file(place / NOTE) as temporary:
             temporary.write_bytes(msgspec.json.encode({"seed": seed}))
 
 
-def _is_kept(folder: Path, *, seed: int) -> bool:
+def _is_written(folder: Path, *, seed: int) -> bool:
     """Whether a folder holds the demo of this seed and version, whatever else was put beside its files."""
     marker = read_marker(folder)
     if (
@@ -197,10 +197,10 @@ class Lesson:
     parts: tuple[str | Picture, ...]
 
 
-def make_lesson(made: Made) -> Lesson:
+def make_lesson(demo: Demo) -> Lesson:
     """Both kinds of recall, from one random test set, with intervals beside the truth."""
-    world = made.world
-    models = {name: made.models[name] for name in MODELS}
+    world = demo.world
+    models = {name: demo.models[name] for name in MODELS}
     complete = evaluate(models, world.truth, exclude=world.train, metrics=[Recall(K)], estimators=[Full(), Pooled()])
     sampled = evaluate(models, world.random, exclude=world.train, exposure=RandomExposure(), metrics=[Recall(K)],
                        estimators=[Published(), Pooled()])  # fmt: skip
@@ -234,9 +234,9 @@ def make_lesson(made: Made) -> Lesson:
             f"{RANKS[true_rank]}, it is estimated to be {RANKS[estimated_rank]}.",
             f"Pooled, no user is excluded, and {pooled.n_covered} of {len(MODELS)} intervals cover the truth: another "
             "question, and one that this test can answer.",
-            f"The files are in {made.folder}/. Next, and then with your own files:",
-            f"{COMMAND} evaluate {made.option('random')} --exposure random --exclude "
-            f"{made.folder / 'train.parquet'} {made.scores('ease', 'popularity')}",
+            f"The files are in {demo.folder}/. Next, and then with your own files:",
+            f"{COMMAND} evaluate {demo.option('random')} --exposure random --exclude "
+            f"{demo.folder / 'train.parquet'} {demo.scores('ease', 'popularity')}",
         ),
     )
 

@@ -99,7 +99,7 @@ class FeedSettings:
     broken: frozenset[Broken] = frozenset()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "broken", frozenset(Broken(each) for each in self.broken))
+        object.__setattr__(self, "broken", frozenset(Broken(name) for name in self.broken))
         for name in ("kinds", "items", "pool", "candidates", "length", "dimensions", "sessions", "visits", "days"):
             if getattr(self, name) < 1:
                 raise InputError(f"a feed with {name} = {getattr(self, name)}; expected a whole number from 1.")
@@ -113,17 +113,17 @@ class FeedSettings:
             raise InputError(
                 "truncation with candidates = pool; expected a pool that is larger, so that items are lost."
             )
-        names = [each.name for each in self.policies]
+        names = [policy.name for policy in self.policies]
         if not 1 <= self.loggers <= len(names) or len(set(names)) < len(names):
             raise InputError(
                 f"{self.loggers} loggers of the policies {', '.join(names)}; expected 1 to all, named apart."
             )
-        if any(each.noise == 0 for each in self.policies[: self.loggers]):
+        if any(policy.noise == 0 for policy in self.policies[: self.loggers]):
             raise InputError("a logging policy without noise; it would not show every item. Give it some.")
-        if abs(sum(each.share for each in self.surfaces) - 1) > 1e-9:
+        if abs(sum(surface.share for surface in self.surfaces) - 1) > 1e-9:
             raise InputError("surfaces whose shares do not sum to 1; expected the share of sessions on each.")
-        for each in self.surfaces:
-            _law(each)
+        for surface in self.surfaces:
+            _law(surface)
 
     @property
     def n_users(self) -> int:
@@ -149,7 +149,7 @@ class Feed:
     ranks: Floats
 
     def policy(self, name: str) -> int:
-        names = [each.name for each in self.settings.policies]
+        names = [policy.name for policy in self.settings.policies]
         if name not in names:
             raise InputError(f"no policy {name!r} in this feed; expected one of {', '.join(names)}.")
         return names.index(name)
@@ -164,8 +164,8 @@ class Feed:
 
     def logging_exposure(self) -> Floats:
         """ε0(x, a) of all loggers together: the balance heuristic with equal shares."""
-        loggers = range(self.settings.loggers)
-        return np.asarray(sum(self.exposure(each) for each in loggers) / self.settings.loggers)
+        n = self.settings.loggers
+        return np.asarray(sum(self.exposure(policy) for policy in range(n)) / n)
 
 
 def make_feed(settings: FeedSettings | None = None, *, seed: int) -> Feed:
@@ -184,12 +184,10 @@ def make_feed(settings: FeedSettings | None = None, *, seed: int) -> Feed:
     appeal = (appeal - appeal.mean()) / appeal.std()
     like = -2.2 + 1.2 * appeal
     finish = -0.4 + 0.8 * appeal + 0.4 * rng.normal(size=appeal.shape)
-    score = np.stack([_score(each, appeal, rng) for each in settings.policies])
+    score = np.stack([_score(policy, appeal, rng) for policy in settings.policies])
     mood = settings.moods * _standard(settings.days, rng)
-    length, patience = (
-        settings.lengths * _standard(settings.days, rng),
-        settings.patience * rng.normal(size=settings.kinds),
-    )
+    length = settings.lengths * _standard(settings.days, rng)
+    patience = settings.patience * rng.normal(size=settings.kinds)
     weight = _log_weights(settings, score)
     return Feed(
         settings=settings,
@@ -200,7 +198,7 @@ def make_feed(settings: FeedSettings | None = None, *, seed: int) -> Feed:
         mood=mood,
         view=_views(settings, length, patience),
         weight=weight,
-        ranks=np.stack([_rank_probabilities(settings, each) for each in weight]),
+        ranks=np.stack([_rank_probabilities(settings, of_policy) for of_policy in weight]),
     )
 
 
@@ -211,36 +209,38 @@ def _standard(n: int, rng: np.random.Generator) -> Floats:
 
 
 def _score(policy: FeedPolicy, appeal: Floats, rng: np.random.Generator) -> Floats:
-    own = rng.normal(size=appeal.shape)
-    return np.asarray(policy.skill * appeal + np.sqrt(1 - policy.skill**2) * own)
+    error = rng.normal(size=appeal.shape)
+    return np.asarray(policy.skill * appeal + np.sqrt(1 - policy.skill**2) * error)
 
 
 def _log_weights(settings: FeedSettings, score: Floats) -> Floats:
     """Scores on the scale of Gumbel noise; of a policy without noise, so far apart that noise changes nothing."""
-    found = np.empty_like(score)
-    for at, policy in enumerate(settings.policies):
+    weight = np.empty_like(score)
+    for p, policy in enumerate(settings.policies):
         if policy.noise > 0:
-            found[at] = np.log(softened(score[at], temperature=policy.noise))
+            weight[p] = np.log(softened(score[p], temperature=policy.noise))
         else:
-            found[at] = -1e6 * np.argsort(np.argsort(-score[at], axis=1), axis=1)
-        if Broken.TRUNCATION in settings.broken and at < settings.loggers:
+            weight[p] = -1e6 * np.argsort(np.argsort(-score[p], axis=1), axis=1)
+        if Broken.TRUNCATION in settings.broken and p < settings.loggers:
             n_lost = min(settings.pool // 4, settings.pool - settings.candidates)
-            lost = np.argsort(np.argsort(score[at], axis=1, kind="stable"), axis=1) < n_lost
-            found[at][lost] = -np.inf
-    return found
+            lost = np.argsort(np.argsort(score[p], axis=1, kind="stable"), axis=1) < n_lost
+            weight[p][lost] = -np.inf
+    return weight
 
 
 def _rank_probabilities(settings: FeedSettings, weight: Floats) -> Floats:
     """P(item at rank) of one policy [kinds x pool x ranks]."""
-    found = np.zeros((*weight.shape, settings.length))
+    probability = np.zeros((*weight.shape, settings.length))
     for kind, row in enumerate(weight):
         able = np.flatnonzero(np.isfinite(row))
         if row[able].min() < -1e5:
             place = np.argsort(np.argsort(-row[able]))
-            found[kind, able] = subset_order_probabilities(place, settings.candidates, depth=settings.length)
+            probability[kind, able] = subset_order_probabilities(place, settings.candidates, depth=settings.length)
         else:
-            found[kind, able] = subset_rank_probabilities(np.exp(row[able]), settings.candidates, depth=settings.length)
-    return found
+            probability[kind, able] = subset_rank_probabilities(
+                np.exp(row[able]), settings.candidates, depth=settings.length
+            )
+    return probability
 
 
 def _law(surface: Surface) -> tuple[DepthFamily, float]:
@@ -257,14 +257,14 @@ def _law(surface: Surface) -> tuple[DepthFamily, float]:
 
 def _views(settings: FeedSettings, length: Floats, patience: Floats) -> Floats:
     rank = np.arange(1.0, settings.length + 1.0)
-    found = np.empty((settings.kinds, settings.days, len(settings.surfaces), settings.length))
+    view = np.empty((settings.kinds, settings.days, len(settings.surfaces), settings.length))
     shift = patience[:, None] + length[None, :]
-    for at, surface in enumerate(settings.surfaces):
+    for s, surface in enumerate(settings.surfaces):
         law, u = _law(surface)
         # more patience is a larger γ, but a smaller ρ or α
         sign = 1.0 if law.scale == "logit" else -1.0
-        found[:, :, at] = np.exp(law.reached(u + sign * shift[:, :, None], rank)[0])
-    return found
+        view[:, :, s] = np.exp(law.reached(u + sign * shift[:, :, None], rank)[0])
+    return view
 
 
 def _logistic(x: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -86,17 +86,15 @@ def draw_sessions(feed: Feed, *, policies: tuple[int, ...], n: int, seed: int) -
         parts.append(part)
     # the sessions of a user stand together
     order = np.arange(n_users * settings.visits).reshape(settings.visits, n_users).T.ravel()
-    return Sessions(*(np.concatenate([getattr(each, name) for each in parts])[order] for name in _FIELDS))
-
-
-_FIELDS = ("user", "kind", "day", "surface", "policy", "place", "viewed", "reward")
+    names = [field.name for field in fields(Sessions)]
+    return Sessions(*(np.concatenate([getattr(part, name) for part in parts])[order] for name in names))
 
 
 def _visit(
     feed: Feed, kind: Ints, day: Ints, mood: Floats, *, policies: tuple[int, ...], rng: np.random.Generator
 ) -> Sessions:
     settings, n = feed.settings, len(kind)
-    shares = np.cumsum([each.share for each in settings.surfaces])
+    shares = np.cumsum([surface.share for surface in settings.surfaces])
     surface = np.minimum(np.searchsorted(shares, rng.random(n), side="right"), len(shares) - 1)
     policy = np.asarray(policies)[rng.integers(0, len(policies), n)]
     place = _rank(feed, kind, policy, rng)
@@ -116,16 +114,7 @@ def _visit(
         before = np.logical_or.accumulate(ends, axis=1)
         goes_on = np.concatenate([np.ones((n, 1), dtype=bool), ~before[:, :-1]], axis=1)
         reached, reward = reached & goes_on, reward & goes_on[:, :, None]
-    return Sessions(
-        user=np.arange(n),
-        kind=kind,
-        day=day,
-        surface=surface,
-        policy=policy,
-        place=place,
-        viewed=reached,
-        reward=reward,
-    )
+    return Sessions(np.arange(n), kind, day, surface, policy, place, reached, reward)
 
 
 def trust(length: int) -> Floats:
@@ -147,22 +136,16 @@ def _rank(feed: Feed, kind: Ints, policy: Ints, rng: np.random.Generator) -> Int
 def _similarity(feed: Feed, item: Ints) -> Floats:
     """The cosine of each item with the one before it; 0 at rank 1."""
     direction = feed.vector / np.linalg.norm(feed.vector, axis=1, keepdims=True)
-    found = np.zeros(item.shape)
-    found[:, 1:] = np.einsum("srd,srd->sr", direction[item[:, 1:]], direction[item[:, :-1]])
-    return found
+    cosine = np.zeros(item.shape)
+    cosine[:, 1:] = np.einsum("srd,srd->sr", direction[item[:, 1:]], direction[item[:, :-1]])
+    return cosine
 
 
 def _rows(feed: Feed, drawn: Sessions, exposure: Floats) -> FeedLog:
     session, rank = np.nonzero(drawn.viewed)
-    place = drawn.place[session, rank]
-    return FeedLog(
-        sessions=drawn,
-        session=session,
-        item=feed.pool[drawn.kind[session], place],
-        position=rank + 1,
-        rewards={name: drawn.reward[session, rank, at].astype(np.float64) for at, name in enumerate(REWARDS)},
-        propensity=exposure[session, rank],
-    )
+    rewards = {name: drawn.reward[session, rank, c].astype(np.float64) for c, name in enumerate(REWARDS)}
+    item = feed.pool[drawn.kind[session], drawn.place[session, rank]]
+    return FeedLog(drawn, session, item, rank + 1, rewards, exposure[session, rank])
 
 
 SIMULATED = frozenset({Broken.STATE, Broken.CASCADE, Broken.NEIGHBOUR})
@@ -199,28 +182,21 @@ def truth_of(feed: Feed, policy: str, *, sessions: int = TRUE_SESSIONS) -> dict[
     >>> truth_of(feed, "better")["reward"].value > truth_of(feed, "worse")["reward"].value
     True
     """
-    at = feed.policy(policy)
-    return _simulated(feed, at, sessions) if feed.settings.broken & SIMULATED else _exact(feed, at)
+    number = feed.policy(policy)
+    return _simulated(feed, number, sessions) if feed.settings.broken & SIMULATED else _exact(feed, number)
 
 
 def _exact(feed: Feed, policy: int) -> dict[str, PolicyTruth]:
     settings = feed.settings
-    share = np.array([each.share for each in settings.surfaces])
-    kept = trust(settings.length) if Broken.TRUST in settings.broken else np.ones(settings.length)
+    share = np.array([surface.share for surface in settings.surfaces])
+    trusted = trust(settings.length) if Broken.TRUST in settings.broken else np.ones(settings.length)
     view = np.einsum("kdsr,s->kdr", feed.view, share)
-    viewed = np.einsum("kar,kdr->kda", feed.ranks[policy], view * kept)
+    viewed = np.einsum("kar,kdr->kda", feed.ranks[policy], view * trusted)
     by_day = np.einsum("kda,kdac->dc", viewed, feed.quality()) / settings.kinds
-    impressions = float(view.mean(axis=(0, 1)).sum())
+    impressions, name = float(view.mean(axis=(0, 1)).sum()), settings.policies[policy].name
     return {
-        name: PolicyTruth(
-            policy=settings.policies[policy].name,
-            reward=name,
-            value=float(by_day[:, c].mean()),
-            stderr=0.0,
-            by_day=tuple(by_day[:, c].tolist()),
-            impressions=impressions,
-        )
-        for c, name in enumerate(REWARDS)
+        reward: PolicyTruth(name, reward, float(values.mean()), 0.0, tuple(values.tolist()), impressions)
+        for reward, values in zip(REWARDS, by_day.T, strict=True)
     }
 
 
@@ -237,24 +213,20 @@ def _simulated(feed: Feed, policy: int, sessions: int) -> dict[str, PolicyTruth]
         np.add.at(days, drawn.day, earned)
         counts += np.bincount(drawn.day, minlength=settings.days)
         views += float(drawn.viewed.sum())
-    per_user = np.concatenate(users)
-    return {
-        name: PolicyTruth(
-            policy=settings.policies[policy].name,
-            reward=name,
-            value=float(per_user[:, c].mean()),
-            stderr=float(per_user[:, c].std(ddof=1) / np.sqrt(len(per_user))),
-            by_day=tuple((days[:, c] / np.maximum(counts, 1)).tolist()),
-            impressions=views / float(counts.sum()),
-        )
-        for c, name in enumerate(REWARDS)
-    }
+    per_user, impressions = np.concatenate(users), views / float(counts.sum())
+    truths = {}
+    for c, reward in enumerate(REWARDS):
+        stderr = float(per_user[:, c].std(ddof=1) / np.sqrt(len(per_user)))
+        by_day = tuple((days[:, c] / np.maximum(counts, 1)).tolist())
+        value, name = float(per_user[:, c].mean()), settings.policies[policy].name
+        truths[reward] = PolicyTruth(name, reward, value, stderr, by_day, impressions)
+    return truths
 
 
 def log_table(feed: Feed, log: FeedLog) -> pl.DataFrame:
     """The log as a table: session, user, item, position, rewards, propensity, time, surface; loggers where several."""
     drawn, settings = log.sessions, feed.settings
-    surfaces = np.array([each.name for each in settings.surfaces])
+    surfaces = np.array([surface.name for surface in settings.surfaces])
     start = np.array([FIRST_DAY + timedelta(days=int(day)) for day in range(settings.days)], dtype="datetime64[us]")
     seconds = (np.arange(len(drawn)) * 37) % 86_000
     time = start[drawn.day] + seconds * np.timedelta64(1, "s")
@@ -269,12 +241,12 @@ def log_table(feed: Feed, log: FeedLog) -> pl.DataFrame:
         "surface": surfaces[drawn.surface[log.session]],
     }
     if settings.loggers > 1:
-        names = np.array([each.name for each in settings.policies])
+        names = np.array([policy.name for policy in settings.policies])
         columns["logger"] = names[drawn.policy[log.session]]
         place = drawn.place[log.session, log.position - 1]
         x = drawn.kind[log.session], drawn.day[log.session], drawn.surface[log.session], place
-        for at in range(settings.loggers):
-            columns[f"propensity_{names[at]}"] = feed.exposure(at)[x]
+        for number in range(settings.loggers):
+            columns[f"propensity_{names[number]}"] = feed.exposure(number)[x]
     return pl.DataFrame(columns)
 
 
@@ -313,40 +285,31 @@ def write_feed(
     `force` replaces another one.
     """
     check_feed(settings)
-    with whole_folder(folder, kind=FOLDER, force=force) as part:
-        paths = _write_files(settings, part, seed=seed, say=say)
-    return {name: folder / path.name for name, path in paths.items()}
-
-
-def _write_files(
-    settings: FeedSettings, folder: Path, *, seed: int, say: Callable[[str, int, int], None] | None
-) -> dict[str, Path]:
     steps = len(settings.policies) + 2
 
-    def step(what: str, at: int) -> None:
+    def step(what: str, done: int) -> None:
         if say is not None:
-            say(what, at, steps)
+            say(what, done, steps)
 
-    step("computing exposures", 0)
-    feed = make_feed(settings, seed=seed)
-    log = draw_log(feed, seed=seed)
-    step("writing log", 1)
-    paths = {"log": folder / "log.parquet"}
-    write_table(log_table(feed, log), paths["log"])
-    truth: list[dict[str, object]] = []
-    for at, policy in enumerate(settings.policies, 2):
-        step(f"writing {policy.name}", at)
-        paths[policy.name] = folder / f"{policy.name}.parquet"
-        write_table(target_table(feed, log, policy.name), paths[policy.name])
-        truth += [asdict(each) for each in truth_of(feed, policy.name).values()]
-    paths["truth"] = folder / "truth.json"
-    written = {
-        "about": "expected sum of each reward per session under each policy; stderr 0 is exact",
-        "seed": seed,
-        "settings": {**asdict(settings), "broken": sorted(settings.broken)},
-        "loggers": [each.name for each in settings.policies[: settings.loggers]],
-        "truth": truth,
-    }
-    with whole_file(paths["truth"]) as temporary:
-        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2))
-    return paths
+    with whole_folder(folder, kind=FOLDER, force=force) as part:
+        step("computing exposures", 0)
+        feed = make_feed(settings, seed=seed)
+        log = draw_log(feed, seed=seed)
+        step("writing log", 1)
+        write_table(log_table(feed, log), part / "log.parquet")
+        truth: list[dict[str, object]] = []
+        for number, policy in enumerate(settings.policies, 2):
+            step(f"writing {policy.name}", number)
+            write_table(target_table(feed, log, policy.name), part / f"{policy.name}.parquet")
+            truth += [asdict(value) for value in truth_of(feed, policy.name).values()]
+        written = {
+            "about": "expected sum of each reward per session under each policy; stderr 0 is exact",
+            "seed": seed,
+            "settings": {**asdict(settings), "broken": sorted(settings.broken)},
+            "loggers": [policy.name for policy in settings.policies[: settings.loggers]],
+            "truth": truth,
+        }
+        with whole_file(part / "truth.json") as temporary:
+            temporary.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2))
+    names = ["log", *(policy.name for policy in settings.policies)]
+    return {name: folder / f"{name}.parquet" for name in names} | {"truth": folder / "truth.json"}

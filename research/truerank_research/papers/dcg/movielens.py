@@ -23,7 +23,7 @@ from truerank.models.matrix import one_thread, positives
 from truerank.models.neighbours import Draw, nearest
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, printed_table, share
 from truerank_research.papers.splits import dcg_movielens
 from truerank_research.results import Measured
@@ -169,8 +169,8 @@ def _interactions(split: Split) -> Log:
     setting = split.setting
     if setting.source.is_synthetic:
         grid = grid_of(setting)
-        size = WorldSettings(users=grid.users, items=grid.items, shown=grid.items // 3, judged=1)
-        train = make_world(size, seed=split.seed).train
+        size = DatasetSettings(users=grid.users, items=grid.items, shown=grid.items // 3, judged=1)
+        train = simulate_dataset(size, seed=split.seed).train
         return read(pl.DataFrame({"user": train.user, "item": train.item}).with_columns(label=pl.lit(1)))
     folder = setting.source.path("movielens-1m")
     if (path := folder / "ratings.parquet").exists():

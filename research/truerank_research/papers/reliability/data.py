@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from truerank.models.lightfm import LightFM
 
 from truerank import models
 from truerank.core.chance import cell_keys
@@ -20,13 +21,12 @@ from truerank.io.read import read
 from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Side
-from truerank.models.lightfm import LightFM
 from truerank.models.sar import SAR
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, Preset, study
 from truerank.reliability.grid import LOGGERS, SAMPLERS, SIZES, SPARSITIES
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.papers.reliability.figures import StudyFigures, WorldScale
 from truerank_research.papers.reliability.released import released_scores
 from truerank_research.runner import Run, Setting, Source
@@ -118,14 +118,14 @@ SETTINGS: Mapping[str, StudiedSetting] = {
 class MadeBlock:
     """A synthetic world, of which the first users x the first items are fully observed and the rest is learnt from."""
 
-    settings: WorldSettings
+    settings: DatasetSettings
     users: int
     items: int
 
 
 BLOCKS: Mapping[str, MadeBlock] = {
-    "synthetic": MadeBlock(WorldSettings(users=1500, items=1600, density=0.06, disliking=0.0), 700, 800),
-    "small": MadeBlock(WorldSettings(users=90, items=110, clusters=4, density=0.2, disliking=0.0), 40, 60),
+    "synthetic": MadeBlock(DatasetSettings(users=1500, items=1600, density=0.06, disliking=0.0), 700, 800),
+    "small": MadeBlock(DatasetSettings(users=90, items=110, clusters=4, density=0.2, disliking=0.0), 40, 60),
 }
 
 
@@ -143,7 +143,7 @@ def made_data(block: MadeBlock, *, seed: int = SEED) -> StudiedData:
     >>> len(made.world.users), len(made.world.items), len(made.world)
     (40, 60, 2400)
     """
-    truth = make_world(block.settings, seed=seed).truth
+    truth = simulate_dataset(block.settings, seed=seed).truth
     inside = (truth.user < block.users) & (truth.item < block.items)
     rows = pl.DataFrame({"user": truth.user, "item": truth.item, "label": truth.label.astype(np.int8)})
     users, items = (Ids.of(np.arange(n)) for n in (block.settings.users, block.settings.items))

@@ -22,7 +22,7 @@ from truerank.datasets.kuairec import KuaiRec
 from truerank.datasets.split import restrict, short_first
 from truerank.datasets.yahoo_r3 import YahooR3
 from truerank.inference.agreement import correlation, rank_correlation
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.claims import Cell
 from truerank_research.estimators.weighted import kept_chance
 from truerank_research.papers.splits import popular_first, split_random, ure_kuairec
@@ -212,8 +212,8 @@ class Block:
         """Every cell with its label."""
         users, items = SHAPE if self.setting.full else QUICK_SHAPE
         if self.setting.source.is_synthetic:
-            size = WorldSettings(users=users, items=items, shown=items // 10, judged=items // 10)
-            return make_world(size, seed=self.setting.seed).truth
+            size = DatasetSettings(users=users, items=items, shown=items // 10, judged=items // 10)
+            return simulate_dataset(size, seed=self.setting.seed).truth
         full = KuaiRec().load(self.setting.source.path("kuairec"), parts=["full"])["full"]
         if users >= len(full.users):
             return full
@@ -328,8 +328,8 @@ class CoatBlock:
         """The biased and the random part, over the same users and items, without propensities."""
         if self.setting.source.is_synthetic:
             users, items = COAT_SHAPE if self.setting.full else QUICK_COAT
-            size = WorldSettings(users=users, items=items, shown=24, judged=16, density=0.15)
-            world = make_world(size, seed=self.setting.seed)
+            size = DatasetSettings(users=users, items=items, shown=24, judged=16, density=0.15)
+            world = simulate_dataset(size, seed=self.setting.seed)
             return world.train, world.random
         logs = (Coat() if self.dataset == Coat.name else YahooR3()).load(self.setting.source.path(self.dataset))
         train = replace(logs["train"], propensity=None)

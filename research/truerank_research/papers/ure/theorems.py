@@ -20,7 +20,7 @@ from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.papers.ure.data import inclusion_chance, weighted_mean
 from truerank_research.results import Measured
@@ -157,8 +157,8 @@ def draw_bias(users: int, items: int, judged: int, seed: int, first: int, last: 
 
 def _ranked_world(users: int, items: int, seed: int) -> tuple[Log, Ranks]:
     """A dataset, ranked by a noisy guess at the appeal of its items: the share that likes an item, and some taste."""
-    settings = WorldSettings(users=users, items=items, shown=items // 10, judged=items // 10, density=0.04)
-    world = make_world(settings, seed=seed)
+    settings = DatasetSettings(users=users, items=items, shown=items // 10, judged=items // 10, density=0.04)
+    world = simulate_dataset(settings, seed=seed)
     noise = generator(seed, "noise of a scorer").normal(size=world.rating.shape)
     score = world.rating.mean(axis=0)[None, :] + 0.5 * world.rating + noise
     rank = np.argsort(np.argsort(-score, axis=1), axis=1).astype(np.float64)

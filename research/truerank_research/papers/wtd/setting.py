@@ -22,7 +22,7 @@ from truerank.models import Model
 from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.ials import IALS
 from truerank.models.neighbours import ItemKNN, Preference, UserKNN
-from truerank.simulation.dataset import WorldSettings, make_world
+from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.papers.splits import split_random, wtd
 from truerank_research.runner import Setting
 
@@ -48,7 +48,7 @@ class Shape:
     neighbours: tuple[int, ...]
     factors: tuple[int, ...]
     regularisation: tuple[float, ...]
-    world: WorldSettings
+    world: DatasetSettings
 
     def settings(self) -> dict[str, object]:
         return {
@@ -69,11 +69,11 @@ class Shape:
 
 FULL_SHAPE = Shape(
     10, tuple(range(10, 101, 10)), tuple(range(20, 201, 20)), (0.001, 0.006, 0.01, 0.06, 0.1, 0.6),
-    WorldSettings(users=290, items=300, clusters=8, density=0.185, disliking=0.0, shown=24, judged=16),
+    DatasetSettings(users=290, items=300, clusters=8, density=0.185, disliking=0.0, shown=24, judged=16),
 )  # fmt: skip
 QUICK_SHAPE = Shape(
     2, (10, 30), (4, 8), (0.1,),
-    WorldSettings(users=60, items=40, clusters=3, density=0.2, disliking=0.0, shown=12, judged=8),
+    DatasetSettings(users=60, items=40, clusters=3, density=0.2, disliking=0.0, shown=12, judged=8),
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def parts_of(setting: Setting, dataset: str = Coat.name) -> tuple[dict[str, Log]
     if not setting.source.is_synthetic:
         loader = Coat() if dataset == Coat.name else YahooR3()
         return loader.load(setting.source.path(dataset), parts=("train", "random")), None
-    world = make_world(shape_of(setting).world, seed=setting.seed)
+    world = simulate_dataset(shape_of(setting).world, seed=setting.seed)
     return {"train": world.train, "random": world.random}, world.truth
 
 

@@ -19,7 +19,8 @@ from truerank.core.log import Log
 from truerank.core.wording import option
 from truerank.exposure.counts import Margins, counts_in, pair_order
 from truerank.exposure.interventions.strategies import STRATEGIES as STRATEGIES
-from truerank.exposure.interventions.strategies import DrawingRule, Strategy
+from truerank.exposure.interventions.strategies import DrawingRule, InterventionCounts, Strategy
+from truerank.sampling.pools import Share
 
 catalogue = STRATEGIES.catalogue
 named = STRATEGIES.named
@@ -148,7 +149,8 @@ def rule_of(
             _check_common(log, train, (margin,))
     if chosen.needs_random and random is not None:
         _check_common(log, random, chosen.margins)  # one of them is enough: the others have a rule for zero counts
-    return chosen.rule(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
+    n = Share(fraction).of(len(log))
+    return chosen.rule(InterventionCounts(log, log if train is None else train, random, n, seed))
 
 
 def _check_common(log: Margins, beside: Margins, margins: tuple[str, ...]) -> None:

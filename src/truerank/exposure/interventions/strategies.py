@@ -24,7 +24,7 @@ from truerank.core.log import Log
 from truerank.core.values import Count, NotNegative, Value
 from truerank.exposure.counts import Floor, Margins, Zero, counts_in, ratio_of
 from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
-from truerank.sampling.pools import Members, Share, row_keys
+from truerank.sampling.pools import Members, row_keys
 
 PAIR = "pair"
 PURPOSE = "intervene"  # one for all strategies: with equal weights they draw the same rows, and differ by weights alone
@@ -109,6 +109,20 @@ def check_largest(largest: float, source: str) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class InterventionCounts:
+    """What a strategy looks at: rows of the log, of training data and of a random slice, each there if it is needed.
+
+    `n` rows are requested.
+    """
+
+    log: Margins
+    train: Margins
+    random: Margins | None
+    n: int
+    seed: int
+
+
 class Strategy(Value):
     """A frozen value that says how likely each row of a biased log enters the intervened test set.
 
@@ -129,8 +143,8 @@ class Strategy(Value):
     def released(cls) -> Self:
         return cls()
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        """`train` and `random` are there if they are needed, else whatever was given."""
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        """How rows are drawn, by the counts of users and items."""
         raise NotImplementedError
 
 
@@ -143,8 +157,8 @@ class FullIntervention(Strategy):
 
     name: ClassVar[str] = "full"
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        return DrawingRule(len(log))
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        return DrawingRule(len(counts.log))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +167,8 @@ class RegularIntervention(Strategy):
 
     name: ClassVar[str] = "reg"
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        return DrawingRule(Share(fraction).of(len(log)))
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        return DrawingRule(counts.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,20 +185,16 @@ class PopularityStratifiedIntervention(Strategy):
     name: ClassVar[str] = "popularity-stratified"
     margins: ClassVar[tuple[str, ...]] = ("item",)
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        stratum = self.strata_of(log, train=train)
-        there = log.by_item > 0
-        n_strata = len(np.unique(stratum[there]))  # fewer than asked for where there are fewer items
-        return DrawingRule(Share(fraction).of(len(log)) // max(n_strata, 1), pool=stratum)
-
-    def strata_of(self, log: Margins, *, train: Margins) -> Ints:
-        """The stratum of each item of the log, 0 for the least popular; equally popular items in the order of ids."""
-        popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        log = counts.log
+        popularity = counts_in(log.items, counts.train, margin="item", size=len(log.items)).count
         there = np.flatnonzero(log.by_item)
+        # 0 for the least popular; equally popular items in the order of ids
         stratum = np.zeros(len(log.items), dtype=np.int64)
         order = there[np.argsort(popularity[there], kind="stable")]
         stratum[order] = np.arange(len(order)) * self.strata // max(len(order), 1)
-        return stratum
+        n_strata = len(np.unique(stratum[there]))  # fewer than requested where there are fewer items
+        return DrawingRule(counts.n // max(n_strata, 1), pool=stratum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,29 +205,24 @@ class EqualPerItemIntervention(Strategy):
     set of the size asked for.
 
     >>> import polars as pl, truerank as tr
-    >>> from truerank.exposure.counts import Margins
-    >>> log = Margins.of(tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]})))
-    >>> [EqualPerItemIntervention().number(log, fraction=part) for part in (0.5, 0.9)]  # of 3 items
-    [1, 2]
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]}))
+    >>> [len(tr.intervene(log, "equal-per-item", fraction=part, seed=0)) for part in (0.5, 0.9)]  # 1 of 3, 2 of 2 items
+    [3, 4]
     """
 
     per_item: Count | None = None
     name: ClassVar[str] = "equal-per-item"
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        number = self.number(log, fraction=fraction)
-        return DrawingRule(number, pool=np.where(log.by_item >= number, np.arange(len(log.items)), -1))
-
-    def number(self, log: Margins, *, fraction: float) -> int:
-        """How many rows each item gives."""
-        size, n_items = Share(fraction).of(len(log)), int(np.count_nonzero(log.by_item))
-        number = size // max(n_items, 1) if self.per_item is None else self.per_item
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        by_item = counts.log.by_item
+        n_items = int(np.count_nonzero(by_item))
+        number = counts.n // max(n_items, 1) if self.per_item is None else self.per_item
         if number == 0:
             raise InputError(
-                f"{log.source}: {size:,} rows are fewer than one for each of {n_items:,} items; "
+                f"{counts.log.source}: {counts.n:,} rows are fewer than one for each of {n_items:,} items; "
                 "expected a larger fraction, or another strategy."
             )
-        return number
+        return DrawingRule(number, pool=np.where(by_item >= number, np.arange(len(by_item)), -1))
 
 
 class Unseen(StrEnum):
@@ -264,9 +269,8 @@ class SkewIntervention(Strategy):
             unseen = np.maximum(cell_uniforms(seed, "skew unseen", np.zeros_like(key), key), 2.0**-54)
         return np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, unseen)
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        of_item = self.of_items(log, train=train, seed=seed)
-        return DrawingRule(Share(fraction).of(len(log)), of_item=of_item)
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        return DrawingRule(counts.n, of_item=self.of_items(counts.log, train=counts.train, seed=counts.seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,16 +300,15 @@ class WTDIntervention(Strategy):
 
     def weights(self, log: Log, *, train: Log, random: Log | None = None) -> Floats:
         """The weight of each row."""
-        slice_counts = None if random is None else Margins.of(random)
-        return self.rule(Margins.of(log), train=Margins.of(train), random=slice_counts, fraction=1.0, seed=0).weights(
-            log
-        )
+        shown = None if random is None else Margins.of(random)
+        return self.rule(InterventionCounts(Margins.of(log), Margins.of(train), shown, n=len(log), seed=0)).weights(log)
 
-    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
-        there = random if self.needs_random else None
-        user, item = (ratio_of(log, margin, train=train, random=there, zero=self.zero) for margin in self.margins)
-        n = Share(fraction).of(len(log))
-        return DrawingRule(n, of_user=user**self.user_power, of_item=item**self.item_power)
+    def rule(self, counts: InterventionCounts) -> DrawingRule:
+        random = counts.random if self.needs_random else None
+        user, item = (
+            ratio_of(counts.log, margin, train=counts.train, random=random, zero=self.zero) for margin in self.margins
+        )
+        return DrawingRule(counts.n, of_user=user**self.user_power, of_item=item**self.item_power)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -27,9 +28,7 @@ class LoggerCounts:
     nested: bool = True
 
     def __add__(self, other: LoggerCounts) -> LoggerCounts:
-        keys = dict.fromkeys((*self.units, *other.units))
-        both = {key: self.units.get(key, 0) + other.units.get(key, 0) for key in keys}
-        return LoggerCounts(both, self.nested and other.nested)
+        return LoggerCounts(Counter(self.units) + Counter(other.units), self.nested and other.nested)
 
     def without(self, group: int | None) -> LoggerCounts:
         return self

@@ -108,7 +108,13 @@ def policy_of(
         values = np.where(present, values, 0).astype(np.int64)
         valid = ~present | ((log.columns[key] >= 1) & (log.columns[key] == values))
         _check_numbers(log.columns[key], valid, "rank", where=where)
-        _check_column(log, values, where=where)
+        if log.sessions is not None:  # each rank once in a session, or in each of its surfaces
+            rows = np.flatnonzero(values > 0)
+            lists = log.unit[rows]
+            if log.surface is not None:
+                surface = np.unique(log.surface[rows], return_inverse=True)[1]
+                lists = lists * (int(surface.max(initial=0)) + 1) + surface
+            _check_ranks(lists, values[rows], where=where)
         values = values.astype(np.int32) if values.max(initial=0) < 2**31 else values
     rule, places = rules_of(positions, log), _places(log, values)
     return Policy(name, log, positions=positions, rank=frozen(values), rule=rule, places=places)
@@ -117,18 +123,6 @@ def policy_of(
 def _check_numbers(values: Array, valid: Bools, what: str, *, where: str) -> None:
     if not valid.all():
         raise InputError(f"{where}: {what} of {values[int(np.argmin(valid))]:g}; expected {EXPECTED[what]}.")
-
-
-def _check_column(log: Impressions, rank: Array, *, where: str) -> None:
-    """Each rank once in a session, or in each of its surfaces."""
-    if log.sessions is None:
-        return
-    rows = np.flatnonzero(rank > 0)
-    lists = log.unit[rows]
-    if log.surface is not None:
-        surface = np.unique(log.surface[rows], return_inverse=True)[1]
-        lists = lists * (int(surface.max(initial=0)) + 1) + surface
-    _check_ranks(lists, rank[rows], where=where)
 
 
 def _check_ranks(lists: Ints, rank: Array, *, where: str) -> None:

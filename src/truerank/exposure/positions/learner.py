@@ -131,9 +131,13 @@ def fit_requests(
         parts = [depths[key] for key in alike if key in depths]
         return pooled(parts) if parts else None
 
+    # the places that share a fit: all groups of a surface where they are drawn together, else one
+    blocks: dict[tuple[str | None, FitRequest, Place | None], list[Place]] = {}
+    for place, request in requests.items():
+        blocks.setdefault((place.surface, request, None if request.per_group else place), []).append(place)
     fits: dict[Place, PositionFit] = {}
     without_lists: set[Place] = set()
-    for (surface, request, _), places in _fitted_together(requests).items():
+    for (surface, request, _), places in blocks.items():
         if request.family in FROM_CLICKS:
             fits |= {place: _from_clicks(request, place, clicks) for place in places}
         elif request.per_surface and surface is None:  # for surfaces without a fit of their own: no list is here
@@ -168,16 +172,6 @@ def _list_ends(
         lists = depths_of(number, None)
         parts.setdefault(place.surface, []).extend([] if lists is None else [lists])
     return {surface: pooled(lists).list_end() if lists else None for surface, lists in parts.items()}
-
-
-def _fitted_together(
-    requests: dict[Place, FitRequest],
-) -> dict[tuple[str | None, FitRequest, Place | None], list[Place]]:
-    """The places that share a fit: all groups of a surface where they are drawn together, else one."""
-    blocks: dict[tuple[str | None, FitRequest, Place | None], list[Place]] = {}
-    for place, request in requests.items():
-        blocks.setdefault((place.surface, request, None if request.per_group else place), []).append(place)
-    return blocks
 
 
 def _fit_surface(
@@ -279,7 +273,11 @@ class PositionLearner:
         clusters = chunk.clusters()
         group = groups.at(clusters.key)[clusters.of_row]  # of each unit
         if from_clicks(self.positions):
-            _check_clicks(log)
+            if log.logged is Logged.VIEWED:
+                raise RefusedError(
+                    "only viewed items are logged, and given a view a click says nothing of the rank (assumption 4). "
+                    "Fit the scroll depths instead (fit:yule, fit:exp), or log every displayed item."
+                )
             if self.clicks is None:
                 raise InputError(f"{log.source}: fitting clicks needs a reward of 0 and 1.")
             clicked = log.reward(self.clicks).astype(np.float64)
@@ -315,14 +313,6 @@ class PositionLearner:
             return Depths.of(depth[rows], censored=ended[rows], count=total.counts[0][rows], cutoff=cutoff)
 
         return fit_requests(self.positions, depths_of, clicks=None, level=self.level)
-
-
-def _check_clicks(log: Impressions) -> None:
-    if log.logged is Logged.VIEWED:
-        raise RefusedError(
-            "only viewed items are logged, and given a view a click says nothing of the rank (assumption 4). Fit "
-            "the scroll depths instead (fit:yule, fit:exp), or log every displayed item."
-        )
 
 
 def _check_depths(log: Impressions) -> None:

@@ -134,7 +134,9 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
     checks = [replace(check, p_adjusted=float(p)) for check, p in zip(checks, adjusted, strict=True)]
     without = UserCounts.of_log(log, draws.n_candidates).test() if "label" in log.rewards else None
     random, verdict = _verdict(checks, draws, without, tested=dispersion is not None)
-    never = float(_never_probability(draws).mean())
+    certain = draws.share >= 1
+    never_shown = np.exp(-draws.over_users(-np.log1p(-np.where(certain, 0.0, draws.share))))
+    never = float(np.where(draws.over_users(certain.astype(np.float64)) > 0.5, 0.0, never_shown).mean())
     detectable = math.nan if dispersion is None else _detectable(draws, dispersion)
     notes = _notes(log, draws, dispersion, train=train, never=never, detectable=detectable)
     if overlap is not None:
@@ -302,13 +304,6 @@ def _verdict(
         "Consistent with random exposure: which items a user was shown does not differ from uniform draws "
         f"(smallest adjusted p {least:.2g}).{more}"
     )
-
-
-def _never_probability(draws: Draws) -> Floats:
-    """The probability of each item to be shown to nobody."""
-    certain = draws.share >= 1
-    never = np.exp(-draws.over_users(-np.log1p(-np.where(certain, 0.0, draws.share))))
-    return np.where(draws.over_users(certain.astype(np.float64)) > 0.5, 0.0, never)
 
 
 def _detectable(draws: Draws, dispersion: Dispersion) -> float:

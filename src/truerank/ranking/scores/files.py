@@ -24,10 +24,10 @@ from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
 from truerank.core.wording import option
 from truerank.io.atomic_write import whole_file
-from truerank.io.file_version import unchanged, versions_of
 from truerank.io.files import check_readable
-from truerank.io.matrices import Stored, stored
-from truerank.io.stores import url_of
+from truerank.io.fingerprint import unchanged, versions_of
+from truerank.io.frames import Stored, stored
+from truerank.io.paths import url_of
 from truerank.ranking.scores.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranking.scores.tables import from_stored, lists
 

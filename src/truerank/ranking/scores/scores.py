@@ -16,8 +16,8 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
 from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
-from truerank.io.file_version import FileVersion
-from truerank.io.matrices import is_sparse
+from truerank.io.fingerprint import FileVersion
+from truerank.io.frames import is_sparse
 
 
 @dataclass(frozen=True, slots=True)

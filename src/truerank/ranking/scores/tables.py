@@ -19,9 +19,8 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids, as_ids
 from truerank.core.ranking import Scores
 from truerank.core.wording import columns_option, option
-from truerank.io.batches import is_pandas
 from truerank.io.columns import SCORED, SHOWN, TableColumns, odd_value, table_columns, with_usual
-from truerank.io.matrices import Stored, is_sparse, named, population, rows_of, stored
+from truerank.io.frames import Stored, is_pandas, is_sparse, named, population, rows_of, stored
 from truerank.ranking.scores.scores import Lists, dense
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting

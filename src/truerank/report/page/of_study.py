@@ -11,20 +11,17 @@ import polars as pl
 
 from truerank.reliability.studied import NOTE
 from truerank.report.charts import INK, PlotPanel
-from truerank.report.page.render import Claim, LegendEntry, Page, Section, render
-from truerank.report.page.tables import CellKind, PageTable, TableColumn
-from truerank.report.reliability_charts import charts
+from truerank.report.page.render import Page, PageTable, Section, render
+from truerank.report.reliability_charts import chart, figure
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau, tidy
-from truerank.report.reliability_layout import Figure, Style, figure
 
-TEXT, NUMBER, COUNT = CellKind.TEXT, CellKind.NUMBER, CellKind.COUNT
 # black and dark grey are not seen on a dark page
 ON_ANY_GROUND = {"#000000": INK, "#555555": "#757575"}
 ANSWERS = {
-    StudyQuestion.RESOLUTION: ("Fewest ties of two models", "most", "a share of {}", False),
-    StudyQuestion.FIDELITY: ("Closest to the order with all items of the same log", "furthest", "τ-b {}", True),
-    StudyQuestion.ROBUSTNESS: ("Closest to the order with nothing hidden", "furthest", "τ-b {}", True),
-    StudyQuestion.PREDICTIVE_POWER: ("Closest to the true order", "furthest", "τ-b {}", True),
+    StudyQuestion.RESOLUTION: ("Fewest ties of two models", "most", "a share of"),
+    StudyQuestion.FIDELITY: ("Closest to the order with all items of the same log", "furthest", "τ-b"),
+    StudyQuestion.ROBUSTNESS: ("Closest to the order with nothing hidden", "furthest", "τ-b"),
+    StudyQuestion.PREDICTIVE_POWER: ("Closest to the true order", "furthest", "τ-b"),
 }
 
 
@@ -37,101 +34,57 @@ def study_report(folder: Path, *, metric: str | None = None) -> bytes:
 
 def study_page(study: Finished, note: dict[str, Any], *, metric: str) -> Page:
     """The four figures of one metric, and their numbers."""
-    figures = {each: figure(study, each, metric=metric) for each in StudyQuestion}
-    live = {question: replace(each, styles=_seen(each.styles)) for question, each in figures.items()}
-    frames = {each: tidy(study.results, each, metric=metric) for each in StudyQuestion}
-    others = [name for name in study.names("metric") if name != metric]
-    also = (f"The study also has {', '.join(others)}: each can have a report of its own (`metric`).",) if others else ()
+    panels, frames = [], {}
+    for question in StudyQuestion:
+        drawn = figure(study, question, metric=metric)
+        styles = {name: style._replace(colour=ON_ANY_GROUND.get(style.colour, style.colour))
+                  for name, style in drawn.styles.items()}  # fmt: skip
+        live = chart(replace(drawn, styles=styles), live=True)
+        parameters = {"shown": list(styles)}
+        panels.append(PlotPanel(" ".join(drawn.title), " ".join(drawn.subtitle), live, parameters=parameters))
+        frames[question] = tidy(study.results, question, metric=metric)
+    others = ", ".join(name for name in study.names("metric") if name != metric)
+    numbers = pl.concat([frame.with_columns(question=pl.lit(question.value)) for question, frame in frames.items()])
+    columns = ("question", "logger", "sparsity", "sampler", "size", "value", "low", "high")
+    undefined = pl.col("undefined").alias("users left out, share")
+    caption = f"All values with their intervals; {Tau.LEFT_OUT.value} users have no tau"
+    facts = [(name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+             for name, value in note.items() if not isinstance(value, dict)]  # fmt: skip
     return Page(
         title=f"truerank report: reliability study, {metric}",
         question=f"How far can {metric} over sampled candidates be trusted?",
-        claims=tuple(_claim(each, frame) for each, frame in frames.items()),
+        claims=tuple(_claim(question, frame) for question, frame in frames.items()),
         sections=(
             Section(
                 name="figures",
                 title="Figures",
-                texts=also,
-                panels=tuple(
-                    PlotPanel(
-                        " ".join(figures[each].title),
-                        " ".join(figures[each].subtitle),
-                        chart,
-                        parameters={"shown": list(live[each].styles)},
-                    )
-                    for each, chart in charts(live, live=True).items()
-                ),
-                choices=_choices(live[StudyQuestion.RESOLUTION]),
+                texts=(f"The study also has {others}: each can have a report of its own (`metric`).",) * bool(others),
+                panels=tuple(panels),
+                choices=tuple((name, style.colour, bool(style.dash)) for name, style in styles.items()),
                 wide=True,
             ),
-            Section(name="numbers", title="Numbers", tables=(_numbers(frames),)),
-            Section(
-                name="provenance",
-                title="What was studied",
-                facts=tuple((name, _listed(value)) for name, value in note.items() if not isinstance(value, dict)),
-            ),
+            Section(name="numbers", title="Numbers",
+                    tables=(PageTable(caption, numbers.select(*columns, undefined, "users")),)),
+            Section(name="provenance", title="What was studied", facts=tuple(facts)),
         ),
         facts=(("models", f"{study.n_models:,}"), ("scenarios", f"{len(frames[StudyQuestion.RESOLUTION]):,}")),
-    )
+    )  # fmt: skip
 
 
-def _seen(styles: Any) -> dict[str, Style]:
-    return {name: replace(each, colour=ON_ANY_GROUND.get(each.colour, each.colour)) for name, each in styles.items()}
-
-
-def _choices(drawn: Figure) -> tuple[LegendEntry, ...]:
-    return tuple(LegendEntry(name, each.colour, bool(each.dash)) for name, each in drawn.styles.items())
-
-
-def _claim(question: StudyQuestion, frame: pl.DataFrame) -> Claim:
+def _claim(question: StudyQuestion, frame: pl.DataFrame) -> tuple[str, str, str]:
     """The best and the worst of all scenarios in which something can differ."""
-    best, worst, of, high = ANSWERS[question]
-    known = frame.filter(pl.col("value").is_not_null() & (pl.col("value") < 1 if high else True))
+    best, worst, quantity = ANSWERS[question]
+    high = question is not StudyQuestion.RESOLUTION
+    defined = frame.filter(pl.col("value").is_not_null() & (pl.col("value") < 1 if high else True))
     badge = question.value.replace("_", " ")
-    if not len(known):
-        return Claim("insufficient", badge, "Nothing can be said: no scenario has a value below 1.")
-    ordered = known.sort("value", descending=high, maintain_order=True)
-    first, last = ordered.row(0, named=True), ordered.row(-1, named=True)
-    without = " (scenarios that are 1 by definition apart)" if high and len(known) < len(frame) else ""
-    return Claim(
-        "shown",
-        badge,
-        f"{best}{without}: {_scenario(first)}, {of.format(_number(first['value']))}; {worst}: {_scenario(last)}, "
-        f"{of.format(_number(last['value']))}.",
+    if not len(defined):
+        return "insufficient", badge, "Nothing can be said: no scenario has a value below 1."
+    rows = defined.sort("value", descending=high, maintain_order=True).rows(named=True)
+    sizes = [f" of {row['size']:,}" if row["size"] is not None else "" for row in (rows[0], rows[-1])]
+    first, last = (
+        f"{row['sampler']}{size} on a {row['logger']} log with "
+        f"{100 * row['sparsity']:g} % hidden, {quantity} {row['value']:.3g}"
+        for row, size in zip((rows[0], rows[-1]), sizes, strict=True)
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}"
-
-
-def _scenario(row: dict[str, Any]) -> str:
-    size = "" if row["size"] is None else f" of {row['size']:,}"
-    return f"{row['sampler']}{size} on a {row['logger']} log with {100 * row['sparsity']:g} % hidden"
-
-
-def _numbers(frames: dict[StudyQuestion, pl.DataFrame]) -> PageTable:
-    every = pl.concat([frame.with_columns(question=pl.lit(each.value)) for each, frame in frames.items()])
-
-    def column(name: str, kind: CellKind, title: str | None = None) -> TableColumn:
-        return TableColumn(title or name, kind, every[name].to_list())
-
-    return PageTable(
-        "numbers",
-        f"All values with their intervals; {Tau.LEFT_OUT.value} users have no tau",
-        (
-            column("question", TEXT),
-            column("logger", TEXT),
-            column("sparsity", NUMBER),
-            column("sampler", TEXT),
-            column("size", COUNT),
-            column("value", NUMBER),
-            column("low", NUMBER),
-            column("high", NUMBER),
-            column("undefined", NUMBER, "users left out, share"),
-            column("users", COUNT),
-        ),
-    )
-
-
-def _listed(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    without = " (scenarios that are 1 by definition apart)" if high and len(defined) < len(frame) else ""
+    return "shown", badge, f"{best}{without}: {first}; {worst}: {last}."

@@ -4,69 +4,115 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
+import polars as pl
+
 from truerank.core.escaping import chart_spec, embedded_json, printable
 from truerank.models.settings import load
 from truerank.report.charts import CONFIG, INSTALL, PlotPanel
-from truerank.report.page.tables import PageTable
+from truerank.report.numbers import number, p_value
 from truerank.version import __version__
 
-WHO = "a report"
+FIRST = 25  # rows that a table shows before it is asked for more
+MANY = 500  # numbers of a column from which they are written as eight bytes each, half as long and as exact
+MOST = 60_000  # values of one kind that a page takes: beyond, it would be too large to open
+OPEN = 6  # panels of a section before the others are folded
+Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence of the answer with its verdict."""
+class PageTable:
+    """A table with its caption: the first rows are in the HTML, all in the data; `cut` says what was excluded."""
 
-    verdict: str
-    badge: str
-    sentence: str
+    caption: str
+    frame: pl.DataFrame
+    cut: str | None = None
+
+    @property
+    def head(self) -> list[tuple[str, bool]]:
+        """Names, and whether a column holds numbers."""
+        return [(printable(column.name), kind(column) != "text") for column in self.frame]
+
+    @property
+    def first_rows(self) -> list[list[tuple[str, bool]]]:
+        kinds = [kind(column) for column in self.frame]
+        rows = self.frame.head(FIRST).rows()
+        return [[(cell(value, k), k != "text") for value, k in zip(row, kinds, strict=True)] for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class LegendEntry:
-    """One entry of a legend that filters: its name, colour, and whether its line is dashed."""
+def kind(column: pl.Series) -> str:
+    """How a column is written and ordered: as text, count, number or p."""
+    if column.dtype == pl.String:
+        return "text"
+    return "count" if column.dtype.is_integer() else "p" if column.name in ("p", "p adjusted") else "number"
 
-    name: str
-    colour: str
-    dashed: bool = False
+
+def cell(value: Any, kind: str) -> str:
+    """A value as a table shows it; one that is None is not there, and NaN is undefined.
+
+    >>> cell(0.25, "number"), cell(None, "number"), cell(1200, "count"), cell("a", "text")
+    ('0.2500', '', '1,200', 'a')
+    """
+    if value is None:
+        return ""
+    if kind == "text":
+        return printable(value)
+    return f"{value:,}" if kind == "count" else p_value(value) if kind == "p" else number(value)
+
+
+def _packed(column: pl.Series) -> dict[str, Any]:
+    """All values, for sorting, searching and copying; texts that repeat are written once."""
+    packed: dict[str, Any] = {"name": printable(column.name), "kind": kind(column)}
+    values = column.to_list()
+    if column.dtype.is_float() and len(column) > MANY and not column.null_count():
+        return packed | {"base64": base64.b64encode(column.to_numpy().astype("<f8").tobytes()).decode()}
+    if packed["kind"] != "text":  # JSON has no NaN: undefined is the text nan, and infinite the text inf
+        return packed | {"values": [value if value is None or math.isfinite(value) else str(value) for value in values]}
+    words = {word: place for place, word in enumerate(dict.fromkeys(values))}
+    return packed | {"words": [cell(word, "text") for word in words], "values": [words[value] for value in values]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """A part of a page under its heading.
 
-    `more` are panels that are folded away; `facts` are names with their values; `code` is a command.
+    `points` are (kind, sentence), `facts` (name, value), `choices` the entries of a legend that filters: name, colour,
+    whether its line is dashed. `code` is a command.
     """
 
     name: str
     title: str
     texts: tuple[str, ...] = ()
     panels: tuple[PlotPanel, ...] = ()
-    more: tuple[PlotPanel, ...] = ()
     tables: tuple[PageTable, ...] = ()
-    points: tuple[tuple[str, str], ...] = ()  # (kind, sentence)
-    facts: tuple[tuple[str, str], ...] = ()
+    points: Pairs = ()
+    facts: Pairs = ()
     code: str | None = None
-    choices: tuple[LegendEntry, ...] = ()
+    choices: tuple[tuple[str, str, bool], ...] = ()
     wide: bool = False
+
+    @property
+    def n_open(self) -> int:
+        """How many panels are not folded away."""
+        return OPEN if len(self.panels) > OPEN + 2 else len(self.panels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """All that a page shows."""
+    """All that a page shows; `claims` are the sentences of the answer: verdict, badge, sentence."""
 
     title: str
     question: str
-    card: tuple[tuple[str, str], ...] = ()
-    claims: tuple[Claim, ...] = ()
+    card: Pairs = ()
+    claims: tuple[tuple[str, str, str], ...] = ()
     sections: tuple[Section, ...] = ()
-    facts: tuple[tuple[str, str], ...] = field(default=())
+    facts: Pairs = ()
 
 
 def render(page: Page) -> bytes:
@@ -74,60 +120,55 @@ def render(page: Page) -> bytes:
     charts: dict[str, Any] = {}
     tables: dict[str, Any] = {}
     for section in page.sections:
-        for at, panel in enumerate((*section.panels, *section.more)):
-            charts[f"{section.name}-{at}"] = {
-                "spec": specification(panel), "title": printable(panel.title),
+        for place, panel in enumerate(section.panels):
+            charts[f"{section.name}-{place}"] = {
+                "spec": _specification(panel), "title": printable(panel.title),
                 "sentence": printable(panel.sentence), "wide": section.wide,
             }  # fmt: skip
-        for at, table in enumerate(section.tables):
-            tables[f"{section.name}-table-{at}"] = table.data()
-    script, style = _file("page.js"), _file("page.css")
-    drawing = bundle() if charts else ""
-    made: str = _template().render(
+        for place, table in enumerate(section.tables):
+            columns = [_packed(column) for column in table.frame]
+            tables[f"{section.name}-table-{place}"] = {"first": FIRST, "columns": columns}
+    style, scripts = _file("page.css"), [*([_bundle()] if charts else []), _file("page.js")]
+    content: str = _template().render(
         page=page,
         style=style,
-        scripts=[each for each in (drawing, script) if each],
+        scripts=scripts,
         data=embedded_json({"charts": charts, "tables": tables, "config": CONFIG}),
-        policy=_policy([drawing, script], style),
+        policy=_policy(scripts, style),
         version=__version__,
     )
-    return made.encode()
+    return content.encode()
 
 
 def one_chart(chart: Any, *, title: str) -> bytes:
     """A page with nothing but one chart."""
-    panel = PlotPanel(title, title, chart)
-    return render(Page(title=title, question=title, sections=(
-        Section(name="chart", title="Chart", panels=(panel,), wide=True),)))  # fmt: skip
+    section = Section(name="chart", title="Chart", panels=(PlotPanel(title, title, chart),), wide=True)
+    return render(Page(title=title, question=title, sections=(section,)))
 
 
-def specification(panel: PlotPanel) -> dict[str, Any]:
+def _specification(panel: PlotPanel) -> dict[str, Any]:
     """A chart without what the page says once for all of them."""
-    spec = chart_spec(panel.zooming())
-    for name in ("$schema", "config"):
-        spec.pop(name, None)
-    given = [{"name": name, "value": value} for name, value in panel.parameters.items()]
-    return spec | ({"params": [*spec.get("params", ()), *given]} if given else {})
+    spec = {name: part for name, part in chart_spec(panel.zooming()).items() if name not in ("$schema", "config")}
+    parameters = [{"name": name, "value": value} for name, value in panel.parameters.items()]
+    return spec | {"params": [*spec.get("params", ()), *parameters]} if parameters else spec
 
 
 @cache
-def bundle() -> str:
+def _bundle() -> str:
     """The programs that draw charts, as they come with vl-convert."""
-    made: str = load("vl_convert", install=INSTALL, who=WHO).javascript_bundle()
-    return made.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    bundle: str = load("vl_convert", install=INSTALL, who="a report").javascript_bundle()
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _policy(scripts: Sequence[str], style: str) -> str:
     """Only the programs and the style of the page itself, named by their hashes; no request to anywhere."""
-    run = " ".join(f"'sha256-{_hash(each)}'" for each in scripts if each)
+    *programs, looks = (
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in (*scripts, style)
+    )
     return (
-        f"default-src 'none'; script-src {run}; style-src-elem 'sha256-{_hash(style)}'; "
+        f"default-src 'none'; script-src {' '.join(programs)}; style-src-elem {looks}; "
         "style-src-attr 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _file(name: str) -> str:
@@ -138,9 +179,9 @@ def _file(name: str) -> str:
 def _template() -> Any:
     import jinja2
 
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         loader=jinja2.FunctionLoader(_file),
     )  # fmt: skip
-    made.filters["printable"] = printable
-    return made.get_template("page.html.j2")
+    environment.filters["printable"] = printable
+    return environment.get_template("page.html.j2")

@@ -1,0 +1,191 @@
+"""What labels are evaluated with beside scores: predictions of a judge, the training log, features of items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Ints, frozen
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.estimator import Asked, Estimator, Exposed, Learned
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.metric import ListNeed, Metric
+from truerank.core.progress import Progress
+from truerank.core.provenance import Input
+from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.core.wording import option
+from truerank.engines.engine import Workers, map_chunks
+from truerank.estimators.assisted import Assisted
+from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
+from truerank.evaluation.compatibility import LabelQuestion, needed
+from truerank.evaluation.label_source import LabelSource, Rows, training_rows
+from truerank.evaluation.sources import learn_models
+from truerank.io.batches import LazyTable
+from truerank.io.columns import VALUE_NAMES
+from truerank.io.features import Features, read_features
+from truerank.io.read import read
+from truerank.metrics.listed import ListFacts, TrainCounts
+from truerank.ranking.candidates import Catalogue
+from truerank.ranking.scores.tables import as_scores
+
+PROBABILITY = "probability"
+
+
+def predictions_of(question: LabelQuestion) -> tuple[dict[Assistance, Prediction], list[Input]]:
+    """What assists, by what it is, and the record of it; a judge comes as a Log or anything that one is read from."""
+    predictions: dict[Assistance, Prediction] = {}
+    inputs = []
+    judge, assist = question.judge, question.assist
+    if (assist is not None or judge is not None) and question.exposed not in Assisted.about.exposures:
+        raise RefusedError(
+            f"with {option(f'exposure {question.exposed}')} every label is there, or taken to be, so that nothing is "
+            f"left to predict; leave {option('judge')} and {option('assist')} out."
+        )
+    if judge is not None:
+        rows = read_judge(judge)
+        predictions[Assistance.JUDGE] = JudgeTable(rows)
+        inputs.append(
+            Input(role="judge", source=rows.source, rows=len(rows), users=len(rows.users), items=len(rows.items))
+        )
+    if assist is not None:
+        scores = as_scores(assist, name="assist")
+        predictions[Assistance.SCORES] = ScoredPairs(scores)
+        inputs.append(
+            Input(role="assist", source="assist", name="assist", users=len(scores.users), items=len(scores.items))
+        )
+    return predictions, inputs
+
+
+def read_judge(source: Any, *, columns: Mapping[str, str] | None = None) -> Log:
+    """Rows of what a judge says; its value may be called probability."""
+    if isinstance(source, Log):
+        return source
+    mapping = dict(columns or {})
+    names = () if isinstance(source, Mapping) else LazyTable.of(source).columns
+    if PROBABILITY in names and not any(name in mapping or name in names for name in VALUE_NAMES):
+        mapping["value"] = PROBABILITY
+    return read(source, columns=mapping, name=None if isinstance(source, str | Path) else "judge")
+
+
+def with_judge_users(
+    question: LabelQuestion, labels: Rows, predictions: Mapping[Assistance, Prediction], models: Mapping[str, Scores]
+) -> Rows:
+    """The labels with the users who have labels of a judge and scores of a model alone, as users without a row.
+
+    Not where a user without a row counts as one of whom nothing was drawn (a declared rate, a biased log), or of whom
+    nothing came back (a design); not where the users that count were declared, nor for an interval of exactly these.
+    """
+    by_column = question.exposed is Exposed.DESIGNED and getattr(question.exposure, "design", None) is None
+    counted = by_column or (question.exposed is Exposed.RANDOM and question.exposure.rate is None)
+    judge = predictions.get(Assistance.JUDGE)
+    if not counted or question.interval.needs_rows or not isinstance(judge, JudgeTable) or _users_declared(labels):
+        return labels
+    users, where = judge.rows.users, f"{judge.rows.source}, column 'user'"
+    scored = np.zeros(len(users), dtype=bool)
+    for scores in models.values():
+        scored |= scores.users.locate(users, where=where) >= 0
+    new = scored & (labels.users.locate(users, where=where) < 0)
+    if not new.any():
+        return labels
+    users = Ids.union({"labels": labels.users, where: Ids(users.values.filter(pl.Series(new)))})
+    if isinstance(labels, Log):
+        return replace(labels, users=users, user=frozen(users.locate(labels.users)[labels.user]))
+    return replace(labels, users=users)
+
+
+def _users_declared(labels: Rows) -> bool:
+    """Whether the users that count were declared; in rows that were read, where some of these have no row."""
+    if isinstance(labels, Log):
+        return bool((np.bincount(labels.user, minlength=len(labels.users)) == 0).any())
+    return labels.users_declared
+
+
+def list_facts(
+    question: LabelQuestion,
+    metrics: Sequence[Metric],
+    source: LabelSource,
+    catalogue: Catalogue,
+    train: Rows | None,
+) -> ListFacts:
+    """What metrics of lists need to know; the training log is counted only where one of them does."""
+    needs, items, features = needed(metrics), catalogue.items, question.item_features
+    counts = None
+    if ListNeed.POPULARITY in needs:
+        users, n_users = np.zeros(len(items), dtype=np.int64), 0
+        for part in training_rows(source, train):
+            of_items, n = users_of_items(part, items)
+            users, n_users = users + of_items, n_users + n
+        counts = TrainCounts(users, n_users)
+    if features is not None and ListNeed.FEATURES not in needs:
+        raise InputError("item features are given, but nothing that is asked for uses them; ask for Diversity@K, too.")
+    rows = None
+    if features is not None:
+        table = features if isinstance(features, Features) else read_features(features, kind="item", every=True)
+        rows = table.value[table.rows_of(items, used=np.arange(len(items)))]
+    return ListFacts(catalogue.n_items, counts, rows)
+
+
+def users_of_items(log: Log, items: Ids) -> tuple[Ints, int]:
+    """How many users of a log have each of these items, and how many users have any row.
+
+    >>> import polars as pl
+    >>> from truerank.io.read import read
+    >>> log = read(pl.DataFrame({"user": [1, 1, 2, 2], "item": [5, 5, 5, 9]}), values=False)
+    >>> [part.tolist() if hasattr(part, "tolist") else part for part in users_of_items(log, Ids.of([5, 6]))]
+    [[2, 0], 2]
+    """
+    place = items.locate(log.items, where=f"{log.source}, column 'item'")[log.item]
+    listed = place >= 0
+    pairs = Pairs.of(log.user[listed], place[listed], n_units=len(log.users))
+    return np.bincount(pairs.item, minlength=len(items)), len(np.unique(log.user))
+
+
+@dataclass(frozen=True, slots=True)
+class LearningContext:
+    """What an estimator may want to learn with: the propensities of rows, and what is requested of it."""
+
+    propensity: Any
+    asked: tuple[Asked, ...]
+    seed: int
+    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
+
+
+def learn_from_labels(
+    question: LabelQuestion,
+    requests: Sequence[tuple[Estimator, Asked]],
+    source: LabelSource,
+    facts: Mapping[str, Any],
+    *,
+    workers: Workers,
+    progress: Progress | None,
+) -> Learned:
+    """What estimators must know of all users: propensities, reward models; and the facts of the evaluation."""
+    learner, predictions = facts["propensity"], facts["predictions"]
+    by_estimator: dict[Estimator, list[Asked]] = {}
+    for estimator, request in requests:
+        by_estimator.setdefault(estimator, []).append(request)
+    learners = [] if learner is None else [learner]  # its fit is reported whatever is requested
+    for estimator, of_estimator in by_estimator.items():
+        context = LearningContext(learner, tuple(of_estimator), question.seed, predictions)
+        learners += estimator.prepare(context)
+    exposure = question.exposure
+    known = {
+        **facts, "rate": exposure.rate, "exposed": exposure.exposed, "exactly_these": question.interval.needs_rows
+    }  # fmt: skip
+    if learners:
+        sizes = list(map_chunks(workers, _sizes, source, progress=progress, what="counting candidates", ordered=True))
+        known |= {"n_rows": float(sum(rows for rows, _ in sizes)), "n_cells": math.fsum(cells for _, cells in sizes)}
+    keys = facts["users"].keys() if learners else None
+    return learn_models(learners, source, keys, seed=question.seed, facts=known, workers=workers, progress=progress)
+
+
+def _sizes(chunk: JudgedChunk) -> tuple[int, float]:
+    """How many labelled rows and candidates a chunk has."""
+    return len(chunk.labels), float(chunk.pools[Pool.CATALOGUE].count.sum())

@@ -1,0 +1,165 @@
+"""Data in chunks of whole units, held in memory or read from disk, for engines; and what calls have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from truerank.core.arrays import Ints
+from truerank.core.calls import shown
+from truerank.core.errors import InputError
+from truerank.core.estimator import Groups, Learned, Learner, learn
+from truerank.core.ids import Ids, Keys
+from truerank.core.progress import Progress
+from truerank.core.wording import either
+from truerank.engines.engine import Workers, map_chunks
+from truerank.io.batches import LazyTable
+from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks
+from truerank.io.spill import RowsOfPart
+
+GROUPS = 40  # of clusters, without each of which models are fitted again
+
+
+class Chunk(Protocol):
+    """Rows of whole units."""
+
+    @property
+    def n_rows(self) -> int: ...
+    def places(self) -> Ints:
+        """The place of each unit in the population."""
+        ...
+
+    def to_send(self) -> Any:
+        """The chunk without the names of all items, which travel once."""
+        ...
+
+    def with_items(self, items: Ids) -> Any: ...
+
+
+SomeChunk = TypeVar("SomeChunk", bound=Chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldChunks(Generic[SomeChunk]):
+    """Chunks in memory; `items` are the names that they share."""
+
+    chunks: tuple[SomeChunk, ...]
+    items: Ids
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_chunks(self) -> int:
+        return len(self.chunks)
+
+    @property
+    def n_rows(self) -> Ints:
+        return np.array([chunk.n_rows for chunk in self.chunks], dtype=np.int64)
+
+    def chunk(self, at: int) -> SomeChunk:
+        return self.chunks[at]
+
+    def reader(self) -> Callable[[Any], SomeChunk]:
+        return partial(_with_items, items=self.items)
+
+    def part(self, at: int, *, same_disk: bool) -> Any:
+        return self.chunks[at].to_send()
+
+
+def _with_items(chunk: Any, *, items: Ids) -> Any:
+    return chunk.with_items(items)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedChunks(Generic[SomeChunk]):
+    """Chunks on disk, of which those under way are in memory.
+
+    `read` makes a chunk of its tables and of what else belongs to it, `beside`; `names` are the tables it needs, all
+    by default.
+    """
+
+    tables: Chunks
+    read: Callable[[tuple[Any, Mapping[str, RowsOfPart]]], SomeChunk]
+    beside: Callable[[int], Any]
+    names: tuple[str, ...] = ()
+
+    @property
+    def n_chunks(self) -> int:
+        return self.tables.n_chunks
+
+    @property
+    def n_rows(self) -> Ints:
+        return self.tables.n_rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.tables.notes
+
+    def chunk(self, at: int) -> SomeChunk:
+        return self.read(self.part(at, same_disk=True))
+
+    def reader(self) -> Callable[[Any], SomeChunk]:
+        return self.read
+
+    def part(self, at: int, *, same_disk: bool) -> tuple[Any, Mapping[str, RowsOfPart]]:
+        tables = self.tables.part(at, same_disk=same_disk)
+        return self.beside(at), {name: tables[name] for name in self.names or tables if name in tables}
+
+
+def fits_in_memory(table: LazyTable, columns: Sequence[str] | None = None) -> bool:
+    """Whether a table is small enough to be read at once."""
+    return table.n_rows <= MEMORY_ROWS and table.n_rows * table.row_bytes(columns) <= MEMORY_BYTES
+
+
+def learn_models(
+    learners: Sequence[Learner],
+    source: Any,
+    keys: Keys | None,
+    *,
+    seed: int,
+    facts: Mapping[str, Any],
+    workers: Workers,
+    progress: Progress | None,
+) -> Learned:
+    """What must be fitted to all units, and again without each group of the clusters of these keys."""
+    if not learners:
+        return Learned(facts=facts)
+    groups = Groups(seed, "jackknife")
+    if keys is not None:
+        groups = Groups.of(keys, n=GROUPS, seed=seed, purpose="jackknife")
+
+    def mapped(work: Callable[[Any], list[Any]]) -> Iterator[list[Any]]:
+        return map_chunks(workers, work, source, progress=progress, what="learning", ordered=True)
+
+    return learn(list(dict.fromkeys(learners)), mapped, groups=groups, facts=facts)
+
+
+def check_call(
+    models: Any,
+    *,
+    baseline: str | None = None,
+    level: float = 0.95,
+    word: str = "scores",
+    form: str = either("NAME=FILE", "{name: scores}"),
+) -> None:
+    """What a caller can get wrong of models (or targets), before any work is done."""
+    if not 0 < level < 1:
+        raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
+    if not isinstance(models, Mapping):
+        raise InputError(f"{word} are a {type(models).__name__}; expected a name for each: {{name: {word}}}.")
+    odd = [name for name in models if not isinstance(name, str)]
+    if odd:
+        raise InputError(f"a model is called {shown(odd[0])}; expected text as the name of each model.")
+    if not models:
+        raise InputError(f"no {word} given; expected at least one, as {form}.")
+    if baseline is not None and baseline not in models:
+        raise InputError(f"baseline {baseline!r} is not among the {word}; expected one of {', '.join(models)}.")
+
+
+def check_sizes(**sizes: int | None) -> None:
+    for name, value in sizes.items():
+        if value is not None and value < 1:
+            raise InputError(f"{name} is {value}; expected a whole number from 1.")

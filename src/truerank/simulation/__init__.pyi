@@ -1,0 +1,15 @@
+from truerank.simulation.dataset import DatasetSettings as DatasetSettings
+from truerank.simulation.dataset import SimulatedDataset as SimulatedDataset
+from truerank.simulation.dataset import simulate_dataset as simulate_dataset
+from truerank.simulation.dataset import write_dataset as write_dataset
+from truerank.simulation.feed import Broken as Broken
+from truerank.simulation.feed import Feed as Feed
+from truerank.simulation.feed import FeedPolicy as FeedPolicy
+from truerank.simulation.feed import FeedSettings as FeedSettings
+from truerank.simulation.feed import Surface as Surface
+from truerank.simulation.feed import make_feed as make_feed
+from truerank.simulation.feed_truth import draw_log as draw_log
+from truerank.simulation.feed_truth import log_table as log_table
+from truerank.simulation.feed_truth import target_table as target_table
+from truerank.simulation.feed_truth import truth_of as truth_of
+from truerank.simulation.feed_truth import write_feed as write_feed
