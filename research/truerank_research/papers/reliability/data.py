@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from truerank.models.lightfm import LightFM
 
 from truerank import models
 from truerank.core.chance import cell_keys
@@ -21,6 +20,7 @@ from truerank.io.read import read
 from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Side
+from truerank.models.libraries import LightFM
 from truerank.models.sar import SAR
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import dense
