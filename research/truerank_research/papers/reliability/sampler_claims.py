@@ -161,7 +161,6 @@ def tight(place: LogPlace) -> tuple[float, bool]:
 
 
 REVISED = ("Q3.2", "Q3.4", "Q3.5", "C.2", "C.3", "C.4")
-BY_CONSTRUCTION = ("Q3.1", "Q3.3", "I.1", "I.2")  # decided by the definitions, whatever the data
 
 CLAIMS = (
     SamplerClaim(

@@ -41,7 +41,7 @@ from truerank_research.papers.wtd.runs import (
     score_run,
     tune_run,
 )
-from truerank_research.papers.wtd.setting import STRATEGIES, TUNED, parts_of, shape_of
+from truerank_research.papers.wtd.setting import STRATEGIES, parts_of, shape_of
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Study
 
@@ -64,7 +64,7 @@ DIFFERENCES = (
 
 def measure(run: Run) -> Measured:
     setting, shape = run.setting, shape_of(run)
-    tuned, best = choose_settings(run, Coat.name)
+    best = choose_settings(run, Coat.name)
     by_random, by_practice = (run_means(run, Coat.name, part, best[part]) for part in (RANDOM, PRACTICE))
     others = run.pieces(compare_similarities, [(setting, number) for number in range(shape.runs)])
     cells = [
@@ -75,7 +75,6 @@ def measure(run: Run) -> Measured:
         *_difference_cells(by_random, "Table 2, training rows kept in the truth", truth=KEPT),
         *(cell for metric in list(METRICS)[1:]
           for cell in _difference_cells(by_random, OTHERS.format(metric), metric=metric)),
-        *_validation_cells(tuned, best),
         *_similarity_cells(others),
     ]  # fmt: skip
     if run.source.is_synthetic:
@@ -90,11 +89,11 @@ def measure(run: Run) -> Measured:
     )
 
 
-def choose_settings(run: Run, dataset: str) -> tuple[list[pl.DataFrame], dict[str, list[dict[str, int]]]]:
-    """Recall on the validation parts, and the settings chosen by either part in every run."""
+def choose_settings(run: Run, dataset: str) -> dict[str, list[dict[str, int]]]:
+    """The settings chosen by either validation part in every run."""
     arguments = [(run.setting, number, dataset) for number in range(shape_of(run).runs)]
     tuned = run.pieces(tune_run, arguments, about="choosing settings")
-    return tuned, {part: [best_settings(table, part) for table in tuned] for part in (RANDOM, PRACTICE)}
+    return {part: [best_settings(table, part) for table in tuned] for part in (RANDOM, PRACTICE)}
 
 
 def run_means(run: Run, dataset: str, part: str, chosen: Sequence[Mapping[str, int]]) -> RunMeans:
@@ -103,7 +102,7 @@ def run_means(run: Run, dataset: str, part: str, chosen: Sequence[Mapping[str, i
 
 
 def yahoo_means(run: Run) -> RunMeans:
-    return run_means(run, YahooR3.name, RANDOM, choose_settings(run, YahooR3.name)[1][RANDOM])
+    return run_means(run, YahooR3.name, RANDOM, choose_settings(run, YahooR3.name)[RANDOM])
 
 
 def yahoo_facts(setting: Setting) -> list[dict[str, float]]:
@@ -160,17 +159,6 @@ def _order_cells(means: RunMeans) -> Iterator[Cell]:
         for test, printed in zip(SETS, CORRELATIONS[table]["CoatShopping"], strict=True):
             tau = rank_correlation([means.mean(who, test)[0] for who in names], truth).tau
             yield Cell("Kendall's τ of the means here (tables 3 and 4)", row, test, tau, printed)
-
-
-def _validation_cells(tuned: Sequence[pl.DataFrame], best: Mapping[str, list[dict[str, int]]]) -> Iterator[Cell]:
-    """The recall of the chosen settings on the validation part, mean over runs: the optimism of choosing."""
-    for part, by_run in best.items():
-        for who in TUNED:
-            recalls = [
-                table.filter(part=part, recommender=who, number=chosen[who])["recall"][0]
-                for table, chosen in zip(tuned, by_run, strict=True)
-            ]
-            yield Cell("Recall@10 on the validation part, chosen settings", who, part, float(np.mean(recalls)))
 
 
 def _similarity_cells(tables: Sequence[pl.DataFrame]) -> Iterator[Cell]:
