@@ -19,6 +19,7 @@ from truerank_research.runner import Run, Study
 SAMPLERS = ("Full", "Exposed", "Random@e", "Positivity", "WTDH", "Skew")
 SPARSITIES = (0.0, 0.5, 0.95)
 BASE, ITEM_MAP = "as in E-S1", "item map of the released code"
+TIES = "Tie rate, {}, uniform logger, n = {:,}"
 READINGS = EXACT, ROUNDED = ("exact", "rounded")
 HALF = 0.5  # of the way from what is here to what is printed
 
@@ -62,10 +63,10 @@ def _ties(name: str, setting: StudiedSetting, table: pl.DataFrame, *, real: bool
             for sampler in SAMPLERS:
                 figure = LogPlace(figures, "uniform", sparsity, sampler).at(RESOLUTION)
                 printed = known.get(("uniform", sparsity, sampler))
-                yield Cell(
-                    f"Tie rate, {how}, uniform logger, n = {setting.scale.large:,}",
-                    f"{sampler}, {100 * sparsity:.0f} %", name, figure.value, printed, figure.low, figure.high,
-                )  # fmt: skip
+                place = TIES.format(how, setting.scale.large), f"{sampler}, {100 * sparsity:.0f} %"
+                yield Cell(*place, name, figure.value, printed, figure.low, figure.high)
+                if printed is not None and name == BASE:
+                    yield Cell(*place, "printed", printed)
 
 
 def cause_rule(variant: str, reading: str) -> Callable[[Cells], Finding]:
