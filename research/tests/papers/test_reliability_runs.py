@@ -9,9 +9,13 @@ import pytest
 
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.reliability.data import (
+    AS_RELEASED,
     BLOCKS,
     EASED,
+    PUBLISHED,
+    RELEASED,
     SETTINGS,
+    VARIANTS,
     fit_scores,
     kuairec_data,
     made_data,
@@ -67,7 +71,8 @@ def test_both_presets_decide_on_the_papers_dataset(
     released: tuple[int, int], published: tuple[int, int], verdict: Verdict
 ) -> None:
     claim = STUDIES[3].claims[0]
-    counts = {"KuaiRec, released": released, "KuaiRec, published": published, "Jester, released": (0, 10)}
+    counts = {f"KuaiRec, {RELEASED}": released, f"KuaiRec, {PUBLISHED}": published, f"Jester, {RELEASED}": (0, 10)}
+    counts |= {f"KuaiRec, {AS_RELEASED}": (10, 10)}  # which is told and decides nothing
     cells = [
         Cell(SUPPORT, f"{claim.key} {claim.text}", f"{study}: {name}", float(value))
         for study, (n, of) in counts.items()
@@ -75,12 +80,12 @@ def test_both_presets_decide_on_the_papers_dataset(
     ]
     finding = claim.rule(Cells(tuple(cells)))
     assert finding.verdict is verdict
-    assert "Jester, released 0 of 10" in finding.why
+    assert f"Jester, {RELEASED} 0 of 10" in finding.why
 
 
 def test_numbers_of_a_figure_are_counted_within_both_tolerances() -> None:
     values = {"numbers": 50.0, "within 0.02": 20.0, "within 0.05": 45.0, "mean difference": 0.01}
-    cells = [Cell(NEAR, preset, name, value) for preset in ("released", "published") for name, value in values.items()]
+    cells = [Cell(NEAR, preset, name, value) for preset in VARIANTS for name, value in values.items()]
     finding = STUDIES[0].claims[-1].rule(Cells(tuple(cells)))
     assert finding.verdict is Verdict.IN_PART
     assert "20 of 50 within 0.02, 45 within 0.05, +0.010 on average" in finding.why
