@@ -156,6 +156,21 @@ def within(table: str, column: str | None = None, *, real: bool = False) -> Call
     return rule
 
 
+def printed_table(text: str) -> dict[str, tuple[float, ...]]:
+    """The numbers of a printed table by row: a name, a bar, numbers.
+
+    >>> printed_table("MF Bias | .35 -80")
+    {'MF Bias': (0.35, -80.0)}
+    """
+    rows = (line.split("|") for line in text.strip().splitlines())
+    return {name.strip(): tuple(map(float, numbers.split())) for name, numbers in rows}
+
+
+def where_given(table: str, rule: Callable[[Cells], Finding], why: str) -> Callable[[Cells], Finding]:
+    """The rule of a claim on data that few have: it cannot be tested where a result has no such table."""
+    return lambda cells: rule(cells) if cells.select(table) else Finding(Verdict.UNTESTABLE, why)
+
+
 def span(values: Iterable[float], form: str = ".2f") -> str:
     """From the smallest to the largest.
 

@@ -73,8 +73,15 @@ class Source:
         """The folder of a dataset: one of its name below the given folder (`_` for `-` allowed), else that folder."""
         if self.folder is None:
             raise InputError(f"{dataset}: a simulated dataset has no folder.")
-        below = [self.folder / name for name in (dataset, dataset.replace("-", "_"))]
-        return next((path for path in below if path.is_dir()), self.folder)
+        return self._below(dataset) or self.folder
+
+    def has(self, dataset: str) -> bool:
+        """Whether there is a folder of that name."""
+        return self._below(dataset) is not None
+
+    def _below(self, dataset: str) -> Path | None:
+        names = () if self.folder is None else (dataset, dataset.replace("-", "_"))
+        return next((path for name in names if (path := Path(str(self.folder), name)).is_dir()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +151,9 @@ def _compute(
 class Study:
     """A reproduction or a validation study.
 
-    `data` names the datasets it reads; `minutes` is the time of the full size on two cores; `shows` maps keys of papers
-    to the tables and figures that it reproduces, its own paper first; `unavailable` says why it cannot be run and what
-    to run in its place.
+    `data` names the datasets it reads, `optional` those that it reads where they are given; `minutes` is the time of
+    the full size on two cores; `shows` maps keys of papers to the tables and figures that it reproduces, its own paper
+    first; `unavailable` says why it cannot be run and what to run in its place.
     """
 
     name: str
@@ -157,6 +164,7 @@ class Study:
     claims: tuple[Claim, ...] = ()
     shows: Mapping[str, tuple[str, ...]] | None = None
     unavailable: str = ""
+    optional: tuple[str, ...] = ()
 
     @property
     def paper(self) -> str:
@@ -248,7 +256,7 @@ def _hashes(study: Study, source: Source) -> dict[str, str]:
     if source.is_synthetic:
         return {}
     hashes = {}
-    for dataset in study.data:
+    for dataset in (*study.data, *filter(source.has, study.optional)):
         for path in sorted(path for path in source.path(dataset).iterdir() if path.is_file() and path.name[0] != "."):
             with path.open("rb") as file:
                 hashes[f"{dataset}/{path.name}"] = hashlib.file_digest(file, "sha256").hexdigest()

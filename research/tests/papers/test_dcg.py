@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import truerank as tr
+from truerank.estimators.discounted import LearntDiscountRaw, LogDiscountRaw, RankedNDCG
+from truerank.estimators.impressions import Limited
 from truerank.estimators.weighted import IPS
 from truerank.exposure.policies.targets import RankColumn
 from truerank.models.ease import EASE
@@ -16,8 +18,8 @@ from truerank.models.kunn import KUNN, from_items, from_users, nearest_items, ne
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, nearest
 from truerank_research.claims import Cell, Cells, Verdict
-from truerank_research.papers.dcg.movielens import CLAIMS, INTERACTIONS, EASEPath
-from truerank_research.papers.dcg.platform import NEW, OLD, REWARDS, Platform, draw_week
+from truerank_research.papers.dcg.movielens import CLAIMS, INTERACTIONS, EASEPath, discounted_gains, first_items
+from truerank_research.papers.dcg.platform import CANDIDATES, FORMS, LEVELS, NEW, OLD, REWARDS, Platform, draw_week
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +51,54 @@ def test_shared_neighbours_give_kunn(log: tr.Log, users: int, items: int) -> Non
     assert scores == pytest.approx(own, abs=1e-12)
 
 
-def test_the_platform_keeps_the_assumptions_of_the_paper() -> None:
-    """With the true position model ips finds what the new ranker earns; raw labels do not."""
-    platform = Platform(length=12, rate=0.7, days=1, sessions=20_000, patience=0.0, lengths=0.0, moods=0.0)
-    week, fresh = (draw_week(platform, seed=1, part=part) for part in ("log", "online"))
-    truth = fresh.online(NEW)[0]
-    found = tr.off_policy(
-        week.logged(0), {policy: RankColumn(policy) for policy in (OLD, NEW)}, position="yule:0.7",
-        estimators=[IPS()], rewards=list(REWARDS), threads=1,
+@pytest.mark.parametrize("platform", [replace(level, days=1, length=12, clip=7.0) for level in LEVELS.values()])
+def test_forms_on_the_platform_are_those_of_the_library(platform: Platform) -> None:
+    week = draw_week(replace(platform, sessions=300), seed=1)
+    logged, view = week.logged(), week.position()
+    ranks = {OLD: logged.item + 1, **logged.rank}
+    columns = {name: logged.reward[:, c].astype(np.int8) for c, name in enumerate(REWARDS)}
+    table = pl.DataFrame(
+        {"session": logged.session, "item": logged.item, "position": logged.item + 1, **ranks, **columns}
+    )
+    results = tr.off_policy(
+        table, {name: RankColumn(name) for name in ranks}, position="table:" + ":".join(map(repr, view.tolist())),
+        estimators=[LogDiscountRaw(), LearntDiscountRaw(), IPS(clip=7.0, of=Limited.INVERSE),
+            RankedNDCG(clip=7.0, of=Limited.INVERSE),
+        ],
+        rewards=list(REWARDS), threads=1,
     )  # fmt: skip
-    for each in found.estimates:
-        if each.model == NEW:
-            at = list(REWARDS).index(str(each.reward))
-            assert abs(each.value - truth[at]) <= 4 * each.stderr
+    forms = dict(zip(dict.fromkeys(e.estimator for e in results.estimates), (FORMS[0], *FORMS[2:]), strict=True))
+    for estimate in results.estimates:
+        values = week.estimates(logged, ranks[estimate.model], view, platform.clip)[forms[estimate.estimator]]
+        mean = week.by_day(values)[0, list(REWARDS).index(str(estimate.reward))]
+        assert mean == pytest.approx(estimate.value, rel=1e-9), (estimate.estimator, estimate.model)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_platform_keeps_the_assumptions_of_the_paper(level: str) -> None:
+    """Without a clip and with ranks among all candidates, DCG is what the new ranker earns; raw labels are not."""
+    equal = {"patience": 0.0, "lengths": 0.0, "moods": 0.0}
+    platform = replace(LEVELS[level], length=12, days=1, sessions=20_000, **equal)  # type: ignore[arg-type]
+    week, fresh = (draw_week(platform, seed=1, part=part) for part in ("log", "online"))
+    logged = week.logged()
+    values = week.estimates(logged, logged.rank[CANDIDATES], week.position(), np.inf)
+    truth, error = fresh.online(NEW)[0], values["DCG pbm, Q̂"].std(axis=0) / len(week.day) ** 0.5
+    assert (np.abs(values["DCG pbm, Q̂"].mean(axis=0) - truth) <= 4 * error).all()
+    assert (np.abs(values["DCG pbm, C"].mean(axis=0) - truth) > 4 * error).any()
     assert (fresh.online(NEW) > fresh.online(OLD)).all()
-    assert week.position().rho == pytest.approx(0.7, rel=0.05)
+
+
+def test_gains_are_those_of_evaluate(log: tr.Log) -> None:
+    rng = np.random.default_rng(1)
+    held = rng.random(len(log)) < 0.4
+    train, test = log.select(~held), log.select(held)
+    scores = rng.random((len(log.users), len(log.items)), dtype=np.float32)
+    model = tr.scores.dense(scores, users=log.users, items=log.items)
+    results = tr.evaluate({"m": model}, test, exposure="holdout", metrics=["DCG@5", "nDCG@5"], exclude=train)
+    scores[train.user, train.item] = -np.inf
+    assert discounted_gains(first_items(scores, 5), test) == pytest.approx(
+        [estimate.value for estimate in results.estimates]
+    )
 
 
 def test_a_verdict_on_movielens_needs_its_ratings() -> None:

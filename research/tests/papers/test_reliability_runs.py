@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from truerank.reliability import Preset
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.reliability.data import (
+    AS_RELEASED,
     BLOCKS,
     EASED,
+    PUBLISHED,
+    RELEASED,
     SETTINGS,
+    VARIANTS,
     fit_scores,
+    kuairec_data,
     made_data,
     scores_of,
-    study_logs,
 )
 from truerank_research.papers.reliability.questions import NEAR, STUDIES, SUPPORT
 from truerank_research.papers.reliability.sampler_claims import CLAIMS
-from truerank_research.papers.reliability.tuning import QUICK, run_trial, search_settings
-from truerank_research.runner import Run, Setting, Source
+from truerank_research.runner import Source
 
 SMALL = SETTINGS["small"]
 
@@ -35,36 +36,25 @@ def test_a_simulated_block_is_fully_observed_and_not_learnt_from() -> None:
     assert np.unique(data.train.user).size > 40
 
 
+def test_labels_of_the_original_kuairec_files_are_kept(tmp_path: Path) -> None:
+    head = "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n"
+    row = "{},{},4381,6067,2020-07-05 05:27:48.378,20200705,1593898068.378,{}\n"
+    small = [(14, 148, 0.7), (14, 183, 2.3), (19, 148, 2.5), (19, 183, 0.1)]
+    big = [(14, 7, 0.5), (14, 9, 2.1), (19, 7, 0.2), (19, 7, 3.0), (20, 9, 2.0), (20, 9, 0.1)]
+    for name, rows in (("small", small), ("big", big)):
+        (tmp_path / f"{name}_matrix.csv").write_text(head + "".join(row.format(*values) for values in rows))
+    (tmp_path / "item_categories.csv").write_text('video_id,feat\n7,"[8]"\n9,"[27, 9]"\n')
+    train = kuairec_data(tmp_path, check=False).train
+    users, items = (ids.values.gather(at) for ids, at in ((train.users, train.user), (train.items, train.item)))
+    assert sorted(zip(users, items, train.label, strict=True)) == [(14, 7, 0), (14, 9, 1), (19, 7, 1), (20, 9, 0)]
+    assert [len(train.users), len(train.items)] == [3, 4]
+
+
 def test_stored_scores_are_those_of_the_model() -> None:
     table = fit_scores(Source(), "small", EASED, 0)
     scores = scores_of({"EASE": table}, made_data(BLOCKS["small"]).world)["EASE"]
     assert (np.asarray(scores.block(np.arange(40))).ravel() == table["score"].to_numpy()).all()
     assert fit_scores(Source(), "small", EASED, 0).equals(table)
-
-
-def test_pairs_without_a_label_are_never_exposed() -> None:
-    scores = {entry.title: fit_scores(Source(), "small", entry, 0) for entry in SMALL.entries[1:]}
-    setting = replace(SMALL, sparsities=(0.0, 0.5), sizes=(18,))
-    whole, missing = (
-        study_logs(Setting(), setting, Preset.PUBLISHED, "uniform", n_missing=n, scores=scores).filter(
-            question="fidelity", sparsity=0.0
-        )
-        for n in (0, 100)
-    )
-    assert missing.filter(sampler="Full")["value"][0] == 1
-    assert missing.filter(sampler="Exposed")["value"][0] < 1  # what was not observed is a candidate of Full alone
-    assert whole.filter(sampler="Exposed")["value"].to_list() == [1.0, 1.0]
-
-
-def test_a_search_takes_the_best_trial() -> None:
-    best, first, trials = search_settings(Run(), SMALL)
-    assert set(best) == set(first) == set(trials["model"].unique())
-    assert "random" not in best
-    rows = trials.filter(model="EASE").sort("value", descending=True)
-    assert dict(best["EASE"].settings) == json.loads(rows["settings"][0])
-    assert len(rows) == QUICK.trials
-    one, other = (run_trial(Source(), "small", EASED, trial, QUICK, 0) for trial in (0, 1))
-    assert one["settings"][0] != other["settings"][0]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +71,8 @@ def test_both_presets_decide_on_the_papers_dataset(
     released: tuple[int, int], published: tuple[int, int], verdict: Verdict
 ) -> None:
     claim = STUDIES[3].claims[0]
-    counts = {"KuaiRec, released": released, "KuaiRec, published": published, "Jester, released": (0, 10)}
+    counts = {f"KuaiRec, {RELEASED}": released, f"KuaiRec, {PUBLISHED}": published, f"Jester, {RELEASED}": (0, 10)}
+    counts |= {f"KuaiRec, {AS_RELEASED}": (10, 10)}  # which is told and decides nothing
     cells = [
         Cell(SUPPORT, f"{claim.key} {claim.text}", f"{study}: {name}", float(value))
         for study, (n, of) in counts.items()
@@ -89,12 +80,12 @@ def test_both_presets_decide_on_the_papers_dataset(
     ]
     finding = claim.rule(Cells(tuple(cells)))
     assert finding.verdict is verdict
-    assert "Jester, released 0 of 10" in finding.why
+    assert f"Jester, {RELEASED} 0 of 10" in finding.why
 
 
 def test_numbers_of_a_figure_are_counted_within_both_tolerances() -> None:
     values = {"numbers": 50.0, "within 0.02": 20.0, "within 0.05": 45.0, "mean difference": 0.01}
-    cells = [Cell(NEAR, preset, name, value) for preset in ("released", "published") for name, value in values.items()]
+    cells = [Cell(NEAR, preset, name, value) for preset in VARIANTS for name, value in values.items()]
     finding = STUDIES[0].claims[-1].rule(Cells(tuple(cells)))
     assert finding.verdict is Verdict.IN_PART
     assert "20 of 50 within 0.02, 45 within 0.05, +0.010 on average" in finding.why

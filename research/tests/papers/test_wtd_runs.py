@@ -73,10 +73,10 @@ def test_what_is_chosen_on_is_not_tested_on() -> None:
 
 
 def test_the_sets_of_a_run_in_a_world_whose_truth_is_known() -> None:
-    found = score_run(Setting(), 0, RANDOM, (("PosPop", 0),))
+    found = score_run(Setting(), 0, "coat", RANDOM, (("PosPop", 0),))
     assert set(found["test"].unique()) == {TRUTH, EVERY, "truth, training rows kept", *STRATEGIES}
     assert found["value"].drop_nans().is_between(0, 1).all()
-    again = score_run(Setting(), 0, RANDOM, (("PosPop", 0),))
+    again = score_run(Setting(), 0, "coat", RANDOM, (("PosPop", 0),))
     assert found.equals(again)
 
 

@@ -65,7 +65,8 @@ class Page:
 class Paper:
     """A paper with all its tables and figures.
 
-    `says` completes "They say that"; `main` has experiment and key of the claims that the paper is known for.
+    `says` completes "They say that", `note` has what we found in a few sentences; `main` has experiment and key of the
+    claims that the paper is known for.
     """
 
     key: str  # the name of its page
@@ -78,6 +79,7 @@ class Paper:
     picture: Picture
     picture_study: str  # the experiment whose cells it draws
     main: tuple[tuple[str, str], ...] = ()
+    note: str = ""
 
 
 @cache

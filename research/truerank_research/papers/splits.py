@@ -32,7 +32,6 @@ def ure_kuairec(
     seed: int,
     shown: int = 80,
     uniform: float = 0.0,
-    reuse: bool = False,
     share: float = URE_TRAIN_SHARE,
 ) -> dict[str, Log]:
     """KuaiRec as the URE paper splits it: biased `train`, `full` = the rest, `random` = `shown` of the rest per user.
@@ -40,8 +39,8 @@ def ure_kuairec(
     Training items of a user are drawn without replacement with probabilities proportional to exp(`weight`) of the item
     (`short_first`, or `popular_first` where there are no durations): round(share n) of a user's n cells. The paper does
     not say how many per user; this share reproduces its total within half a row per user. `uniform` draws that part
-    of shown x users cells as `uniform` for debiasing, apart from `random`; `reuse` leaves them in `full` too, which
-    are the published sizes.
+    of shown x users cells as `uniform` for debiasing, apart from `random` and `full`; the published sizes leave them in
+    `full` too.
     """
     _check_shown(shown)
     if weight.shape != (len(full.items),):
@@ -57,8 +56,7 @@ def ure_kuairec(
         spare = rest.select(~random)
         size = math.floor(uniform * shown * len(full.users) + 1e-9)
         parts["uniform"], _ = _by_size(spare, [size], seed=seed, purpose="ure uniform")
-        if not reuse:
-            parts["full"] = _without(rest, parts["uniform"])
+        parts["full"] = _without(rest, parts["uniform"])
     return parts
 
 
@@ -73,22 +71,16 @@ def popular_first(log: Log, *, scale: float = 1000.0) -> Floats:
     return first_by(-sums_by(log.item, log.label, n=len(log.items)), scale=scale)
 
 
-def wtd(train: Log, random: Log, *, seed: int, released: bool = False) -> dict[str, Log]:
+def wtd(train: Log, random: Log, *, seed: int) -> dict[str, Log]:
     """Coat and Yahoo! R3 as the WTD paper splits them, over users and items that are in both parts.
 
     Of the biased rows 60 % are `train` and 40 % `heldout`; of the random rows 15 % are `weights`, 15 % `validation` and
-    70 % `truth`. Sizes are rounded down, what is left goes to the last. `released` is what the paper's code did
-    instead: `truth` is the 85 % left after `weights`, and `validation` is 15 % of that, inside it.
+    70 % `truth`. Sizes are rounded down, what is left goes to the last.
     """
     users, items = _common(train.users, random.users), _common(train.items, random.items)
     biased, shown = (restrict(log, users=users, items=items) for log in (train, random))
     fit, heldout = _by_size(biased, [_part(0.6, biased)], seed=seed, purpose="wtd biased")
-    if released:
-        weights, truth = _by_size(shown, [_part(0.15, shown)], seed=seed, purpose="wtd random")
-        validation, _ = _by_size(truth, [_part(0.15, truth)], seed=seed, purpose="wtd validation")
-    else:
-        sizes = [_part(0.15, shown)] * 2
-        weights, validation, truth = _by_size(shown, sizes, seed=seed, purpose="wtd random")
+    weights, validation, truth = _by_size(shown, [_part(0.15, shown)] * 2, seed=seed, purpose="wtd random")
     return {"train": fit, "heldout": heldout, "weights": weights, "validation": validation, "truth": truth}
 
 

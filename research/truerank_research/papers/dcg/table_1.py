@@ -11,7 +11,7 @@ from truerank.evaluation.labels import evaluate
 from truerank.io.read import read
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
-from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, share, within
+from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, printed_table, share, within
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -19,10 +19,8 @@ from truerank_research.runner import Run, Study
 QUALITY = {"x1": (1.0, 0.0), "x2": (1.0, 2.5)}
 POLICIES = {"R": 0, "R'": 1}
 PRINTED = 0.005  # two digits after the point
-PUBLISHED = {
-    "R": {"DCG(x1)": 1.0, "DCG(x2)": 1.0, "nDCG(x1)": 1.0, "nDCG(x2)": 0.29, "DCG(X)": 1.0, "nDCG(X)": 0.64},
-    "R'": {"DCG(x1)": 0.0, "DCG(x2)": 2.5, "nDCG(x1)": 0.0, "nDCG(x2)": 0.71, "DCG(X)": 1.25, "nDCG(X)": 0.36},
-}
+COLUMNS = ("DCG(x1)", "DCG(x2)", "nDCG(x1)", "nDCG(x2)", "DCG(X)", "nDCG(X)")
+PUBLISHED = printed_table("R | 1 1 1 .29 1 .64\nR' | 0 2.5 0 .71 1.25 .36")
 TABLE, IDEAL = "Table 1", "Table 1, divided by the ideal list as in the text"
 
 
@@ -38,7 +36,7 @@ def measure(run: Run) -> Measured:
             for metric, numbers in (("DCG", dcg), ("nDCG", normalised)):
                 for context, value in {**numbers, "X": float(np.mean(list(numbers.values())))}.items():
                     column = f"{metric}({context})"
-                    printed = PUBLISHED[policy][column] if table == TABLE else None
+                    printed = PUBLISHED[policy][COLUMNS.index(column)] if table == TABLE else None
                     cells.append(
                         Cell(table, policy, column, value, printed, tolerance=None if printed is None else PRINTED)
                     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +20,23 @@ from truerank.io.read import read
 from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Side
+from truerank.models.libraries import LightFM
+from truerank.models.sar import SAR
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, Preset, study
 from truerank.reliability.grid import LOGGERS, SAMPLERS, SIZES, SPARSITIES
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.papers.reliability.figures import StudyFigures, WorldScale
+from truerank_research.papers.reliability.released import released_scores
 from truerank_research.runner import Run, Setting, Source
 
 SEED = 20261117  # of how Jester is cut: chosen before any figure was seen
 HISTORY = 20  # jokes whose ratings are what is known of the users of the world
 LIKED = 5  # ratings above it are positive
+DEFECTIVE = ("sar", "lightfm")  # models that the paper's code makes otherwise
+AS_RELEASED, RELEASED, PUBLISHED = "as released", "right models, samplers as released", "right models and samplers"
+VARIANTS = {AS_RELEASED: Preset.RELEASED, RELEASED: Preset.RELEASED, PUBLISHED: Preset.PUBLISHED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,13 @@ class StudiedData:
 
 @dataclass(frozen=True, slots=True)
 class StudiedModel:
-    """A model with its settings; `features` adds what is known of items."""
+    """A model with its settings; `features` adds what is known of items, `released` is as in the paper's code."""
 
     title: str
     name: str
     settings: tuple[tuple[str, str], ...] = ()
     features: bool = False
+    released: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +156,25 @@ def made_data(block: MadeBlock, *, seed: int = SEED) -> StudiedData:
     )
 
 
-def kuairec_data(folder: Path) -> StudiedData:
-    """Every cell of the small matrix; the positive pairs of the big one, each once, which has no cell of the small.
+def kuairec_data(folder: Path, *, check: bool = True) -> StudiedData:
+    """Every cell of the small matrix; each pair of the big one once, positive if one of its rows is.
 
-    One user and one video of the block have no positive in the big matrix: they are declared, and known by nothing.
+    The compact files have the positive pairs of the big matrix alone, and none of a cell of the small one. One user and
+    one video of the block are in no such pair: they are declared, and nothing is known of them.
     """
     dataset = KuaiRec()
-    parts = dataset.load(folder, parts=["full", "train"])
+    parts = dataset.load(folder, parts=["full", "train"], check=check)
     world, train = parts["full"], parts["train"]
-    pairs = pl.DataFrame(
-        {"user": train.users.values.gather(train.user), "item": train.items.values.gather(train.item)}
-    ).with_columns(label=pl.lit(1))
+    rows = pl.DataFrame(
+        {
+            "user": train.users.values.gather(train.user), "item": train.items.values.gather(train.item),
+            "label": train.label.astype(np.int8),
+        }
+    )  # fmt: skip
+    pairs = rows.group_by("user", "item", maintain_order=True).max()
     users = Ids.union({"world, users": world.users, "train, users": train.users})
     items = Ids.union({"world, items": world.items, "train, items": train.items})
-    known = read(pairs, users=users, items=items, name="big matrix, positives")
+    known = read(pairs, users=users, items=items, name="big matrix")
     return StudiedData(world, known, Side(item_features=dataset.features(folder)["items"]))
 
 
@@ -203,9 +215,13 @@ def _drawn(ids: Ids, n: int, *, seed: int, purpose: str) -> pl.Series:
 def fit_scores(source: Source, dataset: str, entry: StudiedModel, seed: int) -> pl.DataFrame:
     """The scores of one model for every pair of a dataset, row by row."""
     data = SETTINGS[dataset].data(source)
-    model = models.make(entry.name, dict(entry.settings))
-    scores = model.fit(data.train, seed=seed, side=data.side if entry.features else Side())
-    world = data.world
+    model, world = models.make(entry.name, dict(entry.settings)), data.world
+    side = data.side if entry.features else Side()
+    if entry.released and isinstance(model, LightFM):
+        return pl.DataFrame({"score": released_scores(model, world, data.train, side, seed=seed).ravel()})
+    if entry.released and isinstance(model, SAR):
+        model = SAR.released(model.similarity)
+    scores = model.fit(data.train, seed=seed, side=side)
     aligned = Aligned.of(scores, users=world.users, items=world.items, name=entry.title)
     return pl.DataFrame({"score": aligned.block(np.arange(len(world.users))).ravel()})
 
@@ -217,23 +233,18 @@ def study_logs(
     logger: str,
     samplers: tuple[str, ...] = SAMPLERS,
     variant: str = "",
-    n_missing: int = 0,
     *,
     scores: Mapping[str, pl.DataFrame],
 ) -> pl.DataFrame:
-    """The results of the study of one logging policy, at every sparsity; `variant` names what else was changed.
-
-    `n_missing` pairs have no label, drawn among those that are not liked.
-    """
+    """The results of the study of one logging policy, at every sparsity; `variant` names what else was changed."""
     data = setting.data(run.source)
     grid = Grid.of(
         preset=preset, loggers=(logger,), sparsities=setting.sparsities, samplers=samplers, sizes=setting.sizes,
         metrics=setting.metrics, repetitions=setting.repetitions,
     )  # fmt: skip
-    world = _without(data.world, n_missing, seed=run.seed)
     with scratch() as space:
         return study(
-            scores_of(scores, data.world), world, space.make("study"), grid=grid, train=data.train, seed=run.seed,
+            scores_of(scores, data.world), data.world, space.make("study"), grid=grid, train=data.train, seed=run.seed,
             resamples=1000 if run.full else 50, threads=1,
         ).results  # fmt: skip
 
@@ -247,45 +258,39 @@ def scores_of(tables: Mapping[str, pl.DataFrame], world: Log) -> dict[str, Score
     }
 
 
-def _without(world: Log, n: int, *, seed: int) -> Log:
-    """The dataset without the labels of n pairs that are not liked, drawn uniformly."""
-    others = np.flatnonzero(world.label == 0)
-    removed = np.random.default_rng(seed).permutation(others)[: min(n, len(others))]
-    return world if n == 0 else world.select(np.setdiff1d(np.arange(len(world)), removed))
-
-
-def fitted(run: Run, setting: StudiedSetting, *, seed: int) -> dict[str, pl.DataFrame]:
-    """The scores of every model of a dataset."""
-    arguments = [(run.source, setting.name, entry, seed) for entry in setting.entries]
+def fitted(run: Run, setting: StudiedSetting, *, seed: int, released: bool = False) -> dict[str, pl.DataFrame]:
+    """The scores of every model of a dataset; `released`: of SAR and LightFM as the paper's code makes them."""
+    entries = [replace(entry, released=released and entry.name in DEFECTIVE) for entry in setting.entries]
+    arguments = [(run.source, setting.name, entry, seed) for entry in entries]
     tables = run.pieces(fit_scores, arguments, about=f"fitting models on {setting.title}")
-    return {entry.title: table for entry, table in zip(setting.entries, tables, strict=True)}
+    return {entry.title: table for entry, table in zip(entries, tables, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
 class StudyRun:
-    """One dataset in one preset, as it was studied."""
+    """One dataset in one variant (of VARIANTS), as it was studied."""
 
     setting: StudiedSetting
-    preset: Preset
+    variant: str
     results: pl.DataFrame
 
     @property
     def title(self) -> str:
-        return f"{self.setting.title}, {self.preset.value}"
+        return f"{self.setting.title}, {self.variant}"
 
     def figures(self, *, rounded: bool = False) -> StudyFigures:
         return StudyFigures.read(self.results, scale=self.setting.scale, rounded=rounded)
 
 
 def studied(run: Run) -> list[StudyRun]:
-    """Every dataset with both presets, the paper's own (released) first."""
+    """Every dataset in every variant; as released only the paper's own, as its ids make the defect."""
     runs = []
     for setting in settings_of(run):
-        scores = fitted(run, setting, seed=run.seed)
-        for preset in (Preset.RELEASED, Preset.PUBLISHED):
-            arguments = [(run.setting, setting, preset, logger) for logger in LOGGERS]
-            about = f"studying logs of {setting.title}, {preset.value}"
-            runs.append(
-                StudyRun(setting, preset, pl.concat(run.pieces(study_logs, arguments, about=about, scores=scores)))
-            )
+        for variant, preset in VARIANTS.items():
+            if variant == AS_RELEASED and setting.name != "kuairec":
+                continue
+            scores = fitted(run, setting, seed=run.seed, released=variant == AS_RELEASED)
+            arguments = [(run.setting, setting, preset, logger, SAMPLERS, variant) for logger in LOGGERS]
+            tables = run.pieces(study_logs, arguments, about=f"studying {setting.title}, {variant}", scores=scores)
+            runs.append(StudyRun(setting, variant, pl.concat(tables)))
     return runs

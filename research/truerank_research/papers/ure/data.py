@@ -20,6 +20,7 @@ from truerank.core.ranking import Ranks
 from truerank.datasets.coat import Coat
 from truerank.datasets.kuairec import KuaiRec
 from truerank.datasets.split import restrict, short_first
+from truerank.datasets.yahoo_r3 import YahooR3
 from truerank.inference.agreement import correlation, rank_correlation
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.claims import Cell
@@ -313,9 +314,10 @@ def _exposed(labels: Log) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CoatBlock:
-    """Coat in the place of Yahoo!R3: a biased log, and a random part of which a tenth is for debiasing."""
+    """Coat, or Yahoo!R3 where it is given: a biased log, and a random part of which a tenth is for debiasing."""
 
     setting: Setting
+    dataset: str = Coat.name
 
     def training_data(self) -> tuple[Log, Log]:
         """The biased log and the random slice."""
@@ -329,7 +331,7 @@ class CoatBlock:
             size = DatasetSettings(users=users, items=items, shown=24, judged=16, density=0.15)
             world = simulate_dataset(size, seed=self.setting.seed)
             return world.train, world.random
-        logs = Coat().load(self.setting.source.path("coat"))
+        logs = (Coat() if self.dataset == Coat.name else YahooR3()).load(self.setting.source.path(self.dataset))
         train = replace(logs["train"], propensity=None)
         return train, restrict(logs["random"], users=train.users, items=train.items)
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints
+from truerank.datasets.yahoo_r3 import YahooR3
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.learners.recipes import Recipe
-from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, recall_at, split_of, traditional
+from truerank_research.papers.ure.data import Block, CoatBlock, Split, recall_at, split_of, traditional
 from truerank_research.papers.ure.training import (
     ALL_BACKBONES,
     BACKBONES,
     HARDNESS,
     METHODS,
     NEGS,
+    TABLE_4,
+    YAHOO_BATCH,
+    on_random_part,
     positions_of,
     size_settings,
+    small_batches,
     train_model,
     tuning_recipe,
 )
@@ -30,28 +35,29 @@ CONFIGURATIONS, DRAWS, CHOOSING = 6, 20, 1_000_000  # the last is the number of 
 WITHIN, CUTOFFS = 5, (5, 50, 500)
 RULES = {"auc": "tuned by pooled AUC", "recall": "tuned by Recall@5̄"}
 NEAR, LARGE = 0.97, 0.5
-KUAIREC, COAT = "KuaiRec", "Coat"
-PUBLISHED: Mapping[str, Mapping[str, float]] = {
-    "MF": {"Bias": 0.3546, "IPS": 0.3102, "DR": 0.5465, "AutoDebias": 0.5482, "NegS": 0.5358},
-    "LightGCN": {"Bias": 0.4859, "IPS": 0.4889, "DR": 0.4849, "AutoDebias": 0.5181, "NegS": 0.5288},
-}
+KUAIREC, COAT, YAHOO = "KuaiRec", "Coat", "Yahoo!R3"
+BATCHES = {COAT: 512, YAHOO: YAHOO_BATCH}
+PRINTED_COLUMN = {KUAIREC: 0, YAHOO: 5}  # of Table 4
 
 
 def measure(run: Run) -> Measured:
     number, draws = (CONFIGURATIONS, DRAWS) if run.full else (2, 2)
     sizes = (20, 80) if run.full else (20, 40)
-    block, coat = Block(run.setting), CoatBlock(run.setting)
+    block = Block(run.setting)
+    random_parts = {COAT: CoatBlock(run.setting)}
+    if run.source.has(YahooR3.name):
+        random_parts[YAHOO] = CoatBlock(run.setting, YahooR3.name)
     contenders = [Contender(*names, at) for names in _names() for at in range(number)]
     on_block = [(block, contender.recipe(run), run.seed) for contender in contenders]
     trained = run.pieces(train_model, on_block, about=f"training models on {KUAIREC}")
-    on_coat = [(coat, contender.recipe(run, coat=True), run.seed) for contender in contenders]
-    trained_on_coat = run.pieces(train_model, on_coat, about=f"training models on {COAT}")
     split = split_of(block)
+    cells: list[Cell] = []
+    for name, part in random_parts.items():
+        arguments = [(part, contender.recipe(run, data=name), run.seed) for contender in contenders]
+        tables = run.pieces(train_model, arguments, about=f"training models on {name}")
+        cells += _cells(name, _on_random_part(contenders, tables, part), "Recall@5̄" * (name == YAHOO))
     on_kuairec = _on_kuairec(contenders, trained, split, sizes=sizes, draws=draws, seed=run.seed)
-    cells = [
-        *_cells(KUAIREC, on_kuairec, f"Recall@5̄, N̄ = {sizes[0]}"),
-        *_cells(COAT, _on_coat(contenders, trained_on_coat, coat)),
-    ]
+    cells = [*_cells(KUAIREC, on_kuairec, f"Recall@5̄, N̄ = {sizes[0]}"), *cells]
     return Measured(
         {"cells": cell_rows(cells)},
         {"configurations of each method": number, "draws of D_rand": draws, **size_settings(split)},
@@ -62,7 +68,7 @@ def measure(run: Run) -> Measured:
             "has 32 dimensions and 2 layers, training at most 12 epochs, U = 50.",
             "Settings are chosen by pooled AUC on the part of the random slice that stops training, and by Recall@5̄ in "
             "a separate draw of D_rand; the paper does not say how.",
-            "Yahoo!R3 is replaced by Coat, which has the same parts.",
+            "Yahoo!R3 is replaced by Coat, which has the same parts; it is used too where it is given.",
         ],
     )
 
@@ -79,12 +85,10 @@ class Contender:
     method: str
     number: int
 
-    def recipe(self, run: Run, *, coat: bool = False) -> Recipe:
+    def recipe(self, run: Run, *, data: str = KUAIREC) -> Recipe:
         backbone = ALL_BACKBONES[self.backbone]
         recipe = tuning_recipe(backbone, self.method, self.number, full=run.full, seed=run.seed)
-        if coat and run.full:  # a log of 7,000 rows
-            return replace(recipe, training=replace(recipe.training, batch=512, epochs=40, patience=10))
-        return recipe
+        return small_batches(recipe, BATCHES[data]) if data in BATCHES and run.full else recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +131,14 @@ def _sampled(split: Split, position: Ints, column: Ints) -> float:
     return float(traditional(np.take_along_axis(position, column, axis=1), label, [WITHIN])[0])
 
 
-def _on_coat(contenders: Sequence[Contender], tables: Sequence[pl.DataFrame], block: CoatBlock) -> Iterator[Evaluated]:
-    """The traditional scheme and the URE estimate on the one random part; the truth is not known."""
-    split, labelled = coat_split(block)
+def _on_random_part(
+    contenders: Sequence[Contender], tables: Sequence[pl.DataFrame], block: CoatBlock
+) -> Iterator[Evaluated]:
     for contender, table in zip(contenders, tables, strict=True):
-        if not table.height:
-            continue
-        position = positions_of(table, split)
-        alone = np.where(labelled, position, position.shape[1] + 1)  # items without a label are no candidates
-        old = float(traditional(alone, split.label, [WITHIN])[0])
-        ure = recall_at(position, split.label, CUTOFFS[:2])
-        columns = {"Recall@5̄": (old,)} | {f"URE@{k}": (float(v),) for k, v in zip(CUTOFFS, ure, strict=False)}
-        yield Evaluated(contender, float(table["auc"][0]), old, columns)
+        if table.height:
+            values = on_random_part(block, table, CUTOFFS[:2])
+            columns = {name: (value,) for name, value in values.items()}
+            yield Evaluated(contender, float(table["auc"][0]), values["Recall@5̄"], columns)
 
 
 def _cells(data: str, evaluated: Iterator[Evaluated], printed_column: str = "") -> Iterator[Cell]:
@@ -148,9 +148,10 @@ def _cells(data: str, evaluated: Iterator[Evaluated], printed_column: str = "") 
     for rule in RULES:
         for (backbone, method), models in by_name.items():
             best = max(models, key=lambda model: model.auc if rule == "auc" else model.recall)
-            table = _table(data, rule)
+            table, key = _table(data, rule), f"{backbone} {method}"
             for column, (value, *ends) in best.columns.items():
-                printed = PUBLISHED.get(backbone, {}).get(method) if column == printed_column else None
+                is_printed = column == printed_column and key in TABLE_4
+                printed = TABLE_4[key][PRINTED_COLUMN[data]] if is_printed else None
                 yield Cell(table, method, f"{backbone}, {column}", value, printed, *ends)
             if method == NEGS:
                 yield Cell(table, method, f"{backbone}, H/U", HARDNESS[best.contender.number])
@@ -196,10 +197,13 @@ def _trap_rule(cells: Cells) -> Finding:
 
 
 def _yahoo_rule(cells: Cells) -> Finding:
-    table = _table(COAT, "recall")
+    is_given = bool(cells.select(_table(YAHOO, "recall")))
+    table = _table(YAHOO if is_given else COAT, "recall")
     best = [
         _best({method: cells.value(table, method, f"{name}, Recall@5̄") for method in METHODS}) for name in BACKBONES
     ]
+    if is_given:
+        return share([name == NEGS for name in best], f"The best by Recall@5̄ is {' and '.join(best)}.")
     why = f"Yahoo!R3 needs a signed agreement. On Coat the best by Recall@5̄ is {' and '.join(best)}."
     return Finding(Verdict.UNTESTABLE, why)
 
@@ -221,12 +225,13 @@ CLAIMS = (
         "Recall@5̄.", _trap_rule,
     ),
     Claim(
-        "yahoo", "On Yahoo!R3 NegS is best by Recall@5̄ with both backbones.", "Table 3", "Needs Yahoo!R3.", _yahoo_rule,
+        "yahoo", "On Yahoo!R3 NegS is best by Recall@5̄ with both backbones.", "Table 3",
+        "Needs Yahoo!R3, in a folder yahoo-r3.", _yahoo_rule,
     ),
 )  # fmt: skip
 STUDIES = (
     Study(
         "E-U2", "Do hard negatives without debiasing beat debiased models under the traditional scheme?", measure,
-        data=("kuairec", "coat"), minutes=15, claims=CLAIMS, shows={"ure": ("Table 3",)},
+        data=("kuairec", "coat"), optional=("yahoo-r3",), minutes=15, claims=CLAIMS, shows={"ure": ("Table 3",)},
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.models import Side
+from truerank_research.claims import printed_table
 from truerank_research.learners.recipes import (
     AutoDebias,
     Backbone,
@@ -25,7 +27,7 @@ from truerank_research.learners.recipes import (
     Recipe,
     Training,
 )
-from truerank_research.papers.ure.data import Block, CoatBlock, Split, split_of
+from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, recall_at, split_of, traditional
 from truerank_research.runner import Run
 
 BATCH, EPOCHS, PATIENCE, WARM_UP = 65_536, 12, 6, 4
@@ -39,6 +41,19 @@ ALL_BACKBONES: dict[str, Backbone] = {
     "LightGCN with biases": GraphConvolution(dimensions=32, layers=2, biases=True),
 }
 NEGS = "NegS"
+YAHOO_BATCH = 4_096
+# KuaiRec: Recall@5̄ (also of Table 3), Recall@5, URE@5, URE@500, Recall@500; Yahoo!R3: Recall@5̄, URE@5, URE@500
+TABLE_4 = printed_table("""
+MF Bias | .3546 .0215 .0213 .3280 .3237 .7085 .0131 .6777
+MF IPS | .3102 .0213 .0230 .2771 .2743 .6572 .0095 .6236
+MF DR | .5465 .0353 .0362 .5077 .5050 .7195 .0075 .6879
+MF AutoDebias | .5482 .0355 .0352 .5129 .5097 .8085 .0550 .7849
+MF NegS | .5358 .0327 .0326 .5052 .5012 .8330 .0490 .8001
+LightGCN Bias | .4859 .0257 .0267 .4503 .4482 .7883 .0491 .7680
+LightGCN IPS | .4889 .0266 .0273 .4539 .4522 .7584 .0457 .7367
+LightGCN DR | .4849 .0262 .0267 .4500 .4457 .7576 .0455 .7373
+LightGCN AutoDebias | .5181 .0317 .0323 .4571 .4558 .8046 .0592 .7820
+LightGCN NegS | .5288 .0237 .0245 .4954 .4944 .8141 .0616 .7913""")
 METHODS: dict[str, Method] = {
     "Bias": Bias(),
     "IPS": IPSLearning(),
@@ -88,6 +103,22 @@ def training_of(*, full: bool, **settings: float) -> Training:
         "batch": BATCH if full else 2_048, "epochs": EPOCHS if full else 2, "patience": PATIENCE,
     }  # fmt: skip
     return Training(**{**usual, **settings})  # type: ignore[arg-type]
+
+
+def on_random_part(block: CoatBlock, table: pl.DataFrame, cutoffs: Sequence[int]) -> dict[str, float]:
+    """The traditional scheme and the URE estimate on the one random part; the truth is not known."""
+    split, labelled = coat_split(block)
+    position = positions_of(table, split)
+    alone = np.where(labelled, position, position.shape[1] + 1)  # items without a label are no candidates
+    ure = recall_at(position, split.label, cutoffs)
+    return {"Recall@5̄": float(traditional(alone, split.label, [5])[0])} | {
+        f"URE@{k}": float(value) for k, value in zip(cutoffs, ure, strict=True)
+    }
+
+
+def small_batches(recipe: Recipe, batch: int) -> Recipe:
+    """For logs of fewer rows than KuaiRec's."""
+    return replace(recipe, training=replace(recipe.training, batch=batch, epochs=40, patience=10))
 
 
 def recipe_of(backbone: Backbone, method: Method, training: Training) -> Recipe:

@@ -120,9 +120,9 @@ def values_on(scores: Scores, test: Layout, metrics: Sequence[Metric]) -> list[F
     return [np.where(np.isnan(values[Recall(K)]), np.nan, values[metric]) for metric in metrics]
 
 
-def tune_run(setting: Setting, number: int) -> pl.DataFrame:
+def tune_run(setting: Setting, number: int, dataset: str) -> pl.DataFrame:
     """Recall@10 of every setting of the tuned recommenders, on both kinds of validation part."""
-    split = split_of(setting, number)
+    split = split_of(setting, number, dataset)
     _, aside = split.in_practice(seed=setting.seed + number)
     parts = {RANDOM: lay_out_test(split.validation, split.train), PRACTICE: lay_out_test(aside, split.train)}
     return tuning_table(split.train, parts, shape_of(setting), seed=setting.seed)
@@ -146,9 +146,11 @@ def best_settings(tuned: pl.DataFrame, part: str) -> dict[str, int]:
     return dict.fromkeys(RECOMMENDERS, 0) | dict(first.iter_rows())
 
 
-def score_run(setting: Setting, number: int, part: str, numbers: tuple[tuple[str, int], ...]) -> pl.DataFrame:
+def score_run(
+    setting: Setting, number: int, dataset: str, part: str, numbers: tuple[tuple[str, int], ...]
+) -> pl.DataFrame:
     """Every user's value of every metric and recommender, with the chosen settings, on every test set of a run."""
-    split = split_of(setting, number)
+    split = split_of(setting, number, dataset)
     models = {name: shape_of(setting).grid(name)[chosen] for name, chosen in numbers}
     return user_values(models, split.train, dict(_test_sets(split, part, seed=setting.seed + number)), setting.seed)
 

@@ -8,6 +8,7 @@ from itertools import product
 
 from truerank.core.log import Log
 from truerank.datasets.coat import Coat
+from truerank.datasets.yahoo_r3 import YahooR3
 from truerank.exposure.interventions import intervene
 from truerank.exposure.interventions.strategies import (
     FullIntervention,
@@ -101,15 +102,16 @@ class Split:
         return rest, self.draw(STRATEGIES["WTD_H"], aside, seed=seed)
 
 
-def parts_of(setting: Setting) -> tuple[dict[str, Log], Log | None]:
+def parts_of(setting: Setting, dataset: str = Coat.name) -> tuple[dict[str, Log], Log | None]:
     """The biased part (`train`) and the random one, and all pairs of a simulated dataset."""
     if not setting.source.is_synthetic:
-        return Coat().load(setting.source.path("coat"), parts=("train", "random")), None
+        loader = Coat() if dataset == Coat.name else YahooR3()
+        return loader.load(setting.source.path(dataset), parts=("train", "random")), None
     world = simulate_dataset(shape_of(setting).world, seed=setting.seed)
     return {"train": world.train, "random": world.random}, world.truth
 
 
-def split_of(setting: Setting, number: int) -> Split:
+def split_of(setting: Setting, number: int, dataset: str = Coat.name) -> Split:
     """One of the runs: the same data, another split."""
-    parts, every = parts_of(setting)
+    parts, every = parts_of(setting, dataset)
     return Split(**wtd(parts["train"], parts["random"], seed=setting.seed + number), every=every)
