@@ -32,7 +32,7 @@ from truerank_research.runner import Setting
 
 
 def compare_similarities(setting: Setting, number: int) -> pl.DataFrame:
-    """Recall@10 on the truth and on FULL with each similarity; neighbours chosen on the random validation part."""
+    """Recall@10 on the truth and on FULL in 18 forms of IB_KNN; neighbours chosen on the random validation part."""
     split = split_of(setting, number)
     train = split.train
     validation, truth, full = (lay_out_test(log, train) for log in (split.validation, split.truth, split.heldout))
@@ -43,9 +43,16 @@ def compare_similarities(setting: Setting, number: int) -> pl.DataFrame:
 
     rows = []
     for name, similarity, value in similarities(matrix_of(train, Preference.VALUES).toarray()):
-        scores = [value @ nearest(similarity, k) for k in shape_of(setting).neighbours]
-        best = max(scores, key=lambda score: recall(score, validation))
-        rows.append((name, recall(best, truth), recall(best, full)))
+        near = [nearest(similarity, k) for k in shape_of(setting).neighbours]
+        used = (value != 0).astype(np.float64)
+        forms = {
+            "": [value @ part for part in near],
+            ", squared": [value @ part**2 for part in near],
+            ", weighted mean": [(value @ part) / np.maximum(used @ part, 1e-12) for part in near],
+        }
+        for form, scores in forms.items():
+            best = max(scores, key=lambda score: recall(score, validation))
+            rows.append((name + form, recall(best, truth), recall(best, full)))
     return pl.DataFrame(rows, schema=["similarity", "truth", "full"], orient="row")
 
 
