@@ -52,7 +52,7 @@ SCORES = (f"evaluate good.csv --scores m={{}} --metric AP@2 {OPTIONS}",)
 TOP = f"evaluate good.csv --scores m={{}} --n-items 60 --metric Recall@2 {OPTIONS}"
 LISTS = (f"{TOP} --unlisted negative", f"{TOP} --exposure random")
 NAMED = f"evaluate good.csv --scores m={{}} --users users.csv --items items.csv --metric Recall@2 {OPTIONS}"
-CELLS = (f"{NAMED} --unlisted negative", f"{NAMED} --exposure random", SCORES[0])
+CELLS = (f"{NAMED} --unlisted negative", f"{NAMED} --exposure random")
 DENSE = partial(plain_parsers.of_arrays, names=("scores", "users", "items"))
 FACTORS = partial(
     plain_parsers.of_arrays, names=("user_factors", "item_factors", "user_bias", "item_bias", "users", "items")

@@ -96,7 +96,7 @@ def library(folder: Path) -> Path:
 
 
 def serve(shim: Any) -> None:
-    for module in ("truerank.cli.study", "truerank.cli.learning", "truerank.cli.evaluate", "truerank.cli.simulate",
+    for module in ("truerank.cli.study", "truerank.cli.train", "truerank.cli.evaluate", "truerank.cli.simulate",
                    "truerank.cli.intervene", "truerank.reliability.run",
                    "truerank.simulation.feed_truth", "truerank.simulation.dataset", "truerank.evaluation.labels",
                    "truerank.evaluation.impressions", "truerank.cli.split", "truerank.report.reliability_charts",
