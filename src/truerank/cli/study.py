@@ -57,9 +57,12 @@ class Varying:
         from truerank.reliability import grid
 
         kind = grid.Preset(self.preset)
+        loggers = listed(self.loggers)
+        if loggers is None:
+            loggers = list(grid.default_loggers(preset=kind, train=train))
         return grid.Grid.of(
             preset=kind,
-            loggers=listed(self.loggers) or grid.default_loggers(preset=kind, train=train),
+            loggers=loggers,
             sparsities=numbers(self.sparsities, "--sparsities") or [],
             samplers=listed(self.samplers) or [],
             sizes=[int(size) for size in numbers(self.sizes, "--sizes", kind=int) or []],
