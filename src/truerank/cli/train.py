@@ -111,7 +111,8 @@ def train(
     from truerank.ranking.scores.files import ids_array, write_scores
 
     if listing:
-        terminal.write(_listing(name).encode())
+        for line in _listing(name):
+            terminal.show(line)
         return
     if name is None or log is None:
         raise InputError("truerank train needs NAME and LOG; truerank train --list shows the names.")
@@ -134,7 +135,7 @@ def train(
     output.say([f"{name}: {size}, fitted in {took:.1f} s, scores in {output.place}"])
 
 
-def _listing(name: str | None) -> str:
+def _listing(name: str | None) -> list[str]:
     """All recommenders, a line each; or one, with a line for each of its settings."""
     from truerank import models
     from truerank.core.values import options_of
@@ -143,12 +144,12 @@ def _listing(name: str | None) -> str:
     if name is None:
         catalogue = models.catalogue()
         width = max(map(len, catalogue))
-        return "".join(f"{key:{width}}  {cls.about}\n" for key, cls in catalogue.items())
+        return [f"{key:{width}}  {cls.about}" for key, cls in catalogue.items()]
     cls = models.named(name)
     install = "" if cls.needs is None else f"; needs pip install {extra(cls.needs)}"
-    lines = [f"{name}: {cls.about}; learns from {cls.labels.value}{install}"]
+    lines = [f"{name}: {cls.about.removesuffix('.')}; learns from {cls.labels.value}{install}"]
     settings = settings_of(cls)
     for field in dataclasses.fields(cls):
         allowed = options_of(cls)[field.name]
         lines.append(f"--set {field.name}={field.default}  {settings[field.name].about}; {allowed}")
-    return "\n".join(lines) + "\n"
+    return lines

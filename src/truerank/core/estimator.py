@@ -83,7 +83,8 @@ class About:
     `predicts` that it has a model of gains; `beyond` what it has in place of rewards that a log cannot show;
     `fits` that its terms are fitted to all units at once, when a value is asked for;
     `of_lists` that it looks at what is recommended, not at labels; `left_out` whom it leaves out although they have
-    scores; `caution` what to say beside every number of it.
+    scores; `caution` what to say beside every number of it; `differs` how its estimand from a random sample
+    differs from the metric, so that `advise` names it only to compare with.
     """
 
     name: str
@@ -105,6 +106,7 @@ class About:
     of_lists: bool = False
     left_out: str = ""
     caution: str = ""
+    differs: str = ""
 
 
 @record

@@ -120,6 +120,7 @@ class Traditional(MeanOfUsers):
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=("the judged items are all the items that matter",),
         pool=Pool.JUDGED,
+        differs="ranks the labelled items alone, which is another quantity than the metric at the same K",
     )
     exact: ClassVar[bool] = False
 

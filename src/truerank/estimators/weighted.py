@@ -343,6 +343,7 @@ class Published(Estimator):
         stands=True,
         left_out="have no judged relevant item; they tend to have few relevant items, so this mean leans towards users "
         "with many (compare pooled)",
+        differs="a mean that leans towards users with many relevant items",
     )
 
     def refusal(self, context: Metric) -> str | None:

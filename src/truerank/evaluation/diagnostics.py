@@ -236,7 +236,8 @@ def _usable(estimator: Estimator, diagnosis: Diagnosis) -> Usable:
     elif not answered:
         why_not = str(estimator.refusal(usual[0])).rstrip(".")
     else:
-        return Usable(about.name, answered, about.assumptions, caution=about.caution)
+        caution = about.caution or (about.differs if diagnosis.exposed is Exposed.RANDOM else "")
+        return Usable(about.name, answered, about.assumptions, caution=caution)
     return Usable(about.name, why_not=why_not)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from truerank.core.arrays import exact_sum
 from truerank.core.counted import CountedItems
-from truerank.core.estimator import Asked, Clipping, Estimator, Exposed
+from truerank.core.estimator import Clipping, Estimator, Exposed
 from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
 from truerank.core.modelled import ModelledTerms
@@ -28,9 +28,8 @@ from truerank.evaluation.label_checks import (
     of_list,
     unequal_labelling,
 )
-from truerank.evaluation.measure import Measured
+from truerank.evaluation.measure import MeasuredEstimate
 from truerank.evaluation.prediction_checks import PREDICTOR, predictions_behind
-from truerank.evaluation.question import Cell, Plan
 from truerank.exposure.randomness.labelled import LARGE, JudgedItems
 from truerank.inference.balance import FEWEST_ROWS, Balance, quiet_weights
 from truerank.inference.linearization import shows_no_spread
@@ -39,7 +38,10 @@ from truerank.inference.verdicts import MUCH_LOST
 from truerank.metrics.worth import Pairwise, bounds_of
 
 if TYPE_CHECKING:
-    from truerank.evaluation.label_rows import LabelRows
+    pass
+
+if TYPE_CHECKING:
+    pass
 
 FEW_PAIRS = 5  # users with two labelled hits in their list, below which the interval of AP is rough
 FEW_UNITS = 10  # below which intervals of labelled users are rough; between 10 and 30 they covered 97 % of truths
@@ -51,26 +53,13 @@ BEYOND = 1e-9  # rounding
 
 
 @dataclass(frozen=True)
-class LabelEstimate:
+class LabelEstimate(MeasuredEstimate["LabelRows"]):
     """One model, metric and estimator of an evaluation, with what was measured of it."""
-
-    plan: Plan[LabelRows]
-    cell: Cell
-    measured: Measured
-
-    @cached_property
-    def question(self) -> tuple[Estimator, Asked]:
-        planned = self.plan.estimates[self.cell[1]]
-        return planned.estimator, planned.request
 
     @property
     def metric(self) -> Metric:
         metric: Metric = self.question[1].metric
         return metric
-
-    @cached_property
-    def terms(self) -> Terms:
-        return self.measured.terms[self.cell]
 
     @cached_property
     def sums(self) -> Smooth:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.estimator import Asked, Clipping, Estimator, Learned
+from truerank.core.estimator import Clipping, Learned
 from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
-from truerank.core.terms import Terms
 from truerank.core.wording import columns_option
 from truerank.evaluation.log_facts import LogFacts
-from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Cell
+from truerank.evaluation.measure import MeasuredEstimate
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
@@ -30,7 +27,6 @@ from truerank.io.impressions import Logged
 
 if TYPE_CHECKING:
     from truerank.evaluation.impression_rows import ImpressionRows
-    from truerank.evaluation.question import Plan
 
 FEW_UNITS = 30
 FEW_PAYING = 20
@@ -147,21 +143,8 @@ def check_clips(choices: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
 
 
 @dataclass(frozen=True)
-class ImpressionEstimate:
+class ImpressionEstimate(MeasuredEstimate["ImpressionRows"]):
     """One target, reward, estimator and clip of an evaluation, with what was measured of it."""
-
-    plan: Plan[ImpressionRows]
-    cell: Cell
-    measured: Measured
-
-    @cached_property
-    def question(self) -> tuple[Estimator, Asked]:
-        planned = self.plan.estimates[self.cell[1]]
-        return planned.estimator, planned.request
-
-    @cached_property
-    def terms(self) -> Terms:
-        return self.measured.terms[self.cell]
 
 
 def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:

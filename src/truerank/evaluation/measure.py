@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Generic
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.clusters import Clusters
-from truerank.core.estimator import Estimator, Learned
+from truerank.core.estimator import Asked, Estimator, Learned
 from truerank.core.ids import Keys
 from truerank.core.once import Once
 from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.terms import Smooth, Terms
-from truerank.evaluation.question import Cell, Plan, Tallies, added
+from truerank.evaluation.question import Cell, Maker, Plan, Tallies, added
 
 
 @record(eq=False)
@@ -213,3 +213,21 @@ def _pattern(defined: Iterable[Bools]) -> Keys:
             factor = 1 << place if place < 60 else (0x9E3779B97F4A7C15 * (2 * place + 1)) % 2**64
             code = code + flags.astype(np.uint64) * np.uint64(factor)
     return code
+
+
+@dataclass(frozen=True)
+class MeasuredEstimate(Generic[Maker]):
+    """One model and one estimate of a plan, with what was measured of it: what checks look at."""
+
+    plan: Plan[Maker]
+    cell: Cell
+    measured: Measured
+
+    @cached_property
+    def question(self) -> tuple[Estimator, Asked]:
+        planned = self.plan.estimates[self.cell[1]]
+        return planned.estimator, planned.request
+
+    @cached_property
+    def terms(self) -> Terms:
+        return self.measured.terms[self.cell]
