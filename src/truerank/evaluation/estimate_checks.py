@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,10 +38,8 @@ from truerank.inference.verdicts import MUCH_LOST
 from truerank.metrics.worth import Pairwise, bounds_of
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
-    pass
+    from truerank.evaluation.label_rows import LabelRows
+    from truerank.evaluation.question import Plan
 
 FEW_PAIRS = 5  # users with two labelled hits in their list, below which the interval of AP is rough
 FEW_UNITS = 10  # below which intervals of labelled users are rough; between 10 and 30 they covered 97 % of truths
@@ -53,8 +51,10 @@ BEYOND = 1e-9  # rounding
 
 
 @dataclass(frozen=True)
-class LabelEstimate(MeasuredEstimate["LabelRows"]):
+class LabelEstimate(MeasuredEstimate[Any]):
     """One model, metric and estimator of an evaluation, with what was measured of it."""
+
+    plan: Plan[LabelRows]
 
     @property
     def metric(self) -> Metric:
