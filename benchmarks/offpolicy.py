@@ -18,7 +18,7 @@ import truerank as tr
 from benchmarks.measure import ratios
 from benchmarks.ranks import timed
 from benchmarks.workloads import OFFPOLICY_CLIPS, Array, offpolicy_work
-from truerank.core.estimator import Asked, Learned
+from truerank.core.estimator import Learned, Request
 from truerank.estimators.impressions import Exposures
 from truerank.estimators.weighted import IPS
 from truerank.exposure.policies.policies import logging_policy
@@ -73,8 +73,8 @@ def run(*, n_rows: int = 10_000_000, rounds: int = 5) -> dict[str, Any]:
 
 def spreads(view: Exposures, reward: str) -> list[Spread]:
     """Value, standard error and interval for every clip."""
-    asked = [Asked(None, reward, clip) for clip in OFFPOLICY_CLIPS]
-    terms = IPS().terms(RankedChunk(view.log), view, asked=asked, learned=Learned())
+    asked = [Request(None, reward, clip) for clip in OFFPOLICY_CLIPS]
+    terms = IPS().terms(RankedChunk(view.log), view, requests=asked, learned=Learned())
     return [
         Population().spreads({clip: part}, [], level=0.95)[0][clip] for clip, part in zip(CLIPS, terms, strict=True)
     ]

@@ -57,7 +57,7 @@ class Toy(BaseMetric):
         return (rank <= self.k) / 2
 ''',
     "estimators/toy.py": '''
-from truerank.core.estimator import About, Exposed
+from truerank.core.estimator import EstimatorInfo, Exposed
 from truerank.core.terms import Ratio
 from truerank.estimators.refusals import LABEL_FREE, only_recall
 from truerank.core.rows import Column
@@ -68,7 +68,7 @@ from truerank.estimators.rows import WeightedRows
 class ToyEstimator(WeightedRows):
     """Relevant items found / relevant items, among the judged."""
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="toy", exposures=frozenset({Exposed.FULL, Exposed.RANDOM}), assumptions=("toys tell the truth",),
         ties=LABEL_FREE, needs_size=True, left_out="have no judged item",
     )
@@ -173,7 +173,7 @@ class ToyDataset(Dataset):
     """Nobody knows it."""
 
     name = "toy"
-    about = "a toy"
+    summary = "a toy"
     home = "https://example.org"
     terms = "none"
     files = ("toy.csv",)
@@ -192,7 +192,7 @@ class ToyModel:
     """Later items score higher."""
 
     name: ClassVar[str] = "toy"
-    about: ClassVar[str] = "The number of the item."
+    summary: ClassVar[str] = "The number of the item."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.NOTHING
 

@@ -48,13 +48,13 @@ class HalfPrecision(Precision):
 
 @dataclass(frozen=True)
 class Twice(Hajek):
-    about = dataclasses.replace(Hajek.about, name="twice")
+    info = dataclasses.replace(Hajek.info, name="twice")
 
 
 @dataclass(frozen=True)
 class Backwards:
     name: ClassVar[str] = "backwards"
-    about: ClassVar[str] = "Later items first."
+    summary: ClassVar[str] = "Later items first."
     needs: ClassVar[None] = None
     labels: ClassVar[Labels] = Labels.NOTHING
 
@@ -105,7 +105,7 @@ scores = tr.models.parse("backwards").fit(log, seed=0)
 results = tr.evaluate({"backwards": scores}, log, exposure="holdout", metrics=["Half@2", "Precision@2"])
 half, whole = (estimate.value for estimate in results.estimates)
 assert 2 * half == whole > 0
-assert tr.estimators.named("twice").about.name == "twice" and "twice" in tr.estimators.catalogue()
+assert tr.estimators.named("twice").info.name == "twice" and "twice" in tr.estimators.catalogue()
 assert datasets.named("tiny").name == "tiny"
 print("found")
 """

@@ -56,10 +56,10 @@ def row(cls: type[Any], home: str) -> str:
 
 
 def sentence(cls: type[Any]) -> str:
-    """What a class says of itself in a sentence: its `about`, or the first of its documentation."""
-    about = getattr(cls, "about", None)
-    if isinstance(about, str):
-        return about
+    """What a class says of itself in a sentence: its `summary`, or the first of its documentation."""
+    summary = getattr(cls, "summary", None)
+    if isinstance(summary, str):
+        return summary
     first = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
     return re.split(r"(?<=[^.A-Z]\.) (?=[A-Z`])", first)[0].replace("*", r"\*")
 

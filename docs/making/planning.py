@@ -51,7 +51,7 @@ def valid() -> Any:
         for at, kind in enumerate(Exposed)
         for family in (ESTIMATORS, RANKED)
         for name, cls in family.catalogue().items()
-        if kind in cls.about.exposures
+        if kind in cls.info.exposures
     ]
     order = list(dict.fromkeys(row["estimator"] for row in rows))
     return (

@@ -110,10 +110,10 @@ def of_room(room: Any) -> dict[str, Any]:
     }
 
 
-def entries(title: str, about: str, things: dict[str, Any]) -> str:
+def entries(title: str, info: str, things: dict[str, Any]) -> str:
     """A page of the reference: the documentation of each thing where it is written."""
     parts = [f"::: {thing.__module__}.{thing.__qualname__}" for thing in things.values()]
-    return "\n\n".join([f"# {title}", about, *parts]) + "\n"
+    return "\n\n".join([f"# {title}", info, *parts]) + "\n"
 
 
 def commands() -> str:
@@ -142,8 +142,8 @@ WRITTEN = (
 def reference() -> dict[str, str]:
     """The pages of the reference by their place."""
     rooms, top = public()
-    about = '`import truerank as tr`. What belongs to a kind is in its room, `tr.metrics.Recall(10)`, or simply `"Recall@10"`: the [catalogue](../catalogue.md) lists all texts.'
-    pages = {f"{REFERENCE}/tr.md": entries("tr: the top level", about, top), f"{REFERENCE}/commands.md": commands()}
+    info = '`import truerank as tr`. What belongs to a kind is in its room, `tr.metrics.Recall(10)`, or simply `"Recall@10"`: the [catalogue](../catalogue.md) lists all texts.'
+    pages = {f"{REFERENCE}/tr.md": entries("tr: the top level", info, top), f"{REFERENCE}/commands.md": commands()}
     for name, room in rooms.items():
         pages[f"{REFERENCE}/{name}.md"] = entries(f"tr.{name}", WRITTEN, of_room(room))
     return pages

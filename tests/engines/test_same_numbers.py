@@ -32,7 +32,7 @@ from truerank.reliability.run import study
 def test_every_estimator_is_asked_for() -> None:
     from truerank import estimators
 
-    assert {way.estimator.about.name for ways in QUESTIONS for way in ways} == {*estimators.catalogue()}
+    assert {way.estimator.info.name for ways in QUESTIONS for way in ways} == {*estimators.catalogue()}
 
 
 @cache

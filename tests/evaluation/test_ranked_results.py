@@ -185,11 +185,11 @@ def test_a_difference_without_any_reward_has_no_interval() -> None:
 def test_negative_rewards_have_no_normalised_form() -> None:
     frame = LOG.with_columns(other=pl.Series([1.0, 0.0, 0.0, -1.0, 0.5]))
     for estimator in (RankedNDCG(), RankedPostNormalised()):
-        with pytest.raises(RefusedError, match=f"{estimator.about.name}: other has negative values"):
+        with pytest.raises(RefusedError, match=f"{estimator.info.name}: other has negative values"):
             first(frame, estimators=[estimator], rewards=["other"])
         results = tr.off_policy(frame, NEW, position=HALF, estimators=[estimator], rewards=["reward", "other"])
         assert [each.reward for each in results.estimates] == ["reward"]
-        assert any(f"excluded: {estimator.about.name} of other" in note for note in results.notes)
+        assert any(f"excluded: {estimator.info.name} of other" in note for note in results.notes)
 
 
 def test_propensities_and_a_position_model_say_which_is_used() -> None:

@@ -96,7 +96,7 @@ def test_what_units_contribute_adds_up_to_the_estimate(number: int) -> None:
 @every_way
 def test_a_unit_has_the_value_it_would_have_alone(number: int) -> None:
     """num / den, times its own known total; undefined where there is nothing to divide by; else its form's."""
-    if WAYS[number].estimator.about.name in NO_QUOTIENT:
+    if WAYS[number].estimator.info.name in NO_QUOTIENT:
         return
     together = pl.col("metric").is_in([str(metric) for metric in METRICS if isinstance(metric, OfCounts)])
     assert whole(number).units().filter(together)["value"].drop_nulls().is_empty()  # no value but of all units
@@ -154,7 +154,7 @@ def learns_nothing(way: Way) -> bool:
     """Item rates, fitted propensities and the rank curve look at all users."""
     rates = type(getattr(way.estimator, "reward", None)).__name__ == "ItemRates"
     rates |= isinstance(way.estimator, Assisted) and way.estimator.by is Assistance.LOG
-    return not (way.fitted or rates or way.estimator.about.fits)
+    return not (way.fitted or rates or way.estimator.info.fits)
 
 
 ALONE = [number for number, way in enumerate(WAYS) if learns_nothing(way)]
@@ -177,7 +177,7 @@ def test_a_group_is_what_it_would_be_alone(number: int) -> None:
         assert results.provenance.details["group"] == name
 
 
-FITTED = [number for number in LINEAR if WAYS[number].fitted and WAYS[number].estimator.about.weighs]
+FITTED = [number for number in LINEAR if WAYS[number].fitted and WAYS[number].estimator.info.weighs]
 
 
 @parametrized(FITTED)

@@ -15,7 +15,7 @@ from terms import all_terms_of
 from tiny import Tiny
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Asked, Estimator, Exposed
+from truerank.core.estimator import Estimator, Exposed, Request
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
@@ -77,7 +77,7 @@ def terms(
         estimator,
         log,
         ranks,
-        [Asked(metric)],
+        [Request(metric)],
         scores=dense(np.tile(-np.arange(6.0), (n, 1)), users=np.arange(n), items=np.arange(6)),
         exposed=None if propensity is None else drawn,
         predictions={Assistance.JUDGE: JudgeTable(judge)},

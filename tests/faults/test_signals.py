@@ -66,14 +66,14 @@ def at_many_moments(inputs: Path, folder: Path, names: tuple[str, ...], *, count
             before = {str(each.relative_to(here)) for each in here.rglob("*")}
             after = took * chance.random()
             code, said = interrupt(command.call(), here, number, after=after)
-            about = f"{name}, {number.name} after {after:.3f} of {took:.3f} s: {code}, {said[-1500:]}"
-            assert code in (0, 3), about
-            assert not NEVER.search(said), about
-            assert code == 0 or "truerank: interrupted." in said, about
+            info = f"{name}, {number.name} after {after:.3f} of {took:.3f} s: {code}, {said[-1500:]}"
+            assert code in (0, 3), info
+            assert not NEVER.search(said), info
+            assert code == 0 or "truerank: interrupted." in said, info
             if name in FILES:
                 left = made(here / command.made)
-                assert left in ({}, expected.made), about
-                assert {str(each.relative_to(here)) for each in here.rglob("*")} - before <= {command.made}, about
+                assert left in ({}, expected.made), info
+                assert {str(each.relative_to(here)) for each in here.rglob("*")} - before <= {command.made}, info
             codes[code] = codes.get(code, 0) + 1
     return codes
 

@@ -20,9 +20,9 @@ from scipy.sparse import csr_array
 
 import truerank as tr
 from truerank.cli.commands import cli
-from truerank.core.calls import BY_NAME
 from truerank.core.errors import InputError, TruerankError
 from truerank.core.ids import Ids
+from truerank.core.validation import BY_NAME
 from truerank.exposure.policies.targets import RankColumn
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass")

@@ -12,7 +12,7 @@ from terms import Context, chunks_of, facts_of
 
 import truerank as tr
 from truerank.core.arrays import Ints
-from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, learn
+from truerank.core.estimator import Estimator, Groups, Learned, Learner, Request, learn
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.options import Gain
@@ -54,7 +54,7 @@ REWARDS = GivenRewards(
 )
 
 ASKED = [
-    Asked(metric, clip=clip)
+    Request(metric, clip=clip)
     for metric in (Recall(5), Recall(10), Precision(5), DCG(10), DCG(5, Gain.EXPONENTIAL))
     for clip in (math.inf, 3.0)
 ]
@@ -63,10 +63,10 @@ ESTIMATORS: list[Estimator] = [
 ]  # fmt: skip
 LEARNERS = {"column": None, "power": PropensityLearner(PopularityPower())}
 PARTS = (np.arange(N_USERS) % 3, np.arange(N_USERS), N_USERS - np.arange(N_USERS))
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.about.name)
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.info.name)
 
 
-def questions(estimator: Estimator) -> list[Asked]:
+def questions(estimator: Estimator) -> list[Request]:
     return [asked for asked in ASKED if estimator.refusal(asked.metric) is None]
 
 
@@ -82,10 +82,10 @@ def learned_of(estimator: Estimator, part: Ints, propensity: Learner | None, *, 
     return learn(learners, lambda work: map(work, chunks_of(JUDGED, CANDIDATES, part=part)), groups=keyed, facts=facts)
 
 
-def measured(estimator: Estimator, part: Ints, learned: Learned, asked: Sequence[Asked]) -> list[Smooth]:
+def measured(estimator: Estimator, part: Ints, learned: Learned, asked: Sequence[Request]) -> list[Smooth]:
     """The terms of all chunks, joined in the order of users."""
     chunks = list(chunks_of(JUDGED, CANDIDATES, part=part))
-    parts = [estimator.terms(chunk, view_of(chunk), asked=asked, learned=learned) for chunk in chunks]
+    parts = [estimator.terms(chunk, view_of(chunk), requests=asked, learned=learned) for chunk in chunks]
     order = np.argsort(np.concatenate([chunk.unit for chunk in chunks]))
     joined = [first.join([other[place] for other in parts[1:]]) for place, first in enumerate(parts[0])]
     return [terms.take(order, terms.clusters.take(order)).whole for terms in joined]
@@ -165,9 +165,9 @@ def test_lists_are_ranked_once_for_all_metrics_clips_and_refits(monkeypatch: pyt
     (chunk,) = chunks_of(JUDGED, CANDIDATES, part=one)
     view = view_of(chunk)
     asked = questions(estimator)
-    whole = estimator.terms(chunk, view, asked=asked, learned=learned)
+    whole = estimator.terms(chunk, view, requests=asked, learned=learned)
     assert len(learned.refits) == 4
     for group in range(4):
-        refit = estimator.terms(chunk, view, asked=asked, learned=learned.without(group))
+        refit = estimator.terms(chunk, view, requests=asked, learned=learned.without(group))
         assert refit[0].value() != whole[0].value()
     assert len(calls) == 1

@@ -27,7 +27,7 @@ import truerank as tr
 from truerank import estimators
 from truerank.core.arrays import Ints
 from truerank.core.errors import TruerankError
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Groups, Learned, Learner, learn
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Groups, Learned, Learner, Request, learn
 from truerank.core.ids import Ids
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
@@ -131,7 +131,7 @@ PARTITIONS: dict[str, Ints] = {
 
 
 def test_every_estimator_and_model_of_propensities_is_asked() -> None:
-    assert {way.estimator.about.name for way in WAYS} == set(estimators.catalogue())
+    assert {way.estimator.info.name for way in WAYS} == set(estimators.catalogue())
     fitted = {type(way.exposure.propensity) for way in WAYS if isinstance(way.exposure, BiasedExposure)}
     assert fitted == set(propensities.catalogue().values()) - {GivenPropensity} | {type(None)}
     assert {type(way.interval) for way in WAYS} == {type(None), tr.Bootstrap, tr.Design}
@@ -210,15 +210,17 @@ def test_users_split_over_files_that_are_read_in_chunks(
 class LooksAtTheChunk(Estimator):
     """Pooled recall that takes what it happens to be measured with for the whole."""
 
-    about: ClassVar[About] = replace(Pooled.about, name="looks-at-the-chunk")
+    info: ClassVar[EstimatorInfo] = replace(Pooled.info, name="looks-at-the-chunk")
 
     def refusal(self, context: Metric) -> str | None:
         return Pooled().refusal(context)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return f"{request.metric}, wrongly"
 
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+    def term(
+        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
+    ) -> Smooth:
         sound = Pooled().term(chunk, view, question, learned, keep_rows=keep_rows)
         return replace(sound, sums=np.add(sound.sums, [0.0, 1e-9 * chunk.labels.n_units]))
 

@@ -689,7 +689,7 @@ def test_rows_that_add_nothing_may_be_left_out() -> None:
 
 @pytest.mark.parametrize("estimator", [Published(), Traditional()], ids=repr)
 def test_design_interval_is_refused_where_none_is_known(estimator: Estimator) -> None:
-    assert not estimator.about.design
+    assert not estimator.info.design
     terms = partial_terms(estimator, Recall(5))
     with pytest.raises(RefusedError, match=r"interval=Population\(\)"):
         around(Design(), terms, level=0.95)

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.core.arrays import Ints
-from truerank.core.chance import cell_keys
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import Candidates
+from truerank.core.rng import cell_keys
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.kernel.top import EVERY, top_lists
 from truerank.ranking.scores.scores import dense, factors, function

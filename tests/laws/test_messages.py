@@ -84,6 +84,6 @@ def test_every_message_that_is_made_fills_its_sentence() -> None:
 
 
 def test_names_are_never_templates() -> None:
-    made = message("scored-outside", model="{items} {option:force}", items=3, about=("a",))
+    made = message("scored-outside", model="{items} {option:force}", items=3, subjects=("a",))
     assert str(made).startswith("{items} {option:force}: 3 scored items")
-    assert (made.numbers, made.about) == ({"items": 3}, ("a",))
+    assert (made.numbers, made.subjects) == ({"items": 3}, ("a",))

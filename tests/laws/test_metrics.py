@@ -23,7 +23,7 @@ import truerank as tr
 from truerank import metrics
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.core.estimator import Asked
+from truerank.core.estimator import Request
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Listwise, Metric
@@ -81,7 +81,7 @@ def values_of(name: str, world: World, *, ties: Ties = Ties.EXPECTED, seed: int 
     return {
         metric: np.where(terms.defined, terms.sums[:, 0], np.nan)
         for metric, terms in zip(
-            METRICS[name], all_terms_of(Full(), log, ranks, [Asked(metric) for metric in METRICS[name]]), strict=True
+            METRICS[name], all_terms_of(Full(), log, ranks, [Request(metric) for metric in METRICS[name]]), strict=True
         )
     }
 

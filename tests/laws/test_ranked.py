@@ -11,7 +11,7 @@ import pytest
 from ranked import numerator, read, terms_of, views_of
 
 import truerank as tr
-from truerank.core.estimator import Asked, Beyond
+from truerank.core.estimator import Beyond, Request
 from truerank.core.terms import Smooth
 from truerank.estimators import RANKED
 from truerank.estimators.discounted import (
@@ -101,9 +101,9 @@ def test_clips_that_nothing_reaches_share_their_sums(of: Limited, monkeypatch: p
 
 def test_all_questions_at_once_are_answered_as_each_alone() -> None:
     view = views(make_log(3).with_columns(again=2.0 * pl.col("reward")))["new"]
-    asked = [Asked(None, reward, clip) for clip in (4.0, 1.0, INF) for reward in ("reward",)]
+    asked = [Request(None, reward, clip) for clip in (4.0, 1.0, INF) for reward in ("reward",)]
     for estimator in (cls() for name, cls in RANKED.catalogue().items() if name != "doubly-robust"):
-        together = estimator.terms(None, view, asked=asked, learned=None)
+        together = estimator.terms(None, view, requests=asked, learned=None)
         for each, terms in zip(asked, together, strict=True):
             np.testing.assert_array_equal(terms.sums, terms_of(estimator, view, clip=each.clip).sums)
 
@@ -180,7 +180,7 @@ def test_every_estimator_says_what_it_is() -> None:
     }  # fmt: skip
     for cls in RANKED.catalogue().values():
         assert isinstance(cls(), RankedEstimator)
-        assert "like" in cls().estimand(Asked(reward="like"), "session")
+        assert "like" in cls().estimand(Request(reward="like"), "session")
 
 
 # ----------------------------------------------------------------------------------------------------- normalised forms

@@ -131,15 +131,15 @@ def _said(log: Log) -> Log:
 
 @pytest.mark.parametrize(
     "estimator",
-    [cls() for cls in estimators.catalogue().values() if not cls.about.of_lists],  # lists: tests/laws/test_lists.py
-    ids=lambda each: each.about.name,
+    [cls() for cls in estimators.catalogue().values() if not cls.info.of_lists],  # lists: tests/laws/test_lists.py
+    ids=lambda each: each.info.name,
 )
 def test_terms_move_with_their_users(estimator: Estimator) -> None:
     """Terms of renamed users are the same bits in another order, and so are value and linearised interval."""
 
     def terms(order: np.ndarray[Any, Any]) -> Smooth:
         log, scores = _renamed(order)
-        if estimator.about.complete:
+        if estimator.info.complete:
             log = replace(log, complete=True)
         pool = Candidates(150, 90.0)
         usual: list[Metric] = [Recall(20), DCG(20), AUC(), HitRate(20), NDCG(20)]
@@ -157,6 +157,6 @@ def test_terms_move_with_their_users(estimator: Estimator) -> None:
     plain, moved = terms(np.arange(150)), terms(order)
     for name in ("sums", "defined"):
         assert (getattr(plain, name) == getattr(moved, name)[order]).all()
-    intervals: list[Interval] = [tr.Population(), *([tr.Design()] if estimator.about.design else [])]
+    intervals: list[Interval] = [tr.Population(), *([tr.Design()] if estimator.info.design else [])]
     for interval in intervals:
         assert repr(around(interval, plain, level=0.95)) == repr(around(interval, moved, level=0.95))

@@ -23,7 +23,7 @@ from terms import all_terms_of
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.clusters import Clusters
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
@@ -72,8 +72,8 @@ class Way(NamedTuple):
     exposed: Exposed | None = None
 
     @property
-    def about(self) -> About:
-        return self.estimator.about
+    def info(self) -> EstimatorInfo:
+        return self.estimator.info
 
 
 def ways(cls: type[Any]) -> list[Way]:
@@ -82,8 +82,8 @@ def ways(cls: type[Any]) -> list[Way]:
         fitted, doubted = cls(fewest=0, doubt=0), Way(cls(fewest=0, doubt=0.5))
         return [Way(fitted), Way(fitted, rate=0.4), Way(fitted, exposed=Exposed.BIASED), doubted, Way(cls())]
     clipped = [cls(clip=2.0)] if "clip" in {field.name for field in dataclasses.fields(cls)} else []
-    rates = [0.4, 1.0] if Exposed.RANDOM in cls.about.exposures else []
-    unequal = [Way(cls(), exposed=Exposed.BIASED)] if rates and Exposed.BIASED in cls.about.exposures else []
+    rates = [0.4, 1.0] if Exposed.RANDOM in cls.info.exposures else []
+    unequal = [Way(cls(), exposed=Exposed.BIASED)] if rates and Exposed.BIASED in cls.info.exposures else []
     return [*(Way(each) for each in (cls(), *clipped)), *(Way(cls(), rate) for rate in rates), *unequal]
 
 
@@ -91,7 +91,7 @@ METRICS: list[Metric] = [m for cls in labelled().values() for m in instances(cls
 LOOK_AT_LABELS = {
     name: cls
     for name, cls in estimators.catalogue().items()
-    if not cls.about.of_lists and not cls.about.fits  # else test_lists, test_corrected
+    if not cls.info.of_lists and not cls.info.fits  # else test_lists, test_corrected
 }
 WAYS = [way for cls in LOOK_AT_LABELS.values() for way in ways(cls)]
 
@@ -144,7 +144,7 @@ def fully_judged(world: World) -> World:
 
 
 def for_way(world: World, way: Way) -> World:
-    return fully_judged(world) if way.about.complete else world
+    return fully_judged(world) if way.info.complete else world
 
 
 class Ranked(NamedTuple):
@@ -210,7 +210,7 @@ def terms_of(way: Way, given_rows: Ranked, chosen: Sequence[Metric], *, keep_row
         estimator,
         log,
         ranks,
-        [Asked(metric) for metric in chosen],
+        [Request(metric) for metric in chosen],
         candidates=candidates,
         scores=scores,
         ties=ties,
@@ -328,7 +328,7 @@ def summands(terms: Terms) -> float:
 
 
 def test_every_estimator_of_the_catalogue_is_tested() -> None:
-    assert {way.about.name for way in WAYS} == set(LOOK_AT_LABELS)
+    assert {way.info.name for way in WAYS} == set(LOOK_AT_LABELS)
     assert {type(way.estimator) for way in WAYS} == set(LOOK_AT_LABELS.values())
     for way in WAYS:
         assert usable(way.estimator), f"{way.estimator} refuses every metric"
@@ -336,11 +336,11 @@ def test_every_estimator_of_the_catalogue_is_tested() -> None:
 
 def test_every_metric_has_an_estimator_on_full_and_an_answer_on_partial_labels() -> None:
     for metric in METRICS:
-        partial = [way for way in WAYS if not way.about.complete and way.about.pool is Pool.CATALOGUE]
+        partial = [way for way in WAYS if not way.info.complete and way.info.pool is Pool.CATALOGUE]
         answers = [way for way in partial if way.estimator.refusal(metric) is None]
         assert Full().refusal(metric) is None
         additive = isinstance(metric, Additive) and metric.denominator is not Denominator.SMALLER
-        others = {way.about.name for way in answers} <= OTHER  # bounds, pairs: another quantity, or another way
+        others = {way.info.name for way in answers} <= OTHER  # bounds, pairs: another quantity, or another way
         assert bool(answers) == additive or (not additive and others), str(metric)
 
 
@@ -356,7 +356,7 @@ def part_of(whole: Terms, alone: Terms) -> Terms:
 @examples(20)
 @given(world=worlds(), data=st.data())
 def test_weights(way: Way, world: World, data: st.DataObject) -> None:
-    everyone = ranked(for_way(world, way), way.about.pool)
+    everyone = ranked(for_way(world, way), way.info.pool)
     weights = data.draw(arrays(np.int64, world.n_users, elements=st.integers(0, 3)))
     chosen = usable(way.estimator)
     of_each_unit = [terms_of(way, one_unit(everyone, unit), chosen) for unit in range(world.n_users)]
@@ -375,7 +375,7 @@ def test_weights(way: Way, world: World, data: st.DataObject) -> None:
 @examples(20)
 @given(world=worlds())
 def test_influence(way: Way, world: World) -> None:
-    for terms in terms_of(way, ranked(for_way(world, way), way.about.pool), usable(way.estimator)):
+    for terms in terms_of(way, ranked(for_way(world, way), way.info.pool), usable(way.estimator)):
         check_influence(terms)
 
 
@@ -384,13 +384,13 @@ def test_influence(way: Way, world: World) -> None:
 @given(world=worlds(), data=st.data())
 def test_parts_ranked_apart_merge_to_the_whole(way: Way, world: World, data: st.DataObject) -> None:
     # as workers would do it: each ranks its own users and nothing else
-    ties = data.draw(st.sampled_from(sorted(way.about.ties)))
+    ties = data.draw(st.sampled_from(sorted(way.info.ties)))
     asked = for_way(world, way)
     cut = data.draw(st.integers(0, world.n_users - 1))
     chunks = [chunk for chunk in np.split(np.arange(world.n_users), [cut]) if len(chunk)]
     chosen = usable(way.estimator)
-    whole = terms_of(way, ranked(asked, way.about.pool, ties=ties), chosen)
-    parts = [terms_of(way, ranked(asked, way.about.pool, ties=ties, users=chunk), chosen) for chunk in chunks]
+    whole = terms_of(way, ranked(asked, way.info.pool, ties=ties), chosen)
+    parts = [terms_of(way, ranked(asked, way.info.pool, ties=ties, users=chunk), chosen) for chunk in chunks]
     for at, terms in enumerate(whole):
         check_merging(terms, [part[at] for part in parts])
 
@@ -400,7 +400,7 @@ def test_parts_ranked_apart_merge_to_the_whole(way: Way, world: World, data: st.
 @given(world=worlds())
 def test_terms_are_finite_and_silent_where_undefined(way: Way, world: World) -> None:
     chosen = usable(way.estimator)
-    everyone = ranked(for_way(world, way), way.about.pool)
+    everyone = ranked(for_way(world, way), way.info.pool)
     for metric, terms in zip(chosen, terms_of(way, everyone, chosen), strict=True):
         assert np.isfinite(terms.sums).all(), str(metric)
         assert (terms.sums[~terms.defined] == 0).all(), str(metric)
@@ -414,15 +414,15 @@ def test_terms_are_finite_and_silent_where_undefined(way: Way, world: World) -> 
 @given(world=worlds())
 def test_rows_for_a_design_interval_change_no_value(way: Way, world: World) -> None:
     # and they add up to the terms they belong to
-    everyone, chosen = ranked(for_way(world, way), way.about.pool), usable(way.estimator)
+    everyone, chosen = ranked(for_way(world, way), way.info.pool), usable(way.estimator)
     both = (terms_of(way, everyone, chosen, keep_rows=keep) for keep in (False, True))
     for plain, kept in zip(*both, strict=True):
         np.testing.assert_array_equal(plain.sums, kept.sums)
         assert plain.rows is None
         if kept.rows is None:
-            assert kept.exact or not way.about.design or way.exposed is Exposed.BIASED
+            assert kept.exact or not way.info.design or way.exposed is Exposed.BIASED
             continue
-        assert way.about.design
+        assert way.info.design
         n = np.bincount(kept.rows.unit, kept.rows.num, minlength=world.n_users)
         expansion = kept.rows.n_candidates / np.maximum(kept.rows.n_judged, 1)
         expansion = expansion if kept.rows.rate is None else np.full(world.n_users, 1 / kept.rows.rate)
@@ -434,12 +434,12 @@ def test_rows_for_a_design_interval_change_no_value(way: Way, world: World) -> N
 
 def fully_judged_value(estimator: Estimator, world: World, metric: Metric, reference: Ranked) -> float:
     """What the estimator must give when nothing is left to estimate, from the full labels alone."""
-    full, about = one_terms(Full(), reference, metric), estimator.about
-    if about.name in ("pooled", "intervened-pooled") or (Exposed.BIASED in about.exposures and is_recall(metric)):
+    full, info = one_terms(Full(), reference, metric), estimator.info
+    if info.name in ("pooled", "intervened-pooled") or (Exposed.BIASED in info.exposures and is_recall(metric)):
         # ΣM / ΣN⁺: a user's recall times the number of the user's relevant candidates is M
         relevant = (world.labels * ~world.excluded).sum(axis=1)[full.defined]
         return math.fsum(full.sums[full.defined, 0] * relevant) / total if (total := math.fsum(relevant)) else math.nan
-    if Exposed.HOLDOUT in about.exposures:
+    if Exposed.HOLDOUT in info.exposures:
         # one population for every metric: users with a relevant candidate
         some = full.defined & ((world.labels * ~world.excluded).sum(axis=1) > 0)
         return math.fsum(full.sums[some, 0]) / count if (count := np.count_nonzero(some)) else math.nan
@@ -448,7 +448,7 @@ def fully_judged_value(estimator: Estimator, world: World, metric: Metric, refer
 
 def check_fully_judged(way: Way, world: World, chosen: Sequence[Metric], *, ties: Ties, unlisted: bool) -> None:
     assert (world.judged == ~world.excluded).all()
-    asked = ranked(world, way.about.pool, ties=ties, unlisted=unlisted, surely=True)
+    asked = ranked(world, way.info.pool, ties=ties, unlisted=unlisted, surely=True)
     reference = ranked(world, Pool.CATALOGUE, ties=ties)
     for metric, terms in zip(chosen, terms_of(way, asked, chosen), strict=True):
         assert close(terms.value(), fully_judged_value(way.estimator, world, metric, reference)), str(metric)
@@ -457,7 +457,7 @@ def check_fully_judged(way: Way, world: World, chosen: Sequence[Metric], *, ties
 # with rate < 1 a judged item stands for 1 / rate, whatever the number judged: another design
 # another quantity than the metric, also with every label; tests/exact/test_means_and_pairs.py has their sums
 OTHER = {"shrunk", "wild", "pairs", "post-normalised", "inferred", "judge-alone"}
-FULLY_JUDGED = [way for way in WAYS if way.rate in (None, 1.0) and way.about.name not in OTHER]
+FULLY_JUDGED = [way for way in WAYS if way.rate in (None, 1.0) and way.info.name not in OTHER]
 
 
 @pytest.mark.parametrize("way", FULLY_JUDGED, ids=named)
@@ -466,12 +466,12 @@ FULLY_JUDGED = [way for way in WAYS if way.rate in (None, 1.0) and way.about.nam
 def test_every_candidate_judged_gives_the_full_value(way: Way, world: World, data: st.DataObject) -> None:
     # pooled gives ΣM / ΣN⁺; published, horvitz-thompson, hajek and traditional the mean over users.
     # The metrics include cut-offs beyond the number of candidates and one without a cut-off
-    ties = data.draw(st.sampled_from(sorted(way.about.ties)))
+    ties = data.draw(st.sampled_from(sorted(way.info.ties)))
     check_fully_judged(way, fully_judged(world), usable(way.estimator), ties=ties, unlisted=False)
 
 
 KNOWN_NEGATIVES = [
-    way for way in FULLY_JUDGED if way.about.pool is Pool.CATALOGUE and Exposed.BIASED not in way.about.exposures
+    way for way in FULLY_JUDGED if way.info.pool is Pool.CATALOGUE and Exposed.BIASED not in way.info.exposures
 ]
 
 
@@ -479,7 +479,7 @@ KNOWN_NEGATIVES = [
 @examples(20)
 @given(world=worlds(never=False), data=st.data())
 def test_unlisted_negatives_give_the_full_value(way: Way, world: World, data: st.DataObject) -> None:
-    ties = data.draw(st.sampled_from(sorted(way.about.ties)))
+    ties = data.draw(st.sampled_from(sorted(way.info.ties)))
     check_fully_judged(way, fully_judged(world), usable(way.estimator), ties=ties, unlisted=True)
 
 
@@ -568,21 +568,21 @@ def test_a_refusal_says_why_and_what_to_use(way: Way) -> None:
                 assert estimators.named(word)().refusal(metric) is None, reason
             else:
                 other = instances(metrics.catalogue()[word], CUTOFFS)[0]
-                assert any(e.estimator.refusal(other) is None for e in WAYS if not e.about.complete), reason
+                assert any(e.estimator.refusal(other) is None for e in WAYS if not e.info.complete), reason
 
 
 @every_way
 def test_estimand_and_assumptions_are_said(way: Way) -> None:
     for metric in usable(way.estimator):
-        assert str(metric) in way.estimator.estimand(Asked(metric))
-    assert way.about.assumptions
-    assert all(text and not text.endswith(".") for text in way.about.assumptions)
-    assert way.about.ties
-    assert Ties.EXPECTED in way.about.ties
+        assert str(metric) in way.estimator.estimand(Request(metric))
+    assert way.info.assumptions
+    assert all(text and not text.endswith(".") for text in way.info.assumptions)
+    assert way.info.ties
+    assert Ties.EXPECTED in way.info.ties
 
 
 def test_estimators_of_different_things_say_different_things() -> None:
-    recall, dcg = Asked(Recall(3)), Asked(DCG(3))
+    recall, dcg = Request(Recall(3)), Request(DCG(3))
     assert len({estimator.estimand(recall) for estimator in (Full(), Published(), Pooled())}) == 3
     assert HorvitzThompson().estimand(dcg) == Hajek().estimand(dcg) == Full().estimand(dcg)
 
@@ -721,20 +721,22 @@ def test_the_law_of_merging_can_fail(cls: type[Smooth]) -> None:
 class OneTooMany(Estimator):
     """Horvitz-Thompson that takes the sample for one larger than it is."""
 
-    about: ClassVar[About] = replace(
-        HorvitzThompson.about, name="one-too-many", ties=frozenset({Ties.EXPECTED}), design=False
+    info: ClassVar[EstimatorInfo] = replace(
+        HorvitzThompson.info, name="one-too-many", ties=frozenset({Ties.EXPECTED}), design=False
     )
 
     def refusal(self, context: Metric) -> str | None:
         return HorvitzThompson().refusal(context)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return f"{request.metric}, wrongly"
 
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+    def term(
+        self, chunk: JudgedChunk, view: RankView, request: Request, learned: Learned, *, keep_rows: bool
+    ) -> Smooth:
         n = view.ranks.n_candidates[:, None]
         wrong = np.concatenate([n / (n + 1), np.ones_like(n)], axis=1)
-        sound = HorvitzThompson().term(chunk, view, question, learned, keep_rows=False)
+        sound = HorvitzThompson().term(chunk, view, request, learned, keep_rows=False)
         return replace(sound, sums=sound.sums * wrong)
 
 

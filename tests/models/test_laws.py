@@ -223,9 +223,9 @@ def test_a_diverging_fit_is_said_in_our_words() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_settings_have_words_and_searched_values_are_allowed(name: str) -> None:
     cls = models.named(name)
-    assert cls.about.endswith(".")
+    assert cls.summary.endswith(".")
     for each in settings_of(cls).values():
-        assert each.about
+        assert each.summary
     for key, search in space(cls).items():
         ends = search.values if hasattr(search, "values") else (search.low, search.high)
         for value in ends:

@@ -12,9 +12,9 @@ from scipy.sparse import csr_array, csr_matrix
 
 import truerank as tr
 from truerank.core.arrays import Floats
-from truerank.core.chance import cell_keys, library_seed
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.core.rng import cell_keys, library_seed
 from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS

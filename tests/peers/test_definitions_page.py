@@ -74,9 +74,9 @@ def test_every_section_says_what_happens_without_a_relevant_item() -> None:
 def test_estimators_of_each_metric_are_those_that_do_not_refuse(row: list[str]) -> None:
     name = row[0].split("`")[1]
     metric = metrics.parse(name.replace("@K", "@3").replace("@P", "@0.5"))
-    able = [cls.about for cls in estimators.catalogue().values() if cls().refusal(metric) is None]
-    corrected = {about.name for about in able if Exposed.BIASED in about.exposures}
-    usable = {about.name for about in able if Exposed.RANDOM in about.exposures and about.name != "traditional"}
+    able = [cls.info for cls in estimators.catalogue().values() if cls().refusal(metric) is None]
+    corrected = {info.name for info in able if Exposed.BIASED in info.exposures}
+    usable = {info.name for info in able if Exposed.RANDOM in info.exposures and info.name != "traditional"}
     both = {"ips", "snips", "doubly-robust", "naive", "assisted", "judge-alone"}  # of sums, and of recall
     assert corrected in (both, both | {"post-stratified"}, set())
     assert bool(corrected) <= bool(usable)

@@ -10,8 +10,8 @@ import pytest
 
 from realdata import folder_of
 from truerank.core.arrays import Floats
-from truerank.core.chance import cell_uniforms
 from truerank.core.ranking import Scores
+from truerank.core.rng import cell_uniforms
 from truerank.datasets.kuairec import KuaiRec
 from truerank.exposure.counts import rows_of_items
 from truerank.metrics.ndcg import NDCG

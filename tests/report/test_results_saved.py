@@ -96,7 +96,7 @@ def odd() -> Results:
         "few-users", Severity.CAUTION, f"only {option('n_items 3')} of 3 <b>&</b>", numbers={"n": 3, "share": math.nan}
     )
     cut = Message(
-        "clipped", Severity.CAUTION, "cut at inf", numbers={"clip": math.inf, "rows": "7"}, about=("ü\n", "Recall@5")
+        "clipped", Severity.CAUTION, "cut at inf", numbers={"clip": math.inf, "rows": "7"}, subjects=("ü\n", "Recall@5")
     )
     first = Estimate(
         model='ü\n"<b>,\t', metric="Recall@5", k=5, estimator="snips", settings={"rate": None, "folds": (1, 2)},

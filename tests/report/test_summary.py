@@ -101,7 +101,7 @@ def test_differences_are_winner_minus_loser_whatever_the_order_given() -> None:
 def test_the_same_warning_is_written_once_with_its_models() -> None:
     results, _ = shown("six")
     message = results.messages[0]
-    warned = [replace(message, code="some-warning", severity=Severity.WARNING, about=(name,)) for name in QUALITY]
+    warned = [replace(message, code="some-warning", severity=Severity.WARNING, subjects=(name,)) for name in QUALITY]
     found = str(replace(results, messages=tuple(warned)))
     assert sum(line.startswith("! ") for line in found.splitlines()) == 1
     assert all(name in found[found.index("! ") :] for name in list(QUALITY)[1:])

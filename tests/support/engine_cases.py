@@ -59,7 +59,7 @@ def answered(number: int, engine: Any, **options: Any) -> Results:
     estimators = list(dict.fromkeys(way.estimator for way in ways))
     predicts = any(isinstance(each, Assisted | JudgeAlone) for each in estimators)
     metrics = list(
-        dict.fromkeys(metric for way in ways for metric in way.metrics[: None if way.estimator.about.of_lists else 3])
+        dict.fromkeys(metric for way in ways for metric in way.metrics[: None if way.estimator.info.of_lists else 3])
     )
     return tr.evaluate(
         MODELS,
@@ -69,7 +69,7 @@ def answered(number: int, engine: Any, **options: Any) -> Results:
         estimators=estimators,
         interval=ways[0].interval,
         exclude=EXCLUDE,
-        item_features=ITEM_FEATURES if any(each.about.of_lists for each in estimators) else None,
+        item_features=ITEM_FEATURES if any(each.info.of_lists for each in estimators) else None,
         judge=JUDGE if predicts else None,
         assist=MODELS["second"] if predicts else None,
         seed=SEED,

@@ -146,15 +146,15 @@ def made(path: Path) -> dict[str, bytes]:
 
 def judge(found: Ended, expected: Ended, *, within: Surroundings) -> None:
     """A promised exit code; one sentence where it refuses; where it is done, the bytes that a plain run gives."""
-    about = f"{within.name}: exit code {found.code}, said {found.err[-1500:]!r}"
-    assert found.code in within.codes, about
-    assert not NEVER.search(found.err), about
+    info = f"{within.name}: exit code {found.code}, said {found.err[-1500:]!r}"
+    assert found.code in within.codes, info
+    assert not NEVER.search(found.err), info
     if found.code == 2 and "2>" not in within.redirections:
-        assert [line.startswith("truerank: ") for line in found.err.splitlines()].count(True) == 1, about
+        assert [line.startswith("truerank: ") for line in found.err.splitlines()].count(True) == 1, info
     if found.code == 0 and not within.shown:
-        assert found.made.keys() == expected.made.keys(), about
+        assert found.made.keys() == expected.made.keys(), info
         differing = [name for name, content in found.made.items() if content != expected.made[name]]
-        assert not [name for name in differing if not name.endswith(TIMED)], (about, differing)
+        assert not [name for name in differing if not name.endswith(TIMED)], (info, differing)
 
 
 TIMED = ("study.json",)  # holds when it was made

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 import truerank as tr
-from truerank.core.estimator import Asked, Learned
+from truerank.core.estimator import Learned, Request
 from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth
 from truerank.estimators.impressions import Exposures
@@ -45,7 +45,7 @@ def terms_of(
 ) -> Smooth:
     """The terms of one reward at one clip."""
     (found,) = estimator.terms(
-        None, view, asked=[Asked(None, reward, clip)], learned=Learned() if learned is None else learned
+        None, view, requests=[Request(None, reward, clip)], learned=Learned() if learned is None else learned
     )
     whole: Smooth = found.whole
     return whole

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Ints
-from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, learn
+from truerank.core.estimator import Estimator, Groups, Learned, Learner, Request, learn
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Metric
@@ -24,7 +24,7 @@ class Context:
     """What estimators prepare with."""
 
     propensity: Learner | None
-    asked: tuple[Asked, ...]
+    requests: tuple[Request, ...]
     seed: int = 0
     predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ def terms_of(
         estimator,
         log,
         ranks,
-        [Asked(metric, reward, clip)],
+        [Request(metric, reward, clip)],
         candidates=candidates,
         scores=scores,
         ties=ties,
@@ -83,7 +83,7 @@ def all_terms_of(
     estimator: Estimator,
     log: Log,
     ranks: Ranks,
-    asked: Sequence[Asked],
+    requests: Sequence[Request],
     *,
     candidates: Candidates | None = None,
     scores: Scores | None = None,
@@ -99,15 +99,15 @@ def all_terms_of(
     chunk = JudgedChunk(log, {Pool.CATALOGUE: pool, Pool.JUDGED: pool})
     known = facts_of(log, pool, propensity=propensity, **facts)
     known.setdefault("predictions", {})
-    learners = estimator.prepare(Context(propensity, tuple(asked), seed, known["predictions"]))
+    learners = estimator.prepare(Context(propensity, tuple(requests), seed, known["predictions"]))
     learned = Learned(facts=known)
     if learners:
         of = Groups(seed, "groups") if groups is None else groups
         learned = learn(learners, lambda work: [work(chunk)], groups=of, facts=known)
     view = RankView(ranks, scores, "m", ties=ties, seed=seed)
-    made = estimator.terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
+    made = estimator.terms(chunk, view, requests=requests, learned=learned, keep_rows=keep_rows)
     terms = [part if isinstance(part, Smooth) else part.whole for part in made]  # what is fitted has shares of users
-    assert len(terms) == len(asked)
+    assert len(terms) == len(requests)
     return terms
 
 

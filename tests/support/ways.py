@@ -17,7 +17,7 @@ from cases import instances
 import truerank as tr
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools
-from truerank.core.estimator import About, Clipping, Estimator, Exposed
+from truerank.core.estimator import Clipping, Estimator, EstimatorInfo, Exposed
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric, OfLists
@@ -120,7 +120,7 @@ class Way:
         reward = type(getattr(self.estimator, "reward", None)).__name__ if hasattr(self.estimator, "reward") else ""
         by = f"by {self.estimator.by}" if isinstance(self.estimator, Assisted) else ""
         return " ".join(
-            map(str, (self.estimator.about.name, reward, by, self.exposure.exposed, kind, self.interval or ""))
+            map(str, (self.estimator.info.name, reward, by, self.exposure.exposed, kind, self.interval or ""))
         )
 
     @property
@@ -148,13 +148,13 @@ class Way:
 
     @property
     def question(self) -> LabelQuestion:
-        weighs = self.estimator.about.clipping is not Clipping.NONE
+        weighs = self.estimator.info.clipping is not Clipping.NONE
         return LabelQuestion(
             exposure=self.exposure,
             metrics=self.metrics,
             estimators=[self.estimator],
             clips=(math.inf, 2.0) if weighs else None,
-            item_features=ITEM_FEATURES if self.estimator.about.of_lists else None,
+            item_features=ITEM_FEATURES if self.estimator.info.of_lists else None,
             judge=JUDGE if isinstance(self.estimator, Assisted | JudgeAlone) else None,
             assist=MODELS["second"] if isinstance(self.estimator, Assisted) else None,
             interval=self.interval or tr.Population(),
@@ -162,20 +162,20 @@ class Way:
         )
 
 
-def exposures(about: About) -> Iterator[Exposure]:
-    if "inclusion" in about.uses:
+def exposures(info: EstimatorInfo) -> Iterator[Exposure]:
+    if "inclusion" in info.uses:
         yield FullExposure(Unlisted.NEGATIVE)
         return
-    if Exposed.FULL in about.exposures:
+    if Exposed.FULL in info.exposures:
         yield FullExposure()
-    if Exposed.HOLDOUT in about.exposures:
+    if Exposed.HOLDOUT in info.exposures:
         yield HoldoutExposure()
-    if Exposed.RANDOM in about.exposures:
+    if Exposed.RANDOM in info.exposures:
         yield RandomExposure()
         yield RandomExposure(RATE)
-    if Exposed.BIASED in about.exposures:
+    if Exposed.BIASED in info.exposures:
         for name, cls in propensities.catalogue().items():
-            if (about.needs_scale and not cls.scaled) or (about.of_lists and name != "column"):
+            if (info.needs_scale and not cls.scaled) or (info.of_lists and name != "column"):
                 continue
             given_too = {kind: SIDE[kind] for kind in cls.uses if kind in SIDE}
             yield BiasedExposure(None if name == "column" else name, **given_too)
@@ -192,17 +192,17 @@ def estimator_instances(cls: type[Any]) -> list[Estimator]:
 def all_ways() -> Iterator[Way]:
     for cls in estimators.catalogue().values():
         for estimator in estimator_instances(cls):
-            for exposure in exposures(cls.about):
+            for exposure in exposures(cls.info):
                 way = Way(estimator, exposure)
-                if estimator.about.predicts and way.few and (way.fitted or exposure.rate is not None):
+                if estimator.info.predicts and way.few and (way.fitted or exposure.rate is not None):
                     continue
                 yield way
-                if estimator.about.predicts and way.few:
+                if estimator.info.predicts and way.few:
                     continue
                 if not way.fitted:
                     yield replace(way, interval=tr.Bootstrap(40, seed=SEED))
-                random = exposure.exposed is Exposed.RANDOM and not cls.about.of_lists  # which no draw changes
-                if cls.about.design and (random or exposure.exposed is Exposed.FULL):
+                random = exposure.exposed is Exposed.RANDOM and not cls.info.of_lists  # which no draw changes
+                if cls.info.design and (random or exposure.exposed is Exposed.FULL):
                     yield replace(way, interval=tr.Design())
 
 

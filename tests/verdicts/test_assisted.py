@@ -263,7 +263,7 @@ def test_the_reason_why_nothing_is_taken_from_a_judge_is_the_true_one() -> None:
 
     def reason(judge: np.ndarray, labels: pl.DataFrame) -> tuple[str, dict[str, Any]]:
         (said,) = [each for each in world.evaluate(judge, labels, **options).messages if each.code == "not-assisted"]
-        return said.about[1], dict(said.numbers)
+        return said.subjects[1], dict(said.numbers)
 
     why, rows = reason(judge, labels[:40])
     assert why == "few-rows"

@@ -95,7 +95,7 @@ def test_through_evaluate(world: RankedHeldOut) -> None:
     expected = iter(world.by_formula(SkewIntervention()))
     for model in world.ranks:
         for metric, estimator in REQUESTS.values():
-            each = values[model, str(metric), estimator.about.name]
+            each = values[model, str(metric), estimator.info.name]
             assert each.value == pytest.approx(next(expected), rel=1e-12)
             assert each.low < each.value < each.high
     assert len(values) == 20

@@ -85,7 +85,7 @@ def test_means_of_users_are_those_of_the_library(tiny: TruthWorld) -> None:
     world = MeanRecallWorld(tiny)
     draw = tiny.draw(SEED, 1)
     reported = {tuple(key): spread for *key, spread, _ in world.reported(SEED, 1)}
-    for estimator in (each.about.name for each in ESTIMATORS):
+    for estimator in (each.info.name for each in ESTIMATORS):
         for k in tiny.cutoffs:
             for model, (value, _) in evaluated(draw, f"Recall@{k}", estimator, by="").items():
                 spread = reported[model, f"Recall@{k}", estimator]
@@ -143,8 +143,8 @@ def test_a_cell_holds_a_bar_if_it_is_beyond_it_by_no_more_than_two_errors() -> N
 def test_strata_cost_nothing_where_it_was_measured() -> None:
     """Post-stratified recall: no cell of 270 varies more than pooled recall does."""
     rows = {row["about"]: row for row in committed("truth").rows("bars")}
-    for about in ("all K", "a random list"):
-        row = rows[f"post-stratified over pooled, {about}"]
+    for info in ("all K", "a random list"):
+        row = rows[f"post-stratified over pooled, {info}"]
         assert row["held"] == row["cells"] > 50
     cells = committed("mean-recall").rows("cells")
     real = [row for row in cells if row["world"] == "kuairec"]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.values import Between0And1, check
@@ -40,7 +40,7 @@ class Corrected(Estimator):
 
     like_nothing: Between0And1 | None = None
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="corrected",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(
@@ -64,11 +64,11 @@ class Corrected(Estimator):
             return f"its model counts hits in a list, and {context} weighs them by rank; use pooled."
         return reason
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return f"mean {request.metric} over {request.metric.on_full_labels}, by a model of users without a judged one"
 
     def term(
-        self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool
+        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
     ) -> CurvedRecall:
         log, ranks, k = chunk.labels, view.ranks, question.metric.k
         sample = Sample.uniform(chunk, ranks, rate=None)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Ideal
@@ -66,7 +66,7 @@ class Inferred(Estimator):
 
     program: Program = Program.TREC_EVAL
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="inferred",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),
@@ -92,12 +92,14 @@ class Inferred(Estimator):
             return None
         return only_labelled(context) or "it infers AP and nDCG alone; use AP or nDCG."
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         precision = {Program.TREC_EVAL: "infAP", Program.SAMPLE_EVAL: "xinfAP"}[self.program]
         name = precision if isinstance(request.metric, AveragePrecision) else "infNDCG"
         return f"mean {name} over users with a judged relevant item, each as TREC has it; not mean {request.metric}"
 
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+    def term(
+        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
+    ) -> Smooth:
         log, ranks, metric = chunk.labels, view.ranks, question.metric
         sample = Sample.uniform(chunk, ranks, rate=learned.facts.get("rate"))
         defined = sample.defined & (per_unit(log, log.label) > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
@@ -26,10 +26,12 @@ class MeanRecall(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, self.purpose)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return f"mean {request.metric} over {self.users}"
 
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+    def term(
+        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
+    ) -> Smooth:
         log = chunk.labels
         sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
         hits = per_unit(log, log.label * expected_worth(additive(question.metric), view.ranks))
@@ -40,8 +42,8 @@ class MeanRecall(Estimator):
         raise NotImplementedError
 
 
-def describe(name: str, assumption: str, caution: str, *, left_out: str = "have no judged item") -> About:
-    return About(
+def describe(name: str, assumption: str, caution: str, *, left_out: str = "have no judged item") -> EstimatorInfo:
+    return EstimatorInfo(
         name=name,
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM, assumption),

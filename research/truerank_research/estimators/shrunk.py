@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About
+from truerank.core.estimator import EstimatorInfo
 from truerank.core.terms import Form, Smooth
 from truerank.estimators.rows import Sample
 from truerank_research.estimators.mean_recall import MeanRecall, describe
@@ -88,7 +88,7 @@ class Shrunk(MeanRecall):
     0.5
     """
 
-    about: ClassVar[About] = describe(
+    info: ClassVar[EstimatorInfo] = describe(
         "shrunk",
         "recall does not go with how many relevant items a user has",
         "users are pulled towards pooled recall, in which those with many relevant items count most",

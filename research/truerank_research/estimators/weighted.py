@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.estimator import About
+from truerank.core.estimator import EstimatorInfo
 from truerank.core.terms import Smooth, ratio
 from truerank.estimators.rows import Sample
 from truerank_research.estimators.mean_recall import MeanRecall, describe
@@ -30,7 +30,7 @@ class WeightedUsers(MeanRecall):
     0.5
     """
 
-    about: ClassVar[About] = describe(
+    info: ClassVar[EstimatorInfo] = describe(
         "weighted",
         "a user has as many relevant items as the judged ones stand for",
         "the chance to be kept is guessed from the same few judged items, so a part of the bias of published stays",

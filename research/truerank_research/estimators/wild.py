@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About
+from truerank.core.estimator import EstimatorInfo
 from truerank.core.terms import Smooth, ratio
 from truerank.estimators.rows import Sample
 from truerank_research.estimators.mean_recall import MeanRecall, describe
@@ -35,7 +35,7 @@ class Wild(MeanRecall):
     (2.0, 2.0, -2.0)
     """
 
-    about: ClassVar[About] = describe(
+    info: ClassVar[EstimatorInfo] = describe(
         "wild",
         "no user has more relevant items than were judged (unless a rate is declared)",
         "its weights alternate in sign and grow with every judged relevant item, so that single users decide",

@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 from torch.autograd import Function
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
+from truerank.core.rng import generator
 from truerank.core.wording import option
 from truerank.datasets.split import restrict
 from truerank.models import Labels, Side

@@ -62,7 +62,7 @@ def learned(title: str, name: str, backbone: type[Any], method: type[Any]) -> ty
         namespace={
             "__doc__": f"{backbone.__doc__}\n\n    {method.__doc__}",
             "name": name,
-            "about": f"{backbone.about}, {method.about} (experimental, {RESEARCH}).",
+            "summary": f"{backbone.summary}, {method.summary} (experimental, {RESEARCH}).",
             "needs": NEEDS,
             "labels": method.labels,
             "__post_init__": check,

@@ -55,7 +55,7 @@ class Method:
     """Which loss is minimised (`debiasing.OBJECTIVES` has its torch side). `about` completes "<backbone>, ..."."""
 
     __slots__ = ()
-    about: ClassVar[str]
+    summary: ClassVar[str]
     labels: ClassVar[Labels] = Labels.BOTH
     beside: ClassVar[Beside] = Beside.NOTHING
 
@@ -81,7 +81,7 @@ class Training:
 class MatrixFactorisation:
     """s = p_u · q_i + b_u + b_i, without a global mean."""
 
-    about: ClassVar[str] = "Matrix factorisation with biases"
+    summary: ClassVar[str] = "Matrix factorisation with biases"
     dimensions: int = setting(10, "numbers that describe a user and an item", least=1, search=OneOf((10, 32, 64)))
 
 
@@ -89,7 +89,7 @@ class MatrixFactorisation:
 class GraphConvolution:
     """s = e_u · e_i, e the mean of layers 0 ... L of embeddings propagated over the graph of positives."""
 
-    about: ClassVar[str] = "LightGCN"
+    summary: ClassVar[str] = "LightGCN"
     dimensions: int = setting(64, "numbers that describe a user and an item", least=1, search=OneOf((32, 64)))
     layers: int = setting(3, "steps over the graph", least=0, search=OneOf((1, 2, 3)))
     biases: bool = setting(False, "add b_u + b_i to the score", search=OneOf((False, True)))
@@ -105,14 +105,14 @@ Backbone = MatrixFactorisation | GraphConvolution
 class Bias(Method):
     """The mean loss of the rows as they are: what is seen stands for what is not."""
 
-    about: ClassVar[str] = "trained on the log as it is"
+    summary: ClassVar[str] = "trained on the log as it is"
 
 
 @dataclass(frozen=True, slots=True)
 class IPSLearning(Method):
     """Each row's loss times 1 / its propensity (Schnabel et al. 2016, eq. 8)."""
 
-    about: ClassVar[str] = "each row weighted by 1 / its propensity"
+    summary: ClassVar[str] = "each row weighted by 1 / its propensity"
     beside: ClassVar[Beside] = Beside.PROPENSITY
 
 
@@ -120,7 +120,7 @@ class IPSLearning(Method):
 class DoublyRobustLearning(Method):
     """Imputed errors of all pairs, corrected by the rows that were seen (Wang et al. 2019, joint learning)."""
 
-    about: ClassVar[str] = "doubly robust: imputed errors of all pairs, corrected where rows were seen"
+    summary: ClassVar[str] = "doubly robust: imputed errors of all pairs, corrected where rows were seen"
     beside: ClassVar[Beside] = Beside.PROPENSITY
     imputation_rate: float = setting(0.01, "learning rate of the imputation model", above=0, search=RATES)
     imputation_decay: float = setting(0.1, "weight decay of the imputation model", least=0, search=RATES)
@@ -131,7 +131,7 @@ class DoublyRobustLearning(Method):
 class AutoDebias(Method):
     """Weights and imputed labels learned so that one step on them helps on the random slice (Chen et al. 2021)."""
 
-    about: ClassVar[str] = "weights and imputed labels learned from a random slice (AutoDebias)"
+    summary: ClassVar[str] = "weights and imputed labels learned from a random slice (AutoDebias)"
     beside: ClassVar[Beside] = Beside.SLICE
     imputed: float = setting(0.05, "weight of the imputed part of the loss", least=0, search=LogUniform(1e-3, 1))
     step: float = setting(0.001, "size of the assumed step", above=0, search=LogUniform(1e-4, 1e-1))
@@ -149,7 +149,7 @@ class AutoDebias(Method):
 class HardNegatives(Method):
     """For each positive, the hardest of some random negatives: DNS(H, U) (Shi et al. 2023)."""
 
-    about: ClassVar[str] = "each positive against the hardest of some random items, DNS(H, U)"
+    summary: ClassVar[str] = "each positive against the hardest of some random items, DNS(H, U)"
     labels: ClassVar[Labels] = Labels.POSITIVES
     drawn: int = setting(50, "U: items drawn for each positive", least=1, search=OneOf((50, 100, 200)))
     hardness: float = setting(

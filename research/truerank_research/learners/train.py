@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
 from truerank.core.progress import Progress
+from truerank.core.rng import generator
 from truerank.models import NOTHING_BESIDE, Side
 from truerank_research.learners.examples import Examples, Material, Pattern, material, scores
 from truerank_research.learners.networks import FITS, Fit, Network, Sides, Tensors, network_of

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, sums_by
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.rng import cell_uniforms
 from truerank.datasets.split import first_by, restrict, split_per_user, split_rows
 from truerank.sampling.pools import Members, PoolOrder, row_keys
 

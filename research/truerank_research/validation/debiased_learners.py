@@ -12,8 +12,8 @@ import polars as pl
 from scipy.stats import t
 
 from truerank.core.arrays import Floats
-from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.log import Log
+from truerank.core.rng import cell_keys, cell_uniforms
 from truerank.evaluation.labels import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side
@@ -141,7 +141,7 @@ def measure(run: Run) -> Measured:
     settings, training, n = (SETTINGS, TRAINING, 10) if run.full else (SMALL, QUICK, 2)
     seeds = range(run.seed, run.seed + n)
     arguments = [(backbone, seed, settings, training) for backbone in BACKBONES for seed in seeds]
-    tables = run.pieces(train_learners, arguments, about="training learners")
+    tables = run.pieces(train_learners, arguments, info="training learners")
     rows = [row for at, backbone in enumerate(BACKBONES) for row in _rows(backbone, tables[at * n : (at + 1) * n])]
     return Measured(
         {"errors": rows},

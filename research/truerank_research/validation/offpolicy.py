@@ -131,11 +131,11 @@ class ManyLogs:
 
     def draw(self, run: Run) -> tuple[pl.DataFrame, dict[tuple[str, str], float]]:
         """What all logs say, and the truth by policy and reward."""
-        about, feed = f"drawing logs ({self.name})", (self.settings, self.seed)
-        (truth,) = run.pieces(true_rewards, [(*feed, self.true_sessions)], about=about)
+        info, feed = f"drawing logs ({self.name})", (self.settings, self.seed)
+        (truth,) = run.pieces(true_rewards, [(*feed, self.true_sessions)], info=info)
         starts = range(0, self.n, AT_ONCE)
         arguments = [(self.read, *feed, first, min(first + AT_ONCE, self.n)) for first in starts]
-        parts = run.pieces(read_logs, arguments, about=about)
+        parts = run.pieces(read_logs, arguments, info=info)
         return pl.concat(parts), {(policy, reward): value for policy, reward, value in truth.rows()}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import generator
+from truerank.core.rng import generator
 from truerank.exposure.positions.contextual import fit_contextual
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths
 from truerank.exposure.positions.fits import ClickCells, fit_clicks, fit_harvest
@@ -198,7 +198,7 @@ def fits_of(asked: Sequence[tuple[PlantedFits, int]], *, seed: int, run: Run) ->
     parts = [
         [(fits, seed, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)] for fits, runs in asked
     ]
-    tables = iter(run.pieces(fit_planted, [piece for part in parts for piece in part], about="fitting position models"))
+    tables = iter(run.pieces(fit_planted, [piece for part in parts for piece in part], info="fitting position models"))
     return [
         np.concatenate([next(tables).to_numpy() for _ in part]).reshape(runs, -1, 3)
         for part, (_, runs) in zip(parts, asked, strict=True)

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats
-from truerank.core.chance import generator
 from truerank.core.clusters import Clusters
 from truerank.core.metric import Additive
+from truerank.core.rng import generator
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, known_total, ratio
 from truerank.inference.intervals import Design, Population, between
@@ -260,7 +260,7 @@ def measure(run: Run) -> Measured:
     """Power as planned beside the share of data sets of the planned size in which the difference was shown."""
     draws, every = (4000, 1) if run.full else (5, 4)  # the fourth is another kind of estimate
     arguments = [(world, draws, run.seed) for world in worlds()[::every]]
-    rows = pl.concat(run.pieces(compare_power, arguments, about="drawing worlds"))
+    rows = pl.concat(run.pieces(compare_power, arguments, info="drawing worlds"))
     return Measured({"worlds": rows.to_dicts()}, {"draws": draws})
 
 

@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import generator
 from truerank.core.estimator import Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.ranking import Candidates, Ranks, Scores
+from truerank.core.rng import generator
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Hajek, Pooled
@@ -202,10 +202,10 @@ def intervals_of(setting: TargetedSetting, log: Log, ranks: Mapping[str, Ranks])
         for name, each in ranks.items():
             (terms[name],) = terms_of(estimator, log, each, metrics=[metric], learned=DESIGNED, keep_rows=True)
             spread = around(Design(), terms[name], level=0.95)
-            ends[name, str(metric), estimator.about.name] = spread.low, spread.high
+            ends[name, str(metric), estimator.info.name] = spread.low, spread.high
         for one, other in PAIRS:
             spread = between(Design(), terms[one], terms[other], level=0.95)
-            ends[f"{one} - {other}", str(metric), estimator.about.name] = spread.low, spread.high
+            ends[f"{one} - {other}", str(metric), estimator.info.name] = spread.low, spread.high
     return ends
 
 
@@ -250,10 +250,10 @@ def measure(run: Run) -> Measured:
     """Variance, bias and coverage from chosen items, for models that the design knew and for others."""
     draws, cutoffs = (200, (5, 10, 50)) if run.full else (10, (5,))
     settings = [TargetedSetting(run.source, run.full, run.seed, k) for k in cutoffs]
-    truth = pl.concat(run.pieces(true_variances, [(setting,) for setting in settings], about="finding the truth"))
+    truth = pl.concat(run.pieces(true_variances, [(setting,) for setting in settings], info="finding the truth"))
     starts = range(0, draws, AT_ONCE)
     arguments = [(setting, first, min(first + AT_ONCE, draws)) for setting in settings for first in starts]
-    drawn = pl.concat(run.pieces(draw_exposures, arguments, about="drawing exposures"))
+    drawn = pl.concat(run.pieces(draw_exposures, arguments, info="drawing exposures"))
     rows = summary(drawn.join(truth, on=["what", "metric"], maintain_order="left"))
     items = settings[0].models().shape[1]
     return Measured(

@@ -11,7 +11,7 @@ import polars as pl
 from scipy.stats import norm
 
 from truerank.core.arrays import Floats
-from truerank.core.chance import generator
+from truerank.core.rng import generator
 from truerank.inference.sequences import FIRST, ConfidenceSequence
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
@@ -132,7 +132,7 @@ def measure(run: Run) -> Measured:
     users, runs = (12_000, 2000) if run.full else (1500, AT_ONCE)
     starts = range(0, runs, AT_ONCE)
     arguments = [(stream, users, run.seed, first) for stream in STREAMS for first in starts]
-    tables = run.pieces(watch_stream, arguments, about="drawing streams")
+    tables = run.pieces(watch_stream, arguments, info="drawing streams")
     n = len(starts)
     rows = [_row(stream, pl.concat(tables[at * n : (at + 1) * n]), users) for at, stream in enumerate(STREAMS)]
     return Measured({"streams": rows}, {"runs": runs, "users": users})

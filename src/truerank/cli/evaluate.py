@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from truerank.cli.collection import COLLECTION, Collection
-from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
+from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, Scoring
 from truerank.cli.options import PATH, Sections, choice, file, formatted, grouped
 from truerank.cli.output import RESULTS_FORMS, Output, remembered
 
@@ -35,7 +35,7 @@ ESTIMATORS = (
 @grouped(Reading, "columns", "positive", "population", "items", "n-items")
 @grouped(Collection, *COLLECTION)
 @grouped(
-    Request,
+    RequestOptions,
     'metric: As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed. Default: Recall@10 '
     "Recall@50 Precision@10 DCG@10.",
     f"estimator: {ESTIMATORS}; with options as ips(clip=8). Default by exposure and metric.",
@@ -65,7 +65,7 @@ def evaluate(
     scoring: Scoring,
     reading: Reading,
     collection: Collection,
-    request: Request,
+    request: RequestOptions,
     inference: Inference,
     output: Output,
 ) -> None:

@@ -209,7 +209,7 @@ class Scoring:
 
 
 @record(kw_only=True)
-class Request:
+class RequestOptions:
     """What is asked: metrics or rewards, estimators with their options, clips of weights."""
 
     metrics: tuple[str, ...] = ()
@@ -272,7 +272,7 @@ class Request:
         if self.reward_model is None:
             return chosen or None
         takes = [name for name, cls in estimators.catalogue().items() if "reward" in options_of(cls)]
-        able = [estimator for estimator in chosen if estimator.about.name in takes]
+        able = [estimator for estimator in chosen if estimator.info.name in takes]
         if not able:
             raise InputError(f"--reward-model is for --estimator {' or '.join(takes)}; add it.")
         model = self._rewards(options_of(type(able[0]))["reward"], scoring, reading, items=items)

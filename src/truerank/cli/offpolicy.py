@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from truerank.cli.groups import Inference, InputFile, Reading, Request, input_files
+from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, input_files
 from truerank.cli.options import PATH, Sections, choice, count, file, formatted, grouped, many, named, shared
 from truerank.cli.output import RESULTS_FORMS, Output, remembered
 from truerank.core.errors import InputError
@@ -71,7 +71,7 @@ class Policies:
 )  # fmt: skip
 @grouped(Reading, "columns: Column names of the files, as session=visit,item=video_id.")
 @grouped(
-    Request,
+    RequestOptions,
     "reward",
     shared(
         "--reward-range", metavar="LOW,HIGH",
@@ -94,7 +94,7 @@ class Policies:
 )  # fmt: skip
 @grouped(Output, formatted(RESULTS_FORMS), "out", *remembered("session"), "quiet")
 def offpolicy(
-    *, log: Path, policies: Policies, reading: Reading, request: Request, inference: Inference, output: Output
+    *, log: Path, policies: Policies, reading: Reading, request: RequestOptions, inference: Inference, output: Output
 ) -> None:
     """Say what other ranking policies would have earned, and how sure that is.
 
@@ -157,7 +157,7 @@ def _policy(value: str) -> Any:
     return ExposureColumn(column.removeprefix(EXPOSURE)) if column.startswith(EXPOSURE) else RankColumn(column)
 
 
-def _estimator(text: str, request: Request, *, seed: int) -> Any:
+def _estimator(text: str, request: RequestOptions, *, seed: int) -> Any:
     """The estimator of a text form; what it does not say itself, other options say."""
     from truerank.core.language import kind_held
     from truerank.core.values import options_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
+from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, Scoring
 from truerank.cli.offpolicy import Policies
 from truerank.cli.options import Sections, choice, common, count, file, grouped, shared
 from truerank.cli.output import Output
@@ -99,7 +99,7 @@ def plan() -> None:
 @shared("--relevant", type=float, help="Without a pilot, for Recall: the share of all items that a user likes.")
 @shared("--shared", type=float, default=0.0, help="Without a pilot: share of listed items in both.")
 @grouped(
-    Request,
+    RequestOptions,
     "metric: As Precision@10; several are allowed. Default with a pilot: those of evaluate.",
     "estimator: As hajek, horvitz-thompson, post-stratified, pooled. Default by metric, as in evaluate.",
 )
@@ -115,7 +115,7 @@ def exposure(
     value: float | None,
     relevant: float | None,
     shared: float,
-    request: Request,
+    request: RequestOptions,
     inference: Inference,
     output: Output,
 ) -> None:
@@ -180,7 +180,7 @@ def exposure(
 @shared("--effective", type=float, help="Without a pilot: effective sample size / sessions, as offpolicy prints it.")
 @common("per-user: Without a pilot: sessions per user.", default=1.0)
 @shared("--alike", type=float, default=0.0, help="Without a pilot: correlation of a user's sessions.")
-@grouped(Request, "reward", "estimator: As ips, snips. Default: both.")
+@grouped(RequestOptions, "reward", "estimator: As ips, snips. Default: both.")
 @grouped(
     Inference, "baseline: Compare every target with this one instead of all pairs.", "level", "seed: For folds.",
     "threads",
@@ -196,7 +196,7 @@ def sessions(
     effective: float | None,
     per_user: float,
     alike: float,
-    request: Request,
+    request: RequestOptions,
     inference: Inference,
     output: Output,
 ) -> None:
@@ -243,7 +243,7 @@ def _allocate(
     *,
     scoring: Scoring,
     reading: Reading,
-    request: Request,
+    request: RequestOptions,
     inference: Inference,
     output: Output,
 ) -> None:

@@ -144,12 +144,12 @@ def _listing(name: str | None) -> list[str]:
     if name is None:
         catalogue = models.catalogue()
         width = max(map(len, catalogue))
-        return [f"{key:{width}}  {cls.about}" for key, cls in catalogue.items()]
+        return [f"{key:{width}}  {cls.summary}" for key, cls in catalogue.items()]
     cls = models.named(name)
     install = "" if cls.needs is None else f"; needs pip install {extra(cls.needs)}"
-    lines = [f"{name}: {cls.about.removesuffix('.')}; learns from {cls.labels.value}{install}"]
+    lines = [f"{name}: {cls.summary.removesuffix('.')}; learns from {cls.labels.value}{install}"]
     settings = settings_of(cls)
     for field in dataclasses.fields(cls):
         allowed = options_of(cls)[field.name]
-        lines.append(f"--set {field.name}={field.default}  {settings[field.name].about}; {allowed}")
+        lines.append(f"--set {field.name}={field.default}  {settings[field.name].summary}; {allowed}")
     return lines

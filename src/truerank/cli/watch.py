@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from truerank.cli.collection import COLLECTION, Collection
-from truerank.cli.groups import Inference, InputFile, Reading, Request, Scoring
+from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, Scoring
 from truerank.cli.options import PATH, Sections, count, grouped
 from truerank.cli.output import Output
 from truerank.core.record import record
@@ -27,7 +27,7 @@ class Stopping:
 @grouped(Scoring, "scores!", "users", "exclude")
 @grouped(Reading, "columns", "positive", "population", "items", "n-items")
 @grouped(Collection, *COLLECTION)
-@grouped(Request, "metric", "estimator: Default by exposure and metric.")
+@grouped(RequestOptions, "metric", "estimator: Default by exposure and metric.")
 @grouped(
     Stopping,
     "difference: Stop also when the difference is known to less than this; the smallest that matters.",
@@ -46,7 +46,7 @@ def watch(
     scoring: Scoring,
     reading: Reading,
     collection: Collection,
-    request: Request,
+    request: RequestOptions,
     stopping: Stopping,
     inference: Inference,
     output: Output,

@@ -1,6 +1,6 @@
 """Estimators: how the rows that were observed stand for those that were not, and what they learn from all of them.
 
-An estimator says what it is in one value, `about`; names what it must learn from all units before any can be measured,
+An estimator says what it is in one value, `info`; names what it must learn from all units before any can be measured,
 `prepare`; and gives the terms of all its questions about a chunk of whole units at once, `terms`. Nothing else asks for
 its class or looks for attributes.
 """
@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.ranking import Pool, Ties
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms
 from truerank.core.terms import Terms
 from truerank.core.values import text_of
 
@@ -72,7 +72,7 @@ class Beyond(StrEnum):
 
 
 @record
-class About:
+class EstimatorInfo:
     """What can be said of an estimator before it has seen anything.
 
     `exposures` are the kinds of log it is for; `pool` says among which items rows are ranked; `complete` that every
@@ -110,7 +110,7 @@ class About:
 
 
 @record
-class Asked:
+class Request:
     """One question to an estimator: a metric of judged rows, or a reward of a ranked log; and where weights are cut.
 
     Of a `segment`, a group of items, only those items earn; ranks stay among all candidates.
@@ -125,12 +125,12 @@ class Asked:
 class Estimator:
     """How observed rows represent unobserved ones: gives Terms, and says what they estimate.
 
-    A new estimator is a frozen dataclass with `about` and, as a rule, `term`; it overrides whatever else differs.
+    A new estimator is a frozen dataclass with `info` and, as a rule, `term`; it overrides whatever else differs.
     """
 
     __slots__ = ()
 
-    about: ClassVar[About]
+    info: ClassVar[EstimatorInfo]
 
     __str__ = text_of
 
@@ -138,28 +138,28 @@ class Estimator:
         """Why it cannot be had in this context (a metric, or a log and a target) and what to use, or None."""
         return None
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         """What its value estimates, in words."""
         return f"mean {request.metric} over {request.metric.on_full_labels}"
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """What it must learn from all units: the propensities, where these are fitted and it uses them."""
-        return (context.propensity,) if self.about.weighs and context.propensity is not None else ()
+        return (context.propensity,) if self.info.weighs and context.propensity is not None else ()
 
     def terms(
-        self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+        self, chunk: Any, view: Any, *, requests: Sequence[Request], learned: Learned, keep_rows: bool = False
     ) -> Sequence[Terms]:
         """The terms of each question about the whole units of a chunk; `view` is how a model sees its rows."""
-        return [self.term(chunk, view, question, learned, keep_rows=keep_rows) for question in asked]
+        return [self.term(chunk, view, question, learned, keep_rows=keep_rows) for question in requests]
 
-    def term(self, chunk: Any, view: Any, question: Asked, learned: Learned, *, keep_rows: bool) -> Terms:
+    def term(self, chunk: Any, view: Any, question: Request, learned: Learned, *, keep_rows: bool) -> Terms:
         """The terms of one question; an estimator that shares work between questions overrides `terms` instead."""
         raise NotImplementedError
 
 
 def clips_of(estimator: Estimator, clips: Sequence[float]) -> tuple[float, ...]:
     """Where the weights of an estimator are cut: nowhere, at a clip of its own, or at each of the question's."""
-    if estimator.about.clipping is Clipping.NONE:
+    if estimator.info.clipping is Clipping.NONE:
         return (math.inf,)
     limit: float | None = getattr(estimator, "clip", None)
     return tuple(clips) if limit is None else (limit,)

@@ -60,7 +60,7 @@ class Message:
     severity: Severity
     text: str
     numbers: Mapping[str, Number] = field(default_factory=dict, kw_only=True, hash=False)
-    about: tuple[str, ...] = field(default=(), kw_only=True)
+    subjects: tuple[str, ...] = field(default=(), kw_only=True)
     command_text: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Message:
         object.__setattr__(self, "text", python)
         object.__setattr__(self, "severity", Severity(self.severity))
         object.__setattr__(self, "numbers", plain(self.numbers))
-        object.__setattr__(self, "about", tuple(self.about))
+        object.__setattr__(self, "subjects", tuple(self.subjects))
 
     def said(self, *, for_cli: bool) -> str:
         """The sentence with options as the command line or Python spells them."""
@@ -102,7 +102,7 @@ class MessageTable:
         }
 
     def __call__(
-        self, key: str, *, about: tuple[str, ...] = (), numbers: Mapping[str, Number] | None = None, **fields: object
+        self, key: str, *, subjects: tuple[str, ...] = (), numbers: Mapping[str, Number] | None = None, **fields: object
     ) -> Message:
         """The message of a code or, where it has several sentences, `code.word`.
 
@@ -111,7 +111,7 @@ class MessageTable:
         severity, sentence = self.sentences[key]
         figures: dict[str, Any] = {name: value for name, value in fields.items() if isinstance(value, Real)}
         text = sentence.format(option=_OPTION, **fields)
-        return Message(key.partition(".")[0], severity, text, numbers=figures | dict(numbers or {}), about=about)
+        return Message(key.partition(".")[0], severity, text, numbers=figures | dict(numbers or {}), subjects=subjects)
 
 
 class _Option:

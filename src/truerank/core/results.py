@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import polars as pl
 
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
 from truerank.core.record import record
 from truerank.core.units import UnitTable
+from truerank.core.validation import checked_arguments
 
 if TYPE_CHECKING:
     from truerank.report.plots import Plots

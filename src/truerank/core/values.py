@@ -305,7 +305,7 @@ def _head(cls: type[Any], *, colon: bool) -> str:
 
 def name_of(value: Any) -> str:
     """The name of a value or of its class: its own, or the one it is described by."""
-    info = getattr(value, "about", None)
+    info = getattr(value, "info", None)
     name: str = value.name if info is None or isinstance(info, str) else info.name
     return name
 

@@ -6,10 +6,10 @@ A new dataset is one new module here; `catalogue` finds it by itself.
 from __future__ import annotations
 
 from truerank.core.language import Kind
-from truerank.core.rooms import room
+from truerank.core.lazy_imports import export_classes
 from truerank.datasets.dataset import Dataset
 
 DATASETS: Kind[Dataset] = Kind("dataset", __name__, Dataset, group="truerank.datasets")
 catalogue = DATASETS.catalogue
 named = DATASETS.named
-__getattr__, __dir__ = room(__name__, lambda: (DATASETS,))
+__getattr__, __dir__ = export_classes(__name__, lambda: (DATASETS,))

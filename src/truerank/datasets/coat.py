@@ -42,7 +42,7 @@ class Coat(Dataset):
     positive: str = ">3"
 
     name = "coat"
-    about = "ratings of coats; chosen by the users, and at random"
+    summary = "ratings of coats; chosen by the users, and at random"
     home = "https://www.cs.cornell.edu/~schnabts/mnar/"
     terms = "research use, cite"
     files = ("train.ascii", "test.ascii", "propensities.ascii (optional)")

@@ -53,7 +53,7 @@ class Dataset:
     positive: str = ">0"
 
     name: ClassVar[str]
-    about: ClassVar[str]
+    summary: ClassVar[str]
     home: ClassVar[str]
     terms: ClassVar[str]
     files: ClassVar[tuple[str, ...]]

@@ -9,10 +9,10 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from truerank.core.arrays import Bools, Ints, places
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
+from truerank.core.validation import checked_arguments
 from truerank.core.wording import option
 from truerank.datasets.split import split_rows
 from truerank.io.atomic_write import FolderKind

@@ -43,7 +43,7 @@ class Jester(Dataset):
     """
 
     name = "jester"
-    about = "ratings of jokes; 7,200 users of file 1 rated all 100"
+    summary = "ratings of jokes; 7,200 users of file 1 rated all 100"
     home = "https://eigentaste.berkeley.edu/dataset/ (dataset 1)"
     terms = "research use, cite"
     files = ("jester-data-1.csv", "jester-data-2.csv and -3.csv (optional)")

@@ -45,7 +45,7 @@ class KuaiRand(Dataset):
     signal: str = "is_click"
 
     name = "kuairand"
-    about = "short videos; standard feeds, and videos put into them at random"
+    summary = "short videos; standard feeds, and videos put into them at random"
     home = "https://kuairand.com (doi:10.5281/zenodo.10439422)"
     terms = "CC BY-SA 4.0"
     files = ("log_standard_*.csv", "log_random_*.csv")

@@ -41,7 +41,7 @@ class KuaiRec(Dataset):
     positive: str = RULE
 
     name = "kuairec"
-    about = "short videos; a fully observed block, and the log around it"
+    summary = "short videos; a fully observed block, and the log around it"
     home = "https://kuairec.com (paper: doi:10.1145/3511808.3557220)"
     terms = "CC BY-SA 4.0"
     files = ("small_matrix.csv", "big_matrix.csv")

@@ -38,7 +38,7 @@ class MovieLens100K(Dataset):
     positive: str = ">=4"
 
     name = "movielens-100k"
-    about = "ratings of films, chosen by the users"
+    summary = "ratings of films, chosen by the users"
     home = "https://grouplens.org/datasets/movielens/100k/"
     terms = "research use, no redistribution, cite"
     files = ("u.data",)
@@ -58,7 +58,7 @@ class MovieLens1M(Dataset):
     positive: str = ">=4"
 
     name = "movielens-1m"
-    about = "ratings of films, chosen by the users"
+    summary = "ratings of films, chosen by the users"
     home = "https://grouplens.org/datasets/movielens/1m/"
     terms = "research use, no redistribution, cite"
     files = ("ratings.dat",)

@@ -42,7 +42,7 @@ class OpenBandit(Dataset):
     positive: str = ">0"
 
     name = "open-bandit"
-    about = "impressions of fashion items by a random and a Thompson-sampling policy"
+    summary = "impressions of fashion items by a random and a Thompson-sampling policy"
     home = "https://research.zozo.com/data.html"
     terms = "CC BY 4.0"
     files = ("random/all/all.csv, ... bts/women/women.csv",)

@@ -31,7 +31,7 @@ class YahooR3(Dataset):
     positive: str = ">3"
 
     name = "yahoo-r3"
-    about = "ratings of songs; chosen by the users, and at random"
+    summary = "ratings of songs; chosen by the users, and at random"
     home = "https://webscope.sandbox.yahoo.com (R3, Yahoo! Music ratings)"
     terms = "signed agreement with Yahoo!, no redistribution"
     files = (

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truerank.core.estimator import Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, Exposed, Learned, Request
 from truerank.core.language import Kind
+from truerank.core.lazy_imports import export_classes
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
-from truerank.core.rooms import room
 from truerank.core.terms import Smooth
 from truerank.estimators.refitting import RankedEstimator
 
 
 def _of_labels(cls: type[Estimator]) -> bool:
-    return cls.about.exposures != {Exposed.RANKED}
+    return cls.info.exposures != {Exposed.RANKED}
 
 
 def _of_impressions(cls: type[Estimator]) -> bool:
-    return Exposed.RANKED in cls.about.exposures
+    return Exposed.RANKED in cls.info.exposures
 
 
 RANKED: Kind[RankedEstimator] = Kind(
@@ -41,7 +41,7 @@ named = ESTIMATORS.named
 parse = ESTIMATORS.parse
 
 
-__getattr__, __dir__ = room(__name__, lambda: (ESTIMATORS, RANKED))
+__getattr__, __dir__ = export_classes(__name__, lambda: (ESTIMATORS, RANKED))
 
 
 def terms_of(
@@ -66,6 +66,8 @@ def terms_of(
     0.5
     """
     chunk = JudgedChunk(log, {})
-    asked = [Asked(metric) for metric in metrics]
-    terms = estimator.terms(chunk, RankView(ranks), asked=asked, learned=learned or Learned(), keep_rows=keep_rows)
+    requests = [Request(metric) for metric in metrics]
+    terms = estimator.terms(
+        chunk, RankView(ranks), requests=requests, learned=learned or Learned(), keep_rows=keep_rows
+    )
     return [part.whole for part in terms]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Learner, Request
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
@@ -60,7 +60,7 @@ class Assisted(Estimator):
     fewest: CountFrom0 = 30
     doubt: NotNegative = 4.0
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="assisted",
         exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
         assumptions=(WEIGHTED, "no prediction depends on the label of the row that it is for"),
@@ -80,13 +80,13 @@ class Assisted(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return estimand(request.metric)
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """The propensities, and rates where these predict."""
         prediction = chosen(context.predictions, self.by)
-        models = [prediction.learner(question.metric) for question in context.asked]
+        models = [prediction.learner(question.metric) for question in context.requests]
         return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
     def terms(
@@ -94,12 +94,12 @@ class Assisted(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        asked: Sequence[Asked],
+        requests: Sequence[Request],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
         terms = []
-        for metric, rows, lists, kind in assisted_rows(self.by, chunk, view, asked, learned):
+        for metric, rows, lists, kind in assisted_rows(self.by, chunk, view, requests, learned):
             check_predictions(view, (kind, metric), rows, lists)
             values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
             totals: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
@@ -115,14 +115,14 @@ class Assisted(Estimator):
 
 
 def assisted_rows(
-    by: Assistance | None, chunk: JudgedChunk, view: RankView, asked: Sequence[Asked], learned: Learned
+    by: Assistance | None, chunk: JudgedChunk, view: RankView, requests: Sequence[Request], learned: Learned
 ) -> Iterator[tuple[Additive, Rows, PredictedLists, Assistance]]:
     """The rows of each metric, what is predicted of them and of lists, and by what.
 
     Units without a labelled row count too where a judge labelled some of their list, unless the interval is for exactly
     these users: which of them have labelled rows then is not random.
     """
-    metrics, ranks = [additive(question.metric) for question in asked], view.ranks
+    metrics, ranks = [additive(question.metric) for question in requests], view.ranks
     prediction = chosen(learned.facts["predictions"], by)
     questions = [(metric, prediction.learner(metric)) for metric in metrics]
     listed = predicted_lists("assisted", prediction, questions, chunk=chunk, view=view, learned=learned)
@@ -162,7 +162,7 @@ class JudgeAlone(Estimator):
     0.5
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="judge-alone",
         exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
         assumptions=("the judge is right on average, which nothing here checks",),
@@ -176,7 +176,7 @@ class JudgeAlone(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return f"{estimand(request.metric)}, if the judge were right"
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
@@ -188,12 +188,12 @@ class JudgeAlone(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        asked: Sequence[Asked],
+        requests: Sequence[Request],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
         terms = []
-        for _, rows, lists, _ in assisted_rows(Assistance.JUDGE, chunk, view, asked, learned):
+        for _, rows, lists, _ in assisted_rows(Assistance.JUDGE, chunk, view, requests, learned):
             total, covered, predicted = lists.inside.sums
             form: Form = KnownTotal()
             columns = [predicted, covered, total, np.ones(len(total))]

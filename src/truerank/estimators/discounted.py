@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Clipping, Learned
+from truerank.core.estimator import Clipping, EstimatorInfo, Learned, Request
 from truerank.core.record import record
 from truerank.core.terms import Smooth
 from truerank.estimators.impressions import Counted, Exposures, Limited, RankedContext
@@ -38,7 +38,7 @@ class DiscountedRewards(RankedEstimator):
             return None
         return "it discounts by rank, and the target gives exposures; give ranks, or use ips."
 
-    def estimand(self, request: Asked, unit: str = "session") -> str:
+    def estimand(self, request: Request, unit: str = "session") -> str:
         form = self.form.format(request.reward)
         return f"mean over {unit}s of Σ {form}; for comparison, no estimate of reward"
 
@@ -51,7 +51,7 @@ class DiscountedRewards(RankedEstimator):
             return np.divide(1.0, np.log2(shown + 1.0), out=np.zeros(len(shown)), where=shown > 0)
 
         gain, rows = view.log.reward(reward), view.rewarded(reward)
-        if not self.about.weighs:
+        if not self.info.weighs:
             return [view.ratio(view.by_unit(gain[rows] * discount(rows), rows))] * len(clips)
         limits: Limited = getattr(self, "of", Limited.RATIO)
         sums = view.clipped_sums(gain, rows, clips, limits, discount=discount)
@@ -64,7 +64,7 @@ class LogDiscountRaw(DiscountedRewards):
 
     clip: float | None = None
 
-    about: ClassVar[About] = About(name="dcg-log-raw", exposures=IMPRESSIONS)
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(name="dcg-log-raw", exposures=IMPRESSIONS)
     form: ClassVar[str] = "{} / log2(rank + 1)"
 
 
@@ -78,7 +78,7 @@ class LogDiscountDebiased(DiscountedRewards):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="dcg-log-debiased", exposures=IMPRESSIONS, weighs=True, clipping=Clipping.CHOSEN
     )
     form: ClassVar[str] = "{} / (logging exposure · log2(rank + 1))"
@@ -91,7 +91,7 @@ class LearntDiscountRaw(DiscountedRewards):
 
     clip: float | None = None
 
-    about: ClassVar[About] = About(name="dcg-raw", exposures=IMPRESSIONS)
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(name="dcg-raw", exposures=IMPRESSIONS)
     form: ClassVar[str] = "{} · target exposure"
     by_rank: ClassVar[bool] = False
 
@@ -117,7 +117,9 @@ class RankedPostNormalised(RankedEstimator):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    about: ClassVar[About] = About(name="post-normalised", exposures=IMPRESSIONS, weighs=True, clipping=Clipping.GIVEN)
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+        name="post-normalised", exposures=IMPRESSIONS, weighs=True, clipping=Clipping.GIVEN
+    )
 
     @property
     def metric(self) -> Counted:
@@ -136,7 +138,7 @@ class RankedPostNormalised(RankedEstimator):
             return "the best order is not defined where position models differ within a log; use ips."
         return None
 
-    def estimand(self, request: Asked, unit: str = "session") -> str:
+    def estimand(self, request: Request, unit: str = "session") -> str:
         return f"DCG of {request.reward} over all {unit}s, divided by that of the best order of what was seen"
 
     def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
@@ -175,7 +177,7 @@ class RankedNDCG(RankedPostNormalised):
     ideal and are left out, so that the mean is over another set of sessions than the reward is.
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="ndcg",
         exposures=IMPRESSIONS,
         weighs=True,
@@ -188,7 +190,7 @@ class RankedNDCG(RankedPostNormalised):
         assumed = "nDCG is not an estimate of reward: even where DCG is unbiased it can order policies otherwise"
         return Counted("nDCG", (assumed,), left_out="have no ranking or no reward")
 
-    def estimand(self, request: Asked, unit: str = "session") -> str:
+    def estimand(self, request: Request, unit: str = "session") -> str:
         best = "the DCG of the best order of what was seen"
         return f"mean over {unit}s with a {request.reward} of DCG over {best}; no reward"
 

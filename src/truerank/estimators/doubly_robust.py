@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints, sums_by
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
-from truerank.core.estimator import About, Asked, Beyond, Clipping, Estimator, Exposed, Learned, Learner
+from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, Learner, Request
 from truerank.core.ids import Keys
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms
 from truerank.core.terms import Ratio, Smooth
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, mean_over_cells, shrunk_means
@@ -53,7 +53,7 @@ class DoublyRobust(Estimator):
     reward: GainModel = field(default_factory=ItemRates)
     clip: float | None = None
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="doubly-robust",
         exposures=frozenset({Exposed.BIASED}),
         assumptions=(*LOGGED, "the reward model was not fitted on the rows it is corrected by"),
@@ -73,14 +73,14 @@ class DoublyRobust(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return estimand(request.metric)
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         """The propensities, and the reward model of every metric and clip."""
         models = [
             self.reward.learner(question.metric, clip=self._clip(question), propensity=context.propensity)
-            for question in context.asked
+            for question in context.requests
         ]
         return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
@@ -89,17 +89,17 @@ class DoublyRobust(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        asked: Sequence[Asked],
+        requests: Sequence[Request],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
         propensity = learned.facts.get("propensity")
-        clips = [self._clip(question) for question in asked]
+        clips = [self._clip(question) for question in requests]
         questions = [
             (additive(question.metric), self.reward.learner(question.metric, clip=clip, propensity=propensity))
-            for question, clip in zip(asked, clips, strict=True)
+            for question, clip in zip(requests, clips, strict=True)
         ]
-        listed = predicted_lists(self.about.name, self.reward, questions, chunk=chunk, view=view, learned=learned)
+        listed = predicted_lists(self.info.name, self.reward, questions, chunk=chunk, view=view, learned=learned)
         terms = []
         for (metric, _), clip, lists in zip(questions, clips, listed, strict=True):
             rows = Rows.of(chunk, view.ranks, metric, learned, exposed=Exposed.BIASED, clip=clip)
@@ -109,7 +109,7 @@ class DoublyRobust(Estimator):
             terms.append(rows.smooth(Ratio(), [inside, every if rows.is_recall else np.ones(rows.log.n_units)]))
         return terms
 
-    def _clip(self, question: Asked) -> float:
+    def _clip(self, question: Request) -> float:
         return question.clip if self.clip is None else self.clip
 
 
@@ -238,7 +238,7 @@ class RankedDoublyRobust(RankedEstimator):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="doubly-robust",
         exposures=IMPRESSIONS,
         weighs=True,
@@ -268,7 +268,7 @@ class RankedDoublyRobust(RankedEstimator):
             )
         return None
 
-    def estimand(self, request: Asked, unit: str = "session") -> str:
+    def estimand(self, request: Request, unit: str = "session") -> str:
         return Normaliser.SESSION.estimand(request.reward, unit)
 
     def prepare(self, context: RankedContext) -> tuple[Learner, ...]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Bools
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers
@@ -42,13 +42,13 @@ class MeanOfUsers(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        asked: Sequence[Asked],
+        requests: Sequence[Request],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        terms, values = [], unit_values_of([request.metric for request in asked], chunk.labels, view.ranks)
+        terms, values = [], unit_values_of([request.metric for request in requests], chunk.labels, view.ranks)
         counted, zero = self.counted(chunk.labels, view.ranks)
-        for request in asked:
+        for request in requests:
             value = values[request.metric]
             valued = counted & ~np.isnan(value)
             # nothing relevant may count as 0; of pairs, as in AUC, there are none to be right or wrong about
@@ -76,7 +76,7 @@ class Full(MeanOfUsers):
 
     without_relevant: AbsentUsers = AbsentUsers.OUT
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="full",
         exposures=frozenset({Exposed.FULL}),
         assumptions=("every candidate of every user carries its true label",),
@@ -87,7 +87,7 @@ class Full(MeanOfUsers):
     def __post_init__(self) -> None:
         check(self)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         if self.without_relevant is AbsentUsers.ZERO and not isinstance(request.metric, Pairwise):
             return f"mean {request.metric} over all users, those without a relevant item as 0"
         return Estimator.estimand(self, request)
@@ -115,7 +115,7 @@ class Traditional(MeanOfUsers):
     0.5
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="traditional",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=("the judged items are all the items that matter",),
@@ -124,7 +124,7 @@ class Traditional(MeanOfUsers):
     )
     exact: ClassVar[bool] = False
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         metric = request.metric
         if isinstance(metric, Pairwise):
             return f"mean {metric} over {metric.judged_only}"

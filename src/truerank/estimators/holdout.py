@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Bools
-from truerank.core.estimator import About, Asked, Exposed
+from truerank.core.estimator import EstimatorInfo, Exposed, Request
 from truerank.core.log import Log
 from truerank.core.options import AbsentUsers
 from truerank.core.ranking import Ranks
@@ -39,7 +39,7 @@ class Holdout(MeanOfUsers):
     without_relevant: AbsentUsers = AbsentUsers.OUT
     without_list: AbsentUsers = AbsentUsers.OUT
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="holdout",
         exposures=frozenset({Exposed.HOLDOUT}),
         assumptions=("pairs that are not listed are irrelevant: a convention, nobody asked about them",),
@@ -57,7 +57,7 @@ class Holdout(MeanOfUsers):
         users = "users with a relevant item" if left_out else "all users of the test set"
         return f"{users}, those without a list as 0" if self.without_list is AbsentUsers.ZERO else users
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return f"mean {request.metric} over {self.users}, taking unlisted pairs as irrelevant"
 
     def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
@@ -54,7 +54,7 @@ class Intervened(Estimator):
     0.25
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="intervened",
         exposures=frozenset({Exposed.FULL}),
         assumptions=(DRAWN, ALONE),
@@ -78,11 +78,13 @@ class Intervened(Estimator):
             )
         return None
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         metric = request.metric
         return f"mean {metric} over {metric.on_full_labels} in an intervened test set, expected over its draws"
 
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+    def term(
+        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
+    ) -> Smooth:
         log, ranks, metric = chunk.labels, view.ranks, additive(question.metric)
         chance, gain = inclusion_of(log), gains_of(metric, log) * expected_worth(metric, ranks)
         defined, den = ranks.scored & ~(ranks.n_candidates == 0), np.ones(log.n_units)
@@ -117,7 +119,7 @@ class IntervenedPooled(Intervened):
     0.333
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="intervened-pooled",
         exposures=frozenset({Exposed.FULL}),
         assumptions=(DRAWN,),
@@ -132,7 +134,7 @@ class IntervenedPooled(Intervened):
             return f"pooling divides by the number of relevant items; for {context} use intervened."
         return Intervened.refusal(self, context)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return (
             f"{request.metric} pooled over all relevant user-item pairs in an intervened test set, so users with many "
             "of them count more"

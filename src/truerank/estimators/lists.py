@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.counted import CountedItems
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import About, Asked, Estimator, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Learned, Request
 from truerank.core.log import Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import JudgedChunk, Pool, RankView, TopLists
@@ -39,7 +39,7 @@ class RecommendedLists(Estimator):
     0.75
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="lists",
         exposures=LABELS,
         assumptions=("lists are what would be shown: the top K after exclusions, equal scores in one drawn order",),
@@ -56,7 +56,7 @@ class RecommendedLists(Estimator):
             f"{option('estimator', 'estimators=')} out, or name another."
         )
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return str(request.metric.on_lists)
 
     def terms(
@@ -64,14 +64,14 @@ class RecommendedLists(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        asked: Sequence[Asked],
+        requests: Sequence[Request],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Terms]:
         facts: ListFacts = learned.facts["lists"]
-        deepest = top_of(chunk, view, max(asking.metric.k for asking in asked))
-        by_cutoff = {k: listed(chunk, deepest.top(k), facts) for k in {asking.metric.k for asking in asked}}
-        return [_terms(asking.metric, by_cutoff[asking.metric.k], chunk) for asking in asked]
+        deepest = top_of(chunk, view, max(request.metric.k for request in requests))
+        by_cutoff = {k: listed(chunk, deepest.top(k), facts) for k in {request.metric.k for request in requests}}
+        return [_terms(request.metric, by_cutoff[request.metric.k], chunk) for request in requests]
 
 
 def top_of(chunk: JudgedChunk, view: RankView, k: int) -> TopLists:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
@@ -48,7 +48,7 @@ class ExpandedPairs(Estimator):
     1.555556
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="pairs",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),
@@ -62,7 +62,7 @@ class ExpandedPairs(Estimator):
             return context.no_sums
         return only_labelled(context) or f"{context} is not made of pairs of relevant items, as AUC is; use AUC."
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return str(request.metric.pooled)
 
     def terms(
@@ -70,7 +70,7 @@ class ExpandedPairs(Estimator):
         chunk: JudgedChunk,
         view: RankView,
         *,
-        asked: Sequence[Asked],
+        requests: Sequence[Request],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
@@ -79,7 +79,7 @@ class ExpandedPairs(Estimator):
         pair = pair_expansion(sample)
         sample = replace(sample, defined=sample.defined & ~np.isnan(pair))
         pair = np.where(sample.defined, pair, 0.0)
-        return [self._terms(sample, positives, asking.metric, pair) for asking in asked]
+        return [self._terms(sample, positives, request.metric, pair) for request in requests]
 
     @staticmethod
     def _terms(sample: Sample, positives: Positives, metric: Metric, pair: Floats) -> Smooth:

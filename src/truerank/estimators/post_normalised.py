@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.metric import Metric
 from truerank.core.options import Discount, Ideal
 from truerank.core.ranking import JudgedChunk, RankView
@@ -81,7 +81,7 @@ class PostNormalised(Estimator):
     2.0
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="post-normalised",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),
@@ -97,12 +97,14 @@ class PostNormalised(Estimator):
             return "the best order of a user's grades is not known; use DCG with the same gains."
         return None
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         k, full = request.metric.k, request.metric.ideal is Ideal.CUTOFF
         number = f"{k} relevant items" if full else "as many relevant items as users have on average"
         return f"mean DCG@{k} over users, divided by the DCG@{k} of {number}; not the mean of {request.metric}"
 
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+    def term(
+        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
+    ) -> Smooth:
         metric: NDCG = question.metric
         log, sample = chunk.labels, Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
         worth = expected_worth(DCG(metric.k, discount=metric.discount), view.ranks)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.estimator import About, Exposed
+from truerank.core.estimator import EstimatorInfo, Exposed
 from truerank.core.metric import Metric
 from truerank.core.record import record
 from truerank.core.rows import Column
@@ -71,7 +71,7 @@ class PostStratified(WeightedRows):
     0.667
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="post-stratified",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
         assumptions=(WEIGHTED,),

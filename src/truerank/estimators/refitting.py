@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
-from truerank.core.estimator import Asked, Estimator, Learned
+from truerank.core.estimator import Estimator, Learned, Request
 from truerank.core.record import record
 from truerank.core.refits import Refitted
 from truerank.core.rows import Column
@@ -61,17 +61,17 @@ class RankedEstimator(Estimator):
         chunk: RankedChunk,
         view: Exposures,
         *,
-        asked: Sequence[Asked],
+        requests: Sequence[Request],
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Terms]:
         """The terms of each question, found for all clips of a reward at once."""
-        terms: dict[Asked, Terms] = {}
-        for reward in dict.fromkeys(question.reward for question in asked):
-            questions = [question for question in asked if question.reward == reward]
+        terms: dict[Request, Terms] = {}
+        for reward in dict.fromkeys(question.reward for question in requests):
+            questions = [question for question in requests if question.reward == reward]
             clips = np.array([question.clip for question in questions])
             terms |= dict(zip(questions, self._refitted(view, reward, clips, learned), strict=True))
-        return [terms[question] for question in asked]
+        return [terms[question] for question in requests]
 
     def _refitted(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> Sequence[Terms]:
         """Terms with their totals under the model without each group, where the view has refits."""

@@ -19,7 +19,7 @@ import numpy as np
 from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, Exposed, Learned, Request
 from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
@@ -265,22 +265,26 @@ class WeightedRows(RankedEstimator):
         """The form of the estimate, and the columns that it takes; the first is the gain."""
         raise NotImplementedError
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         if request.metric is None or isinstance(request.metric, Counted):
             normaliser: Normaliser = getattr(self, "normaliser", Normaliser.SESSION)
             return normaliser.estimand(request.reward, unit)
         return estimand(request.metric)
 
-    def terms(self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False) -> Any:
+    def terms(
+        self, chunk: Any, view: Any, *, requests: Sequence[Request], learned: Learned, keep_rows: bool = False
+    ) -> Any:
         base: Any = RankedEstimator if isinstance(view, Exposures) else Estimator
-        return base.terms(self, chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
+        return base.terms(self, chunk, view, requests=requests, learned=learned, keep_rows=keep_rows)
 
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+    def term(
+        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
+    ) -> Smooth:
         metric = additive(question.metric)
         limit: float | None = getattr(self, "clip", math.inf)
         clip = question.clip if limit is None else limit
         rows = Rows.of(chunk, view.ranks, metric, learned, exposed=self.exposed, clip=clip)
-        return rows.terms(*self.form(metric), keep_rows=keep_rows and self.about.design)
+        return rows.terms(*self.form(metric), keep_rows=keep_rows and self.info.design)
 
     def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
         return view.form_terms(*self.form(self.metric), reward, clips, limited_by(self))

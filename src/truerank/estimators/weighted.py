@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import About, Asked, Beyond, Clipping, Estimator, Exposed, Learned
+from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, Request
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
@@ -51,7 +51,7 @@ class HorvitzThompson(WeightedRows):
     1.0
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="horvitz-thompson",
         exposures=DRAWN,
         assumptions=(UNIFORM,),
@@ -101,7 +101,7 @@ class IPS(HorvitzThompson):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="ips",
         exposures=LOGS,
         assumptions=LOGGED,
@@ -149,7 +149,7 @@ def _label_options(estimator: IPS | SNIPS) -> str | None:
     """Why an estimator with options for impressions cannot be used on labels."""
     if estimator.normaliser is Normaliser.SESSION and estimator.of is Limited.RATIO:
         return None
-    return f"normaliser and of are options for ranked impressions; use {estimator.about.name}, or its clip."
+    return f"normaliser and of are options for ranked impressions; use {estimator.info.name}, or its clip."
 
 
 @record
@@ -169,7 +169,7 @@ class Hajek(WeightedRows):
     1.0
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="hajek",
         exposures=DRAWN,
         assumptions=(UNIFORM,),
@@ -211,7 +211,7 @@ class SNIPS(Hajek):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="snips",
         exposures=LOGS,
         assumptions=LOGGED,
@@ -267,7 +267,7 @@ class Pooled(WeightedRows):
     0.5
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="pooled",
         exposures=DRAWN,
         assumptions=(UNIFORM,),
@@ -300,7 +300,7 @@ class Naive(HorvitzThompson):
     0.5
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="naive",
         exposures=frozenset({Exposed.BIASED}),
         assumptions=("the shown items are a uniform sample of the candidates: here they are not",),
@@ -314,7 +314,7 @@ class Naive(HorvitzThompson):
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         metric = request.metric
         return f"{metric} as if the shown items were a random sample; not {metric} itself where exposure is unequal"
 
@@ -335,7 +335,7 @@ class Published(Estimator):
     0.5
     """
 
-    about: ClassVar[About] = About(
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="published",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),
@@ -349,13 +349,15 @@ class Published(Estimator):
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "the URE paper defines its estimate for Recall")
 
-    def estimand(self, request: Asked, unit: str = "user") -> str:
+    def estimand(self, request: Request, unit: str = "user") -> str:
         return (
             f"mean {request.metric} over users weighted by their chance to have a judged relevant item, "
             "so users with many relevant items count more"
         )
 
-    def term(self, chunk: JudgedChunk, view: RankView, question: Asked, learned: Learned, *, keep_rows: bool) -> Smooth:
+    def term(
+        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
+    ) -> Smooth:
         log, ranks = chunk.labels, view.ranks
         hits = per_unit(log, log.label * expected_worth(additive(question.metric), ranks))
         n = per_unit(log, log.label)

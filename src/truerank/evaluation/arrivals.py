@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints
-from truerank.core.chance import cell_keys
 from truerank.core.log import Log
 from truerank.core.messages import Message, message
+from truerank.core.rng import cell_keys
 from truerank.datasets.split import restrict
 from truerank.io.times import about_missing_times, time_ranks, with_times
 

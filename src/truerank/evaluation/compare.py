@@ -84,7 +84,7 @@ def compare(
         models = {model for pair, _ in pairs for model in pair}
         paired = PairedTerms({model: measured.terms[model, number] for model in plan.models if model in models})
         shared: dict[str, Any] = {
-            "metric": planned.name, "estimator": planned.estimator.about.name, "reward": planned.request.reward,
+            "metric": planned.name, "estimator": planned.estimator.info.name, "reward": planned.request.reward,
             "clip": clip_of(planned), "segment": planned.request.segment, "level": level,
         }  # fmt: skip
         for pair, family in pairs:
@@ -155,4 +155,4 @@ def in_order(plan: Plan[Any], cells: Iterable[tuple[Any, int]]) -> list[tuple[An
 def clip_of(planned: PlannedEstimate) -> float | None:
     """Where weights were cut, None where they were not."""
     clip = planned.request.clip
-    return None if planned.estimator.about.clipping is Clipping.NONE or math.isinf(clip) else clip
+    return None if planned.estimator.info.clipping is Clipping.NONE or math.isinf(clip) else clip

@@ -105,7 +105,7 @@ class LabelQuestion(Question):
     def default_estimators(self) -> Sequence[Estimator]:
         """Those of this kind of labels, in order of preference; where weights are to be clipped, those that clip."""
         defaults = DEFAULT_ESTIMATORS[self.exposed]
-        clipping = [estimator for estimator in defaults if estimator.about.clipping is not Clipping.NONE]
+        clipping = [estimator for estimator in defaults if estimator.info.clipping is not Clipping.NONE]
         return defaults if self.clips is None or not clipping else clipping
 
 
@@ -164,10 +164,10 @@ class Compatibility:
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
-        about, exposure, ties = estimator.about, self.question.exposure, self.question.ties
-        if about.pool is Pool.JUDGED and exposure == FullExposure(Unlisted.NEGATIVE):
+        info, exposure, ties = estimator.info, self.question.exposure, self.question.ties
+        if info.pool is Pool.JUDGED and exposure == FullExposure(Unlisted.NEGATIVE):
             return "it ranks the listed items only, and here those are the relevant ones; use full."
-        if about.needs_size and math.isnan(self.n_items):
+        if info.needs_size and math.isnan(self.n_items):
             return (
                 "top lists do not tell how many candidates there are, which it needs. "
                 f"Give the catalogue: {option('items FILE')} or {option('n_items N')}."
@@ -175,20 +175,20 @@ class Compatibility:
         reason = self._other_exposure(estimator) or self._without_scale(metric, estimator)
         if reason is not None:
             return reason
-        if self.question.interval.needs_rows and not (about.design and exposure.exposed is not Exposed.BIASED):
-            able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.design]
+        if self.question.interval.needs_rows and not (info.design and exposure.exposed is not Exposed.BIASED):
+            able = [cls.info.name for cls in estimators.catalogue().values() if cls.info.design]
             return (
                 f"an interval for exactly these users is known for {', '.join(able)} of uniform draws; "
                 f"use {option('interval population', 'interval=Population()')}."
             )
-        if ties not in about.ties:
-            usable = ", ".join(sorted(about.ties))
+        if ties not in info.ties:
+            usable = ", ".join(sorted(info.ties))
             return f"ties {ties.value} would make ranks depend on what is unknown; use {usable}."
         missing = lacking(metric, self.facts) if isinstance(metric, OfLists) else None
         return estimator.refusal(metric) or missing or self._too_shallow(metric, estimator)
 
     def _other_exposure(self, estimator: Estimator) -> str | None:
-        here, able = self.question.exposed, estimator.about.exposures
+        here, able = self.question.exposed, estimator.info.exposures
         if here in able:
             return None
         use = ", ".join(names_for(here))
@@ -196,20 +196,20 @@ class Compatibility:
             return f"it is for logs with propensities; say {option('exposure biased')}."
         if here is Exposed.BIASED:
             return f"it does not correct for unequal exposure; use {use}."
-        if estimator.about.complete:
+        if estimator.info.complete:
             return f"it needs a label for every candidate, and randomly exposed labels are partial; use {use}."
         return f"it is not for {here} exposure; use {use}."
 
     def _without_scale(self, metric: Metric, estimator: Estimator) -> str | None:
         """Sums of inverse propensities mean nothing where propensities are known only up to a factor."""
-        if not estimator.about.needs_scale or self.question.exposure.scaled:
+        if not estimator.info.needs_scale or self.question.exposure.scaled:
             return None
         unscaled = [
-            cls.about.name
+            cls.info.name
             for cls in estimators.catalogue().values()
-            if Exposed.BIASED in cls.about.exposures
-            and cls.about.weighs
-            and not cls.about.needs_scale
+            if Exposed.BIASED in cls.info.exposures
+            and cls.info.weighs
+            and not cls.info.needs_scale
             and cls().refusal(metric) is None
         ]
         return (
@@ -219,13 +219,13 @@ class Compatibility:
 
     def _too_shallow(self, metric: Metric, estimator: Estimator) -> str | None:
         # within a set, each member needs a score; complete lists are all that a model would ever show
-        within = estimator.about.pool is Pool.JUDGED or self.own_candidates
+        within = estimator.info.pool is Pool.JUDGED or self.own_candidates
         default = ListsAre.COMPLETE if self.question.exposed is Exposed.HOLDOUT else None
         complete = (self.question.lists or default) is ListsAre.COMPLETE
         for name, scores in self.models.items():
             if scores.depth is None or (complete and not within):
                 continue
-            if within and not estimator.about.of_lists:
+            if within and not estimator.info.of_lists:
                 return f"{name} gives top lists, but ranking within a set needs the score of every member."
             if metric.cutoff is None or metric.cutoff > scores.depth:
                 return (
@@ -267,7 +267,7 @@ def metrics_with_estimators(
     requested = None if chosen is None else tuple(dict.fromkeys(chosen))
     for metric in dict.fromkeys(metrics):
         candidates = requested or (compatibility.default(metric),)
-        if isinstance(metric, OfLists) and not any(estimator.about.of_lists for estimator in requested or ()):
+        if isinstance(metric, OfLists) and not any(estimator.info.of_lists for estimator in requested or ()):
             candidates = (RecommendedLists(),)  # metrics of lists have one way, whatever is requested of labels
         for estimator in candidates:
             tried.add(estimator)
@@ -275,9 +275,9 @@ def metrics_with_estimators(
             if reason is None:
                 able.append((metric, estimator))
             else:
-                reasons.append((f"{metric} with {estimator.about.name}", reason))
+                reasons.append((f"{metric} with {estimator.info.name}", reason))
     unused = f"nothing that is asked for looks at labels; leave {option('estimator', 'estimators=')} out."
-    reasons += [(estimator.about.name, unused) for estimator in requested or () if estimator not in tried]
+    reasons += [(estimator.info.name, unused) for estimator in requested or () if estimator not in tried]
     if not able:
         raise RefusedError(_together(reasons))
     defaults = check_defaults(able, compatibility.question.default_estimators) if requested is None else ()
@@ -290,8 +290,8 @@ def check_defaults(chosen: Sequence[MetricWith], defaults: Sequence[Estimator]) 
     by_name: dict[str, list[str]] = {}
     for metric, estimator in chosen:
         if estimator in defaults:
-            by_name.setdefault(estimator.about.name, []).append(str(metric))
-    if not by_name or all(estimator.about.complete for estimator in defaults):
+            by_name.setdefault(estimator.info.name, []).append(str(metric))
+    if not by_name or all(estimator.info.complete for estimator in defaults):
         return ()
     texts = ", ".join(f"{name} ({', '.join(metrics)})" for name, metrics in by_name.items())
     return (message(RULE, defaults=texts, fewest=FEWEST_ROWS),)
@@ -315,9 +315,9 @@ def _together(reasons: Iterable[tuple[str, str]]) -> str:
 
 def names_for(exposed: Exposed) -> list[str]:
     """The estimators that are for a kind of log, by name: first the defaults, last those for comparison alone."""
-    first = [estimator.about.name for estimator in DEFAULT_ESTIMATORS[exposed]]
-    every = (cls.about for cls in estimators.catalogue().values())
-    able = {about.name: about for about in every if exposed in about.exposures and not about.of_lists}
+    first = [estimator.info.name for estimator in DEFAULT_ESTIMATORS[exposed]]
+    every = (cls.info for cls in estimators.catalogue().values())
+    able = {info.name: info for info in every if exposed in info.exposures and not info.of_lists}
     others = [name for name in able if name not in first]
     return [*first, *sorted(others, key=lambda name: bool(able[name].caution) or able[name].pool is Pool.JUDGED)]
 
@@ -330,10 +330,10 @@ def clips_for(question: LabelQuestion, requested: Sequence[MetricWith]) -> tuple
         raise InputError("no clips given; expected at least one, or none at all for weights as they are.")
     for clip in question.clips:
         check_clip(clip)
-    used = dict.fromkeys(estimator.about for _, estimator in requested)
-    if all(about.clipping is Clipping.NONE for about in used):
-        able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.clipping is not Clipping.NONE]
-        names = ", ".join(about.name for about in used)
+    used = dict.fromkeys(estimator.info for _, estimator in requested)
+    if all(info.clipping is Clipping.NONE for info in used):
+        able = [cls.info.name for cls in estimators.catalogue().values() if cls.info.clipping is not Clipping.NONE]
+        names = ", ".join(info.name for info in used)
         raise InputError(f"{option('clip', 'clips=')} cuts weights, which {names} has not; add {' or '.join(able)}.")
     return tuple(dict.fromkeys(float(clip) for clip in question.clips))
 

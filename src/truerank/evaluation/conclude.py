@@ -100,7 +100,7 @@ def _estimate(
     estimator, request = planned.estimator, planned.request
     if math.isinf(spread.value) or math.isinf(spread.stderr):
         raise RefusedError(
-            f"{cell[0]}, {planned.name}, {estimator.about.name}: values or weights are so large that their sum is no "
+            f"{cell[0]}, {planned.name}, {estimator.info.name}: values or weights are so large that their sum is no "
             "number. Use another unit for rewards, or limit the weights (clip)."
         )
     warnings = (*examined.warnings, *examined.reasons)
@@ -115,7 +115,7 @@ def _estimate(
         model=cell[0],
         metric=planned.name,
         k=planned.cutoff,
-        estimator=estimator.about.name,
+        estimator=estimator.info.name,
         settings=_settings(planned),
         estimand=estimand if request.segment is None else f"{estimand}; only items of {request.segment} earn",
         value=spread.value,

@@ -14,14 +14,14 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints, frozen
-from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments
-from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.language import as_value, as_values
 from truerank.core.metric import Metric
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
+from truerank.core.rng import generator
 from truerank.core.sizes import check_size
+from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments
 from truerank.evaluation.design_probabilities import (
     BLOCK_USERS,
     SHARE,

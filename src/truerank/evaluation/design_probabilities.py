@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
@@ -25,6 +24,7 @@ from truerank.core.options import Denominator
 from truerank.core.progress import Progress
 from truerank.core.ranking import Candidates, Pool, Scores, TopLists
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
 from truerank.core.wording import option
 from truerank.io.read import LogSchema, read
 from truerank.ranking.candidates import Catalogue, catalogue_of, lay_out, whole_tables

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.estimator import Estimator, Exposed
 from truerank.core.ids import IdColumn, Ids
@@ -16,6 +15,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.messages import Message, message
 from truerank.core.ranking import Scores
 from truerank.core.record import record
+from truerank.core.validation import checked_arguments
 from truerank.estimators import ESTIMATORS, RANKED
 from truerank.estimators.impressions import CHOSEN, FIVE, RankedContext
 from truerank.estimators.refitting import RankedEstimator
@@ -180,7 +180,7 @@ def _labels(
     )
     # first what is used by default, last those that are for other logs
     order = {name: place for place, name in enumerate(names_for(exposed))}
-    estimators = sorted(ESTIMATORS.catalogue().values(), key=lambda cls: order.get(cls.about.name, len(order)))
+    estimators = sorted(ESTIMATORS.catalogue().values(), key=lambda cls: order.get(cls.info.name, len(order)))
     return replace(diagnosis, estimators=tuple(_usable(cls(), diagnosis) for cls in estimators))
 
 
@@ -221,28 +221,28 @@ def _check_scores(log: Log, scores: Mapping[str, Scores]) -> Iterator[Message]:
 
 def _usable(estimator: Estimator, diagnosis: Diagnosis) -> Usable:
     """Whether an estimator is for such a log, by its description."""
-    about, extra, usual = estimator.about, diagnosis.extra, DEFAULT_METRICS[diagnosis.exposed]
+    info, extra, usual = estimator.info, diagnosis.extra, DEFAULT_METRICS[diagnosis.exposed]
     codes = {message.code for message in diagnosis.findings}
-    unscaled = "propensity-scale" in codes or (about.weighs and not diagnosis.propensities)
+    unscaled = "propensity-scale" in codes or (info.weighs and not diagnosis.propensities)
     answered = tuple(str(metric) for metric in usual if estimator.refusal(metric) is None)
-    if diagnosis.exposed not in about.exposures:
+    if diagnosis.exposed not in info.exposures:
         why_not = _other_exposure(estimator)
-    elif "inclusion" in about.uses and not extra.get("inclusion"):
+    elif "inclusion" in info.uses and not extra.get("inclusion"):
         why_not = "needs the column inclusion of an intervened test set"
-    elif about.needs_scale and unscaled:
+    elif info.needs_scale and unscaled:
         why_not = "needs propensities that are probabilities, not only proportional to them"
-    elif extra.get("unlisted") and not about.complete:
+    elif extra.get("unlisted") and not info.complete:
         why_not = "needs every pair labelled or none missing by a rule of its own"
     elif not answered:
         why_not = str(estimator.refusal(usual[0])).rstrip(".")
     else:
-        caution = about.caution or (about.differs if diagnosis.exposed is Exposed.RANDOM else "")
-        return Usable(about.name, answered, about.assumptions, caution=caution)
-    return Usable(about.name, why_not=why_not)
+        caution = info.caution or (info.differs if diagnosis.exposed is Exposed.RANDOM else "")
+        return Usable(info.name, answered, info.assumptions, caution=caution)
+    return Usable(info.name, why_not=why_not)
 
 
 def _other_exposure(estimator: Estimator | type[Estimator]) -> str:
-    return f"is for {' or '.join(sorted(estimator.about.exposures))} exposure"
+    return f"is for {' or '.join(sorted(estimator.info.exposures))} exposure"
 
 
 def propensity_models() -> Sequence[str]:
@@ -313,8 +313,8 @@ def _impressions(source: Any, mapping: Mapping[str, str], names: Mapping[str, st
 
 
 def _usable_ranked(estimator: RankedEstimator, context: RankedContext, assumptions: Sequence[str]) -> Usable:
-    about, reason = estimator.about, estimator.refusal(context)
+    info, reason = estimator.info, estimator.refusal(context)
     if reason is not None:
-        return Usable(about.name, why_not=reason.rstrip("."))
+        return Usable(info.name, why_not=reason.rstrip("."))
     assumed = (*assumptions, *estimator.metric.assumptions)
-    return Usable(about.name, (f"{context.reward}, {estimator.metric}",), assumed, caution=about.caution)
+    return Usable(info.name, (f"{context.reward}, {estimator.metric}",), assumed, caution=info.caution)

@@ -86,19 +86,19 @@ def hit_pairs(terms: Terms) -> int | None:
 
 def check_users(estimate: LabelEstimate) -> Iterator[Message]:
     """Users who are excluded from a value."""
-    about, n = estimate.question[0].about, len(estimate.sums.defined)
+    info, n = estimate.question[0].info, len(estimate.sums.defined)
     unscored = int(estimate.measured.tallies[estimate.cell[0], "unscored"].sum())
     excluded = n - unscored - estimate.sums.n_defined
     if unscored:
         yield message("no-scores", users=unscored, of=n)
-    if excluded > MANY_LEFT_OUT * n and about.left_out:
-        yield message("left-out", units=excluded, of=n, unit="user", reason=about.left_out)
-    if about.pool is Pool.JUDGED and not isinstance(estimate.metric, Pairwise):
+    if excluded > MANY_LEFT_OUT * n and info.left_out:
+        yield message("left-out", units=excluded, of=n, unit="user", reason=info.left_out)
+    if info.pool is Pool.JUDGED and not isinstance(estimate.metric, Pairwise):
         yield message("judged-only", metric=estimate.metric)
-    elif about.pool is Pool.JUDGED and excluded > MANY_LEFT_OUT * n:
+    elif info.pool is Pool.JUDGED and excluded > MANY_LEFT_OUT * n:
         yield message("lacking-classes", users=excluded, of=n)
-    if about.caution:
-        yield message("for-comparison", reason=about.caution)
+    if info.caution:
+        yield message("for-comparison", reason=info.caution)
 
 
 def check_weights(estimate: LabelEstimate) -> Iterator[Message]:
@@ -108,7 +108,7 @@ def check_weights(estimate: LabelEstimate) -> Iterator[Message]:
         if weights.effective < FEW_EFFECTIVE:
             yield message("few-effective-rows", rows=weights.rows, effective=weights.effective)
         if weights.largest > LARGE_SHARE:
-            clips = estimator.about.clipping is not Clipping.NONE
+            clips = estimator.info.clipping is not Clipping.NONE
             yield message("heavy-row.clip" if clips else "heavy-row", share=weights.largest)
         if weights.lost > MUCH_LOST:
             yield message("much-clipped", lost=weights.lost, clip=request.clip, much=MUCH_LOST)
@@ -152,14 +152,14 @@ def check_interval(estimate: LabelEstimate) -> Iterator[Message]:
 
 def check_lists(estimate: LabelEstimate) -> Iterator[Message]:
     """Lists that end among equal scores, or before the cut-off."""
-    about, cutoff, n = estimate.question[0].about, estimate.metric.cutoff, len(estimate.sums.defined)
-    keys = ((estimate.cell[0], what, about.pool, cutoff) for what in ("cut", "short"))
+    info, cutoff, n = estimate.question[0].info, estimate.metric.cutoff, len(estimate.sums.defined)
+    keys = ((estimate.cell[0], what, info.pool, cutoff) for what in ("cut", "short"))
     users = [estimate.measured.tallies.get(key) for key in keys]
     cut, short = (0 if counted is None else int(counted.sum()) for counted in users)
-    if cut and about.of_lists:
+    if cut and info.of_lists:
         yield message("tie-cut", users=cut, of=n)
     if short:
-        yield message("short-lists.whole" if about.of_lists else "short-lists", users=short, of=n, cutoff=cutoff)
+        yield message("short-lists.whole" if info.of_lists else "short-lists", users=short, of=n, cutoff=cutoff)
 
 
 def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
@@ -170,14 +170,14 @@ def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
         yield message("balance-unchecked", numbers={"rows": balance.rows})
     if isinstance(estimate.terms, ModelledTerms):
         yield from estimate.terms.cautions()
-    weighted = {Exposed.BIASED: estimator.about.weighs, Exposed.DESIGNED: not estimator.about.of_lists}
+    weighted = {Exposed.BIASED: estimator.info.weighs, Exposed.DESIGNED: not estimator.info.of_lists}
     if balance is not None and weighted.get(plan.rows.exposed, False) and np.isinf(request.clip):
         implied, error = quiet_weights(balance, estimate.sums, recall=is_recall(estimate.metric))
         if implied:
             yield message("quiet-weights", implied=implied, ratio=implied / error, numbers={"error": error})
     # a labelled item represents as many more as its user has candidates for each labelled one
     population = not plan.question.interval.needs_rows
-    expands = population and estimator.about.needs_size and plan.learned.facts.get("rate") is None
+    expands = population and estimator.info.needs_size and plan.learned.facts.get("rate") is None
     if expands and unequal_labelling(tallies):
         users, effective = effective_users(tallies)
         yield message("unequal-judging", users=users, equal=effective)
@@ -196,7 +196,7 @@ def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
 def rests_on_all_pairs(estimator: Estimator, metric: Metric) -> bool:
     """Whether a value is off where rows do not represent all pairs. Assisted sums are not: they have the level of the
     labelled rows of lists, and whether these represent the lists is checked."""
-    return estimator.about.needs_scale and (is_recall(metric) or not isinstance(estimator, Helped))
+    return estimator.info.needs_scale and (is_recall(metric) or not isinstance(estimator, Helped))
 
 
 ESTIMATE_CHECKS: tuple[Callable[[LabelEstimate], Iterator[Message]], ...] = (
@@ -219,7 +219,7 @@ def check_balance(estimate: LabelEstimate) -> Iterator[Message]:
     """
     balance, model = estimate.balance, estimate.cell[0]
     if balance is not None and balance.failed:
-        yield message("unbalanced", model=model, share=balance.share, z=balance.z, about=(model,))
+        yield message("unbalanced", model=model, share=balance.share, z=balance.z, subjects=(model,))
     if balance is not None and balance.variance > 0 and balance.rows < FEWEST_ROWS:
         yield message("few-list-rows", rows=balance.rows, fewest=FEWEST_ROWS)
 
@@ -237,7 +237,7 @@ def check_predictions(estimate: LabelEstimate) -> Iterator[Message]:
             lists=worst.mean,
             z=worst.z,
             far=FAR,
-            about=(model,),
+            subjects=(model,),
         )
     if hit_pairs(estimate.terms) == 0:
         yield message("no-hit-pairs")

@@ -65,12 +65,12 @@ def check_fits(fitted: FittedPositions, requested: Positions, facts: LogFacts) -
             yield message("position-fit.detail", place=place, sentence=sentence)
         if fit.list_end is not None:
             rank, at_end = fit.list_end, fit.n_censored
-            yield message("list-end", place=place, rank=rank, lists=fit.n, lists_at_end=at_end, about=(place,))
+            yield message("list-end", place=place, rank=rank, lists=fit.n, lists_at_end=at_end, subjects=(place,))
         if place in rejected:
             observed = f"{facts.clicks}s" if clicks else "views"
             remedy = position_remedy(facts, clicks=clicks)
             yield message(
-                "position-misfit", place=place, observed=observed, p=fit.goodness.p, remedy=remedy, about=(place,)
+                "position-misfit", place=place, observed=observed, p=fit.goodness.p, remedy=remedy, subjects=(place,)
             )
 
 
@@ -114,11 +114,13 @@ def check_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: LogFa
     unlogged += facts.absent.get(name, 0)
     if ranked < facts.n_units:
         missing = facts.n_units - ranked
-        yield message("no-ranking", target=name, units=missing, n_units=facts.n_units, unit=facts.unit, about=(name,))
+        yield message(
+            "no-ranking", target=name, units=missing, n_units=facts.n_units, unit=facts.unit, subjects=(name,)
+        )
     if unlogged:
-        yield message("unlogged-sessions", target=name, sessions=unlogged, about=(name,))
+        yield message("unlogged-sessions", target=name, sessions=unlogged, subjects=(name,))
     if never:
-        yield message("never-shown", target=name, rows=never, n_rows=facts.n_rows, about=(name,))
+        yield message("never-shown", target=name, rows=never, n_rows=facts.n_rows, subjects=(name,))
 
 
 def check_clips(choices: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
@@ -176,14 +178,14 @@ def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:
 def check_weights(estimate: ImpressionEstimate) -> Iterator[Message]:
     """Weights that make a value unreliable, and the bounds of what the log cannot show."""
     plan, (estimator, request) = estimate.plan, estimate.question
-    if estimator.about.clipping is not Clipping.NONE:
+    if estimator.info.clipping is not Clipping.NONE:
         kind = "viewed rows" if plan.rows.facts.logged is Logged.VIEWED else "displayed rows"
         diagnostics = plan.rows.weight_diagnostics(plan, estimate.cell, estimate.measured)
-        yield from diagnostics.check(request.clip, kind=kind, beyond=estimator.about.beyond)
+        yield from diagnostics.check(request.clip, kind=kind, beyond=estimator.info.beyond)
         unseen = plan.rows.unseen(plan, estimate.cell, estimate.terms, estimate.measured)
         yield from check_unseen(estimate.terms.value(), unseen, plan.rows.facts.rewards[request.reward].between)
-    if estimator.about.caution:
-        yield message("for-comparison", reason=estimator.about.caution)
+    if estimator.info.caution:
+        yield message("for-comparison", reason=estimator.info.caution)
 
 
 ESTIMATE_CHECKS: tuple[Callable[[ImpressionEstimate], Iterator[Message]], ...] = (check_units, check_weights)
@@ -200,7 +202,7 @@ class RejectedFits:
     facts: LogFacts
     from_clicks: bool
 
-    def message(self, key: str, *about: str, **fields: Any) -> Message:
+    def message(self, key: str, *subjects: str, **fields: Any) -> Message:
         """Why a comparison carries no verdict, or that a value is another one with the table."""
         return message(
             f"position-model-rejected{key}",
@@ -208,7 +210,7 @@ class RejectedFits:
             observed="clicks" if self.from_clicks else "scroll depths",
             p=min(fit.goodness.p for fit in self.fits.values()),
             remedy=position_remedy(self.facts, clicks=self.from_clicks),
-            about=about,
+            subjects=subjects,
             **fields,
         )
 

@@ -189,7 +189,7 @@ class ImpressionRows(RowMaker):
     def examine(self, plan: Plan[ImpressionRows], cell: Cell, terms: Terms, measured: Measured) -> Examined:
         diagnostics = self.weight_diagnostics(plan, cell, measured)
         planned = plan.estimates[cell[1]]
-        clips = planned.estimator.about.clipping is not Clipping.NONE
+        clips = planned.estimator.info.clipping is not Clipping.NONE
         evidence = Evidence(
             lost=diagnostics.lost if clips and planned.request.clip < math.inf else None,
             unsupported=None if diagnostics.unsupported is None else diagnostics.surely_unsupported,
@@ -204,7 +204,7 @@ class ImpressionRows(RowMaker):
     def weight_diagnostics(self, plan: Plan[ImpressionRows], cell: Cell, measured: Measured) -> WeightDiagnostics:
         planned = plan.estimates[cell[1]]
         estimator = planned.estimator
-        clip = math.inf if estimator.about.clipping is Clipping.NONE else planned.request.clip
+        clip = math.inf if estimator.info.clipping is Clipping.NONE else planned.request.clip
         return diagnosed(measured, cell[0], clip, limited_by(estimator))
 
     def unseen(self, plan: Plan[ImpressionRows], cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
@@ -218,7 +218,7 @@ class ImpressionRows(RowMaker):
             weight=weights.total,
             total=support.total,
             value=terms.value(),
-            beyond=planned.estimator.about.beyond,
+            beyond=planned.estimator.info.beyond,
             per=planned.request.metric.per,
             rewards=self.facts.rewards[planned.request.reward].between,
         )
@@ -310,7 +310,7 @@ def _curves(plan: Plan[Any]) -> list[list[int]]:
     """The estimates of each estimator and reward that weights enter, ascending by clip."""
     curves: dict[int, list[int]] = {}
     for number, planned in enumerate(plan.estimates):
-        if planned.estimator.about.clipping is not Clipping.NONE:
+        if planned.estimator.info.clipping is not Clipping.NONE:
             curves.setdefault(planned.block, []).append(number)
     return list(curves.values())
 
@@ -320,7 +320,7 @@ def _chosen(
 ) -> Iterator[tuple[dict[str, Any], tuple[Any, int]]]:
     """Which clip is taken for each value and difference; the largest for estimators that allow no choice."""
     planned = plan.estimates[numbers[0]]
-    by_rule = planned.estimator.about.clipping is Clipping.CHOSEN
+    by_rule = planned.estimator.info.clipping is Clipping.CHOSEN
     models = [model for model in plan.models if (model, numbers[0]) in points.values]
     terms = {model: [measured.terms[model, number].whole for number in numbers] if by_rule else [] for model in models}
     subjects: list[tuple[Any, tuple[str, ...], Mapping[Any, Spread]]] = [
@@ -335,7 +335,7 @@ def _chosen(
         choice = {
             "of": " - ".join(names),
             "reward": planned.request.reward,
-            "estimator": planned.estimator.about.name,
+            "estimator": planned.estimator.info.name,
             "clip": limit(plan.estimates[numbers[best]].request.clip),
             "smallest_equal": limit(plan.estimates[numbers[same]].request.clip),
             "value": value,

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.calls import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import Asked, Clipping, Learner, clips_of
+from truerank.core.estimator import Clipping, Learner, Request, clips_of
 from truerank.core.language import as_value, as_values
 from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.record import record
 from truerank.core.results import Results
+from truerank.core.validation import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
 from truerank.core.wording import either, option
 from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
@@ -314,7 +314,7 @@ def _able(
             if reason is None:
                 possible.setdefault(estimator, []).append(target)
             else:
-                name = estimator.about.name
+                name = estimator.info.name
                 reasons.append(f"{name}: {reason}")
                 messages.append(message("left-out.target", target=target, estimator=name, reason=reason))
     if not possible:
@@ -322,7 +322,7 @@ def _able(
     able: list[Able] = []
     reasons = []
     for estimator, targets in possible.items():
-        name = estimator.about.name
+        name = estimator.info.name
         for reward, facts in rows.facts.rewards.items():
             reason = estimator.refusal(replace(contexts[targets[0]], reward=reward, negative=facts.negative))
             if reason is None:
@@ -336,7 +336,7 @@ def _able(
 
 
 def _planned(question: ImpressionQuestion, able: Sequence[Able], rows: ImpressionRows) -> tuple[PlannedEstimate, ...]:
-    clipped = {limited_by(estimator) for estimator, *_ in able if estimator.about.clipping is not Clipping.NONE}
+    clipped = {limited_by(estimator) for estimator, *_ in able if estimator.info.clipping is not Clipping.NONE}
     base = CHOSEN if rows.positions is None and not rows.facts.sessions else FIVE
     estimates = []
     for block, (estimator, reward, targets) in enumerate(able):
@@ -346,7 +346,7 @@ def _planned(question: ImpressionQuestion, able: Sequence[Able], rows: Impressio
         estimates += [
             PlannedEstimate(
                 estimator=estimator,
-                request=Asked(counted, reward, clip),
+                request=Request(counted, reward, clip),
                 name=f"{counted}, clip of the inverse" if inverse else str(counted),
                 models=targets,
                 block=block,

@@ -16,13 +16,13 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Bools, Ints
-from truerank.core.calls import ANYTHING, checked_arguments
-from truerank.core.chance import cell_keys
 from truerank.core.errors import TruerankError
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
+from truerank.core.validation import ANYTHING, checked_arguments
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.engines.named import as_engine, of_the_kind_of
 from truerank.exposure.counts import Margins, pair_order

@@ -63,7 +63,7 @@ def check_scores(models: Mapping[str, Scores], users: Ids, items: Ids) -> Iterat
             of=len(users),
             without_labels=without_labels,
             items_without_score=without,
-            about=(name,),
+            subjects=(name,),
         )
 
 
@@ -80,7 +80,7 @@ def check_ids(models: Mapping[str, Scores], users: Ids, judged_items: Ids, *, so
                 missing=len(missing),
                 examples=", ".join(users.texts(missing[:3])),
                 model_examples=_first(scores.users),
-                about=(name,),
+                subjects=(name,),
             )
         if (scores.items.locate(judged_items) < 0).all():
             yield message(
@@ -89,7 +89,7 @@ def check_ids(models: Mapping[str, Scores], users: Ids, judged_items: Ids, *, so
                 source=source,
                 examples=_first(judged_items),
                 model_examples=_first(scores.items),
-                about=(name,),
+                subjects=(name,),
             )
 
 
@@ -98,9 +98,9 @@ def check_catalogue(models: Mapping[str, Scores], items: Ids) -> Iterator[Messag
     for name, scores in models.items():
         outside = len(scores.items) - int(np.count_nonzero(scores.items.locate(items) >= 0))
         if outside and scores.depth is None:
-            yield message("scored-outside", model=name, items=outside, about=(name,))
+            yield message("scored-outside", model=name, items=outside, subjects=(name,))
         if isinstance(scores, Lists) and scores.depth is None:
-            yield message("taken-as-catalogue", model=name, n_items=len(scores.items), about=(name,))
+            yield message("taken-as-catalogue", model=name, n_items=len(scores.items), subjects=(name,))
 
 
 def _first(ids: Ids) -> str:
@@ -222,14 +222,14 @@ def check_ranks(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     counts = {model: [int(measured.tallies.get((model, name), 0)) for name in names] for model in plan.models}
     for model, (relevant, never, tied, _, _) in counts.items():
         if never:
-            yield message("never-recommended", model=model, never=never, relevant=relevant, about=(model,))
+            yield message("never-recommended", model=model, never=never, relevant=relevant, subjects=(model,))
         if relevant and tied / relevant > MANY_TIED:
             numbers = {"tied": tied, "relevant": relevant}
-            yield message("tied-scores", model=model, share=tied / relevant, numbers=numbers, about=(model,))
+            yield message("tied-scores", model=model, share=tied / relevant, numbers=numbers, subjects=(model,))
     for model, (*_, listed, seen) in counts.items():
         if seen:
             numbers = {"seen": seen, "listed": listed}
-            yield message("seen-in-lists", model=model, share=seen / listed, numbers=numbers, about=(model,))
+            yield message("seen-in-lists", model=model, share=seen / listed, numbers=numbers, subjects=(model,))
 
 
 EVALUATION_CHECKS: tuple[Callable[[Plan[LabelRows], Measured], Iterator[Message]], ...] = (
@@ -260,8 +260,8 @@ def check_orders(estimates: Sequence[Estimate]) -> Iterator[Message]:
         for (first, (first_order, left)), (second, (second_order, right)) in combinations(orders.items(), 2):
             if left.estimand != right.estimand and first_order != second_order:
                 order: dict[str, Any] = {"first_order": first_order, "second_order": second_order}
-                about = (metric, first, second)
-                yield message("orders-differ", metric=metric, first=first, second=second, about=about, **order)
+                subjects = (metric, first, second)
+                yield message("orders-differ", metric=metric, first=first, second=second, subjects=subjects, **order)
 
 
 def _represented_pairs(tallies: Tallies) -> tuple[float, float, float]:
@@ -276,8 +276,8 @@ def _represented_pairs(tallies: Tallies) -> tuple[float, float, float]:
 def of_list(plan: Plan[LabelRows], what: str, cell: Cell, measured: Measured) -> Any:
     """What was counted of the lists behind an estimate, None where it does not rest on them."""
     planned = plan.estimates[cell[1]]
-    about = planned.estimator.about
-    return measured.tallies.get((cell[0], what, about.pool, planned.request.metric)) if about.stands else None
+    info = planned.estimator.info
+    return measured.tallies.get((cell[0], what, info.pool, planned.request.metric)) if info.stands else None
 
 
 def list_weights(plan: Plan[LabelRows], cell: Cell, measured: Measured) -> ByPlace | None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Estimator, Exposed, Learned, Request
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import ListNeed, Metric
@@ -44,7 +44,7 @@ def predictions_of(question: LabelQuestion) -> tuple[dict[Assistance, Prediction
     predictions: dict[Assistance, Prediction] = {}
     inputs = []
     judge, assist = question.judge, question.assist
-    if (assist is not None or judge is not None) and question.exposed not in Assisted.about.exposures:
+    if (assist is not None or judge is not None) and question.exposed not in Assisted.info.exposures:
         raise RefusedError(
             f"with {option(f'exposure {question.exposed}')} every label is there, or taken to be, so that nothing is "
             f"left to predict; leave {option('judge')} and {option('assist')} out."
@@ -153,14 +153,14 @@ class LearningContext:
     """What an estimator may want to learn with: the propensities of rows, and what is requested of it."""
 
     propensity: Any
-    asked: tuple[Asked, ...]
+    requests: tuple[Request, ...]
     seed: int
     predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
 
 
 def learn_from_labels(
     question: LabelQuestion,
-    requests: Sequence[tuple[Estimator, Asked]],
+    requests: Sequence[tuple[Estimator, Request]],
     source: LabelSource,
     facts: Mapping[str, Any],
     *,
@@ -169,7 +169,7 @@ def learn_from_labels(
 ) -> Learned:
     """What estimators must know of all users: propensities, reward models; and the facts of the evaluation."""
     learner, predictions = facts["propensity"], facts["predictions"]
-    by_estimator: dict[Estimator, list[Asked]] = {}
+    by_estimator: dict[Estimator, list[Request]] = {}
     for estimator, request in requests:
         by_estimator.setdefault(estimator, []).append(request)
     learners = [] if learner is None else [learner]  # its fit is reported whatever is requested

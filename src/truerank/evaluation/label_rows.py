@@ -76,7 +76,7 @@ class LabelRows(RowMaker):
     # ---- for measure
 
     def views(self, plan: Plan[LabelRows], chunk: JudgedChunk) -> dict[str, dict[Pool, RankView]]:
-        pools = sorted({planned.estimator.about.pool for planned in plan.estimates})
+        pools = sorted({planned.estimator.info.pool for planned in plan.estimates})
         options: dict[str, Any] = {"ties": self.ties, "seed": plan.question.seed}
         views = {}
         for model in plan.models:
@@ -153,7 +153,7 @@ class LabelRows(RowMaker):
             (model, "tied"): int(np.count_nonzero(first.tied[positive] > 0)),
             (model, "unscored"): _flagged(chunk, ~first.scored),
         }
-        requests = [(planned.estimator.about.pool, planned.request.metric) for planned in plan.estimates]
+        requests = [(planned.estimator.info.pool, planned.request.metric) for planned in plan.estimates]
         for pool, metric in dict.fromkeys(requests):
             ranks, cutoff = views[pool].ranks, metric.cutoff
             if cutoff is not None and (model, "short", pool, cutoff) not in counts:
@@ -178,10 +178,10 @@ class LabelRows(RowMaker):
         """The lists that rows must represent; of shared ranks (the strict rule) the discount of a list is not known."""
         if self.exposed in EVERY_LABEL or self.ties is Ties.STRICT:
             return []
-        requests = ((planned.estimator.about, planned.request.metric) for planned in plan.estimates)
+        requests = ((planned.estimator.info, planned.request.metric) for planned in plan.estimates)
         return list(
             dict.fromkeys(
-                (about.pool, metric) for about, metric in requests if about.stands and isinstance(metric, Additive)
+                (info.pool, metric) for info, metric in requests if info.stands and isinstance(metric, Additive)
             )
         )
 
@@ -213,7 +213,7 @@ class LabelRows(RowMaker):
     def examine(self, plan: Plan[LabelRows], cell: Cell, terms: Terms, measured: Measured) -> Examined:
         planned, estimate = plan.estimates[cell[1]], LabelEstimate(plan, cell, measured)
         estimator, metric, weights = planned.estimator, planned.request.metric, terms.whole.weighting
-        clips = estimator.about.clipping is not Clipping.NONE and not math.isinf(planned.request.clip)
+        clips = estimator.info.clipping is not Clipping.NONE and not math.isinf(planned.request.clip)
         lost = weights.lost if clips and weights is not None and not math.isnan(weights.lost) else None
         balance = estimate.balance
         balance = balance if balance is not None and balance.checkable else None
@@ -223,8 +223,8 @@ class LabelRows(RowMaker):
         if share > 0:
             highest = bounds_of(metric, n_items=self.most_items)[1]
             # a sum of weighted labels can only grow with more weight, what corrects a model goes either way
-            if estimator.about.clipping is Clipping.CHOSEN and not is_recall(metric):
-                fall = share * highest if estimator.about.predicts else 0.0
+            if estimator.info.clipping is Clipping.CHOSEN and not is_recall(metric):
+                fall = share * highest if estimator.info.predicts else 0.0
                 unseen = UnseenExposure(share, share * highest, fall=fall)
             else:  # of a ratio that share of its denominator is unseen: all of it hits, or misses
                 value = terms.value()
@@ -238,7 +238,7 @@ class LabelRows(RowMaker):
             unseen=unseen,
             effective=None if weights is None else weights.effective,
             warnings=run_checks(ESTIMATE_CHECKS, estimate),
-            reasons=() if estimator.about.of_lists else run_checks(VERDICT_CHECKS, estimate),
+            reasons=() if estimator.info.of_lists else run_checks(VERDICT_CHECKS, estimate),
         )
 
     @property

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Asked, Estimator, Exposed, clips_of
+from truerank.core.estimator import Estimator, Exposed, Request, clips_of
 from truerank.core.ids import Ids
 from truerank.core.language import as_value
 from truerank.core.log import Log
@@ -20,6 +19,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
+from truerank.core.validation import ANYTHING, checked_arguments
 from truerank.core.wording import either, option
 from truerank.engines.engine import ONE_THREAD, Workers, chunks_wanted
 from truerank.engines.named import as_engine
@@ -226,7 +226,7 @@ def prepare_labels(
     )  # fmt: skip
     description = question.exposure.description(learned)
     n_users, n_rows = len(labels.users), n_rows_of(labels)
-    used = any("inclusion" in estimator.about.uses for estimator, _ in requests)
+    used = any("inclusion" in estimator.info.uses for estimator, _ in requests)
     unused = [message("inclusion-unused", source=where, rows=n_rows)] if sample.inclusion is not None else []
     notes = [text for part in (*rows.values(), *models.values()) for text in getattr(part, "notes", ())]
     excluded, added = rows.get("exclude"), " and of the judge" if n_users > len(labelled_users) else ""
@@ -284,7 +284,7 @@ def _requests(
     sample: Log,
     estimators: Sequence[Estimator] | None,
     segments: Collection[str],
-) -> tuple[list[tuple[Estimator, Asked]], list[Message]]:
+) -> tuple[list[tuple[Estimator, Request]], list[Message]]:
     """Every estimator with every metric, clip and segment that it can give, and messages on what is left out."""
     question, preset = compatibility.question, compatibility.question.preset
     if preset is not None:
@@ -294,10 +294,10 @@ def _requests(
         left_out += preset.messages(question.requested_metrics)
     clips = clips_for(question, able)
     requests = [
-        (estimator, Asked(metric, reward_of(metric, sample), clip, segment))
+        (estimator, Request(metric, reward_of(metric, sample), clip, segment))
         for metric, estimator in able
         for clip in clips_of(estimator, clips)
-        for segment in (None, *(() if estimator.about.predicts or estimator.about.of_lists else segments))
+        for segment in (None, *(() if estimator.info.predicts or estimator.info.of_lists else segments))
     ]
     return requests, left_out
 
@@ -319,18 +319,18 @@ def _check_interval(interval: Interval, design: Any, *, fitted: bool) -> None:
 
 def _planned(
     question: LabelQuestion,
-    requests: Sequence[tuple[Estimator, Asked]],
+    requests: Sequence[tuple[Estimator, Request]],
     models: tuple[str, ...],
     n_items: float,
     description: str | None,
 ) -> tuple[PlannedEstimate, ...]:
     estimates = []
     for number, (estimator, request) in enumerate(requests):
-        about, metric = estimator.about, request.metric
-        assumptions = about.assumptions
+        info, metric = estimator.info, request.metric
+        assumptions = info.assumptions
         if question.exposed is Exposed.DESIGNED:
             assumptions = tuple(DESIGNED if text == UNIFORM else text for text in assumptions)
-        elif description is not None and about.weighs:
+        elif description is not None and info.weighs:
             assumptions = (*assumptions, description)
         estimates.append(
             PlannedEstimate(
@@ -343,7 +343,7 @@ def _planned(
                 directed=is_directed(metric),
                 bounds=bounds_of(metric, n_items=math.inf if math.isnan(n_items) else n_items),
                 assumptions=assumptions,
-                refitted=about.weighs,
+                refitted=info.weighs,
             )
         )
     return tuple(estimates)

@@ -11,7 +11,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.clusters import Clusters
-from truerank.core.estimator import Asked, Estimator, Learned
+from truerank.core.estimator import Estimator, Learned, Request
 from truerank.core.ids import Keys
 from truerank.core.once import Once
 from truerank.core.record import record
@@ -156,8 +156,8 @@ def _terms(
     for (estimator, segment), numbers in together.items():
         parts = estimator.terms(
             plan.rows.within(chunk, segment),
-            view[estimator.about.pool],
-            asked=[plan.estimates[number].request for number in numbers],
+            view[estimator.info.pool],
+            requests=[plan.estimates[number].request for number in numbers],
             learned=learned,
             keep_rows=plan.keeps_rows and not refitted,
         )
@@ -224,7 +224,7 @@ class MeasuredEstimate(Generic[Maker]):
     measured: Measured
 
     @cached_property
-    def question(self) -> tuple[Estimator, Asked]:
+    def question(self) -> tuple[Estimator, Request]:
         planned = self.plan.estimates[self.cell[1]]
         return planned.estimator, planned.request
 

@@ -56,7 +56,7 @@ def _taken(matrix: str, places: Ids, table: str, others: list[Ids], side: tuple[
         last=len(places) - 1,
         table=table,
         numbers={f"{line}s": len(places)},
-        about=(model,),
+        subjects=(model,),
     )
 
 

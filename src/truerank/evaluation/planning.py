@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
@@ -21,6 +20,7 @@ from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.record import record
+from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments
 from truerank.core.wording import either
 from truerank.engines.engine import Threads, map_chunks
 from truerank.estimators import ESTIMATORS, RANKED
@@ -278,7 +278,7 @@ def _assumed(
                 "user likes, which a recall alone needs."
             )
         supported = ("post-stratified", "pooled") if recall else ("hajek", "horvitz-thompson")
-        names = supported[:1] if chosen is None else tuple(estimator.about.name for estimator in chosen)
+        names = supported[:1] if chosen is None else tuple(estimator.info.name for estimator in chosen)
         for name in names:
             if name not in supported:
                 raise RefusedError(f"{name}: a plan of {metric} from assumed figures knows {' and '.join(supported)}.")
@@ -300,7 +300,7 @@ def _assumed_sessions(
     if not sessions >= 1:
         raise InputError(f"per-user {sessions:g}; expected the number of sessions of a user, from 1.")
     normalised, pairs = {"ips": False, "snips": True}, []
-    for name in (estimator.about.name for estimator in chosen):
+    for name in (estimator.info.name for estimator in chosen):
         if name not in normalised:
             raise RefusedError(f"{name}: a plan from assumed figures knows {' and '.join(normalised)}.")
         components = assumed_sessions(

@@ -81,7 +81,7 @@ def planned_pair(plan: Plan[Any], measured: Measured, pair: Pair, number: int) -
     difference = both[0].value() - both[1].value()
     return PlannedPair(
         metric=planned.name,
-        estimator=planned.estimator.about.name,
+        estimator=planned.estimator.info.name,
         model=pair[0],
         baseline=pair[1],
         components=components.towards(difference),
@@ -139,8 +139,8 @@ def sentence_of(pair: PlannedPair, sure: Sure) -> list[Message]:
         numbers |= {"users_needed": more_users, "rows_needed": more_rows}
         if more_users is None or more_users > users:
             text += f"; if they differ by {abs(pair.seen):.2g}, as here, {_needed(pair, more_users, more_rows)}"
-    about = (pair.model, pair.baseline, pair.metric)
-    return [message(DETECTABLE[0], question=pair.name, detection=text, numbers=numbers, about=about)]
+    subjects = (pair.model, pair.baseline, pair.metric)
+    return [message(DETECTABLE[0], question=pair.name, detection=text, numbers=numbers, subjects=subjects)]
 
 
 def _needed(pair: PlannedPair, more_users: int | None, more_rows: int | None) -> str:

@@ -42,11 +42,13 @@ def check_assistance(plan: Plan[Any], measured: Measured, kinds: Collection[Assi
         z = {model: value for model, value in z.items() if math.isfinite(value)}
         if z:
             by_model = _listed(z, "{:.1f} for {}")
-            yield message("prediction-balance", **words, by_model=by_model, numbers=z, about=(metric,))
+            yield message("prediction-balance", **words, by_model=by_model, numbers=z, subjects=(metric,))
         costs = _costs(plan.question, assisted)
         if costs:
             shares = _listed(costs, "{:.2f} times for {}")
-            yield message("assistance-costs", metric=metric, plain=plain, shares=shares, numbers=costs, about=(metric,))
+            yield message(
+                "assistance-costs", metric=metric, plain=plain, shares=shares, numbers=costs, subjects=(metric,)
+            )
 
 
 def _form(terms: Smooth) -> AssistedMean | AssistedShare | None:
@@ -69,10 +71,10 @@ def _check_coverage(assisted: Mapping[str, Smooth], words: Mapping[str, Any], pl
     without = [model for model, help_ in helps.items() if help_.covered == 0]
     part = {model: help_.covered for model, help_ in helps.items() if 0 < help_.covered < 1}
     if without:
-        yield message("nothing-foreseen", **words, models=", ".join(without), plain=plain, about=(metric,))
+        yield message("nothing-foreseen", **words, models=", ".join(without), plain=plain, subjects=(metric,))
     if part:
         shares = _listed(part, "{:.1%} for {}")
-        yield message("partly-foreseen", **words, shares=shares, numbers=part, about=(metric,))
+        yield message("partly-foreseen", **words, shares=shares, numbers=part, subjects=(metric,))
     for reason in NotAssisted:
         rows = {
             model: float(help_.rows)
@@ -81,9 +83,9 @@ def _check_coverage(assisted: Mapping[str, Smooth], words: Mapping[str, Any], pl
         }
         if rows:
             models = ", ".join(f"{model} ({count:,.0f} labelled pairs in lists)" for model, count in rows.items())
-            about = (metric, reason.value)
+            subjects = (metric, reason.value)
             key = f"not-assisted.{reason.value}"
-            yield message(key, **words, plain=plain, models=models, numbers=rows, about=about)
+            yield message(key, **words, plain=plain, models=models, numbers=rows, subjects=subjects)
 
 
 def _costs(question: Question, assisted: Mapping[str, Smooth]) -> dict[str, float]:
@@ -146,5 +148,5 @@ def check_judge(plan: Plan[Any], measured: Measured) -> Iterator[Message]:
                 models=", ".join(off),
                 numbers={model: spread.value for model, spread in spreads.items()},
                 level=plan.question.level,
-                about=(str(request.metric),),
+                subjects=(str(request.metric),),
             )

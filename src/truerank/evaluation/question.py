@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from truerank.core.estimator import Asked, Estimator, Learned
+from truerank.core.estimator import Estimator, Learned, Request
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import Pool
@@ -63,7 +63,7 @@ class PlannedEstimate:
     """
 
     estimator: Estimator
-    request: Asked
+    request: Request
     name: str
     models: tuple[str, ...]
     block: int

@@ -9,12 +9,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from truerank.core.arrays import Ints
-from truerank.core.calls import shown
 from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned, Learner, learn
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
 from truerank.core.record import record
+from truerank.core.validation import shown
 from truerank.core.wording import either
 from truerank.engines.engine import Workers, map_chunks
 from truerank.io.batches import LazyTable

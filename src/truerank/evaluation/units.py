@@ -40,7 +40,7 @@ class UnitsOf:
                 UnitTerms(
                     model=model,
                     metric=planned.name,
-                    estimator=planned.estimator.about.name,
+                    estimator=planned.estimator.info.name,
                     reward=planned.request.reward,
                     clip=planned.request.clip,
                     unit=unit,
@@ -86,9 +86,9 @@ class Segments:
         rows = by_cluster(units)
         results = conclude(plan, rows if rows is units else replace(rows, single=units))
         n, total = len(units.place), len(self.units.place)
-        group = message("group", group=name, units=n, of=total, unit=plan.unit, about=(name,))
+        group = message("group", group=name, units=n, of=total, unit=plan.unit, subjects=(name,))
         refitted = bool(plan.learned.refits) and any(planned.refitted for planned in plan.estimates)
-        fitted = [message("group-interval", about=(name,))] if refitted else []
+        fitted = [message("group-interval", subjects=(name,))] if refitted else []
         details = {**results.provenance.details, "group": name}
         return replace(
             results,

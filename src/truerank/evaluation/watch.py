@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments, shown
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Exposed
 from truerank.core.ids import Ids
@@ -26,6 +25,7 @@ from truerank.core.record import record
 from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison
 from truerank.core.terms import Smooth
+from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments, shown
 from truerank.engines.engine import Threads, map_chunks
 from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.compatibility import label_question
@@ -233,7 +233,7 @@ def _watched(
     number, planned = next(
         (number, planned)
         for number, planned in enumerate(plan.estimates)
-        if (planned.name, planned.estimator.about.name) == (compared.metric, compared.estimator)
+        if (planned.name, planned.estimator.info.name) == (compared.metric, compared.estimator)
     )
     pair = (compared.model, compared.baseline)
     first, second = common(*(measured.terms[model, number] for model in pair))

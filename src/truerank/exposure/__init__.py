@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truerank.core.rooms import room
+from truerank.core.lazy_imports import export_classes
 
 
 def _contents() -> tuple[Any, ...]:
@@ -19,4 +19,4 @@ def _contents() -> tuple[Any, ...]:
     return EXPOSURES, LOGGERS, STRATEGIES, RankColumn, ExposureColumn, exposures, fit_propensities, calibration
 
 
-__getattr__, __dir__ = room(__name__, _contents)
+__getattr__, __dir__ = export_classes(__name__, _contents)

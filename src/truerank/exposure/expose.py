@@ -15,11 +15,11 @@ from typing import Self
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.record import record
+from truerank.core.validation import checked_arguments
 from truerank.datasets.split import split_per_user
 from truerank.exposure.counts import pair_order
 from truerank.exposure.logging_policies import LOGGERS, LoggingPolicy

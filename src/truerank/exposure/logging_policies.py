@@ -13,12 +13,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms
 from truerank.core.values import Value
 from truerank.datasets.split import first_by, short_first
 from truerank.exposure.counts import rows_of_items, zipf

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import polars as pl
 
 from truerank.core.arrays import Floats
-from truerank.core.calls import FLAG, NUMBER, TEXTS, checked_arguments, shown
 from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
+from truerank.core.validation import FLAG, NUMBER, TEXTS, checked_arguments, shown
 from truerank.io.columns import finite_numbers, table_columns
 
 MOST_EXACT = 50  # values up to which the p of rank correlation counts all orders

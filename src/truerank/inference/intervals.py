@@ -18,15 +18,15 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints, sums_by
-from truerank.core.calls import WHOLE, is_whole, shown
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Keys
 from truerank.core.record import record
 from truerank.core.refits import Refitted
+from truerank.core.rng import cell_uniforms
 from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
 from truerank.core.threads import one_blas_thread
+from truerank.core.validation import WHOLE, is_whole, shown
 from truerank.core.wording import option
 from truerank.inference.linearization import (
     Influences,

@@ -21,9 +21,9 @@ import numpy as np
 
 from truerank.core import special
 from truerank.core.arrays import Floats
-from truerank.core.chance import generator
 from truerank.core.ids import Keys
 from truerank.core.record import record
+from truerank.core.rng import generator
 from truerank.core.threads import one_blas_thread
 
 MOST_COMPARISONS = 200  # beyond which Bonferroni's bound is taken

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import polars as pl
 
 from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE
-from truerank.core.calls import Wanted
 from truerank.core.errors import InputError, some
 from truerank.core.record import record
+from truerank.core.validation import Wanted
 from truerank.core.wording import columns_option, option
 from truerank.io.batches import UNNAMED, LazyTable
 

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints, frozen
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids, as_ids
 from truerank.core.record import record
+from truerank.core.validation import checked_arguments
 from truerank.io.columns import table_columns
 
 MOST_VALUES = 100  # a text column with more distinct values is an id or free text, not a feature

@@ -18,12 +18,12 @@ from typing import IO, cast
 
 import polars as pl
 
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import REMEDIES, InputError, error_number, some
 from truerank.core.log import Log
 from truerank.core.plugins import plugins
 from truerank.core.record import record
 from truerank.core.sizes import check_size
+from truerank.core.validation import checked_arguments
 from truerank.io.atomic_write import check_member, whole_file
 from truerank.io.fingerprint import FileVersion, unchanged, versions_of
 from truerank.io.paths import (

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import cell_keys
 from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
 from truerank.core.wording import columns_option
 from truerank.io.columns import table_columns
 from truerank.io.scan import Facts

@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints, frozen
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys, as_ids, joined_ids
 from truerank.core.progress import Progress
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
 from truerank.io.batches import LazyTable
 from truerank.io.spill import RowsHeld, RowsOfPart, Scratch, Spill
 

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, frozen
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.record import record
+from truerank.core.validation import checked_arguments
 from truerank.core.wording import columns_option, option
 from truerank.io.batches import MATRIX, LazyTable
 from truerank.io.columns import (

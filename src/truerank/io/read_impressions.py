@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Bools, Ints, frozen
-from truerank.core.calls import checked_arguments
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
 from truerank.core.progress import Watching
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
+from truerank.core.validation import checked_arguments
 from truerank.core.wording import either
 from truerank.io.batches import LazyTable
 from truerank.io.columns import SHOWN, VALUE_NAMES, TableColumns, check_columns, header, is_binary, with_users

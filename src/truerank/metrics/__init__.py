@@ -12,10 +12,10 @@ True
 from __future__ import annotations
 
 from truerank.core.language import Kind
+from truerank.core.lazy_imports import export_classes
 from truerank.core.metric import Metric
-from truerank.core.rooms import room
 
 METRICS: Kind[Metric] = Kind("metric", __name__, Metric, group="truerank.metrics")
 catalogue = METRICS.catalogue
 parse = METRICS.parse
-__getattr__, __dir__ = room(__name__, lambda: (METRICS,))
+__getattr__, __dir__ = export_classes(__name__, lambda: (METRICS,))

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Protocol
 import polars as pl
 
 from truerank.core.language import Kind, changed
+from truerank.core.lazy_imports import export_classes
 from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.ranking import Scores
 from truerank.core.record import record
-from truerank.core.rooms import room
 from truerank.core.values import check, text_of
 
 
@@ -55,7 +55,7 @@ NOTHING_BESIDE = Side()
 class Model(Protocol):
     """A recommender before it has seen data: a frozen dataclass whose fields are made by `settings.setting`.
 
-    A new one inherits from this class and writes `name`, `about`, its settings and `fit`. Settings are checked when a
+    A new one inherits from this class and writes `name`, `summary`, its settings and `fit`. Settings are checked when a
     model is made, and its text form parses back.
 
     The same log, settings and seed give the same scores to the last bit. `needs` names the extra to install, as in
@@ -63,7 +63,7 @@ class Model(Protocol):
     """
 
     name: ClassVar[str]
-    about: ClassVar[str]
+    summary: ClassVar[str]
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.POSITIVES
 
@@ -100,7 +100,7 @@ def _contents() -> list[Any]:
     return [RECOMMENDERS, *(value for name, value in vars(adapters).items() if name.startswith("from_"))]
 
 
-__getattr__, __dir__ = room(__name__, _contents)
+__getattr__, __dir__ = export_classes(__name__, _contents)
 
 
 def make(text: str, settings: Mapping[str, str]) -> Model:

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import sums_by
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms
 from truerank.models import NOTHING_BESIDE, Labels, Model, Side
 from truerank.models.matrix import positive_rows, raw_name, values
 from truerank.models.settings import setting
@@ -29,7 +29,7 @@ class Popularity(Model):
     """
 
     name: ClassVar[str] = "popularity"
-    about: ClassVar[str] = "The number of positive rows of an item, the same for all users."
+    summary: ClassVar[str] = "The number of positive rows of an item, the same for all users."
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         count = np.bincount(log.item[positive_rows(log)], minlength=len(log.items)).astype(np.float64)
@@ -50,7 +50,7 @@ class PosPop(Model):
 
     above: float = setting(3.0, "values above this count")
     name: ClassVar[str] = "pos-pop"
-    about: ClassVar[str] = "The number of ratings of an item above 3, the same for all users."
+    summary: ClassVar[str] = "The number of ratings of an item above 3, the same for all users."
     labels: ClassVar[Labels] = Labels.VALUES
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
@@ -74,7 +74,7 @@ class AvgRating(Model):
     """
 
     name: ClassVar[str] = "avg-rating"
-    about: ClassVar[str] = "The mean rating of an item, the same for all users; items without ratings come last."
+    summary: ClassVar[str] = "The mean rating of an item, the same for all users; items without ratings come last."
     labels: ClassVar[Labels] = Labels.VALUES
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Dense:
@@ -101,7 +101,7 @@ class Random(Model):
     """
 
     name: ClassVar[str] = "random"
-    about: ClassVar[str] = "A uniform random score for each pair: the floor."
+    summary: ClassVar[str] = "A uniform random score for each pair: the floor."
     labels: ClassVar[Labels] = Labels.NOTHING
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Function:

@@ -37,7 +37,7 @@ class EASE(Model):
 
     regularisation: float = setting(100.0, "λ", above=0, search=OneOf(tuple(float(x) for x in range(500, 1601, 10))))
     name: ClassVar[str] = "ease"
-    about: ClassVar[str] = "A linear model of items on items in closed form."
+    summary: ClassVar[str] = "A linear model of items on items in closed form."
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms
 from truerank.core.sizes import check_size
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import check_factors, one_thread
@@ -49,7 +49,7 @@ class IALS(Model):
     alpha: float = setting(1.0, "α: how much a listed pair counts more than an unlisted one", least=0)
     rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "ials"
-    about: ClassVar[str] = "Factors of ratings or positives by exact alternating least squares."
+    summary: ClassVar[str] = "Factors of ratings or positives by exact alternating least squares."
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         by_user = matrix_of(log, self.rows)

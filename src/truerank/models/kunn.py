@@ -42,7 +42,7 @@ class KUNN(Model):
     users: int = setting(100, "similar users that each user has", least=1, search=GRID)
     items: int = setting(100, "similar items that each item has", least=1, search=GRID)
     name: ClassVar[str] = "kunn"
-    about: ClassVar[str] = "Nearest users and nearest items in one score, weighted by how rare they are."
+    summary: ClassVar[str] = "Nearest users and nearest items in one score, weighted by how rare they are."
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)

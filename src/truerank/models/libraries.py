@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
-from truerank.core.chance import library_seed
 from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.record import record
+from truerank.core.rng import library_seed
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.features import indicators
 from truerank.models.matrix import check_factors, counts, one_thread, positives
@@ -48,7 +48,7 @@ class ALS(Model):
     alpha: float = setting(10.0, "α: how much a positive row counts more than an unlisted pair", least=0,
                            search=WholeNumbers(1, 100))  # fmt: skip
     name: ClassVar[str] = "als"
-    about: ClassVar[str] = "Factors of implicit feedback by alternating least squares (implicit)."
+    summary: ClassVar[str] = "Factors of implicit feedback by alternating least squares (implicit)."
     needs: ClassVar[str | None] = "models"
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
@@ -82,7 +82,7 @@ class BPR(Model):
     regularisation: float = setting(0.01, "λ", least=0, search=REGULARISATION)
     learning_rate: float = setting(0.05, "size of a step", above=0, search=LogUniform(1e-4, 0.1))
     name: ClassVar[str] = "bpr"
-    about: ClassVar[str] = "Factors that rank positives above other items (implicit, one thread)."
+    summary: ClassVar[str] = "Factors that rank positives above other items (implicit, one thread)."
     needs: ClassVar[str | None] = "models"
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
@@ -148,7 +148,7 @@ class LightFM(Model):
     user_alpha: float = setting(1e-6, "penalty on features of users", least=0, search=ALPHA)
     item_alpha: float = setting(1e-6, "penalty on features of items", least=0, search=ALPHA)
     name: ClassVar[str] = "lightfm"
-    about: ClassVar[str] = "Factors of users and items and of their features, where given (lightfm, one thread)."
+    summary: ClassVar[str] = "Factors of users and items and of their features, where given (lightfm, one thread)."
     needs: ClassVar[str | None] = "lightfm"
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:

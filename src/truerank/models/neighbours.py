@@ -10,11 +10,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_keys
 from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import positives, valued
 from truerank.models.settings import OneOf, setting
@@ -172,7 +172,7 @@ class UserKNN(Model):
     neighbours: int = setting(100, "similar users that each user has", least=1, search=GRID)
     rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "user-knn"
-    about: ClassVar[str] = "What the users with the most similar items liked, by cosine."
+    summary: ClassVar[str] = "What the users with the most similar items liked, by cosine."
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)
@@ -201,7 +201,7 @@ class ItemKNN(Model):
     neighbours: int = setting(100, "similar items that each item has", least=1, search=GRID)
     rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "item-knn"
-    about: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
+    summary: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)

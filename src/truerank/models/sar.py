@@ -9,11 +9,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from truerank.core.arrays import Floats
-from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.ranking import Scores
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import counts, listed, positives
 from truerank.models.neighbours import cosine, together
@@ -65,7 +65,7 @@ class SAR(Model):
     occurrence: Occurrence = setting(Occurrence.POSITIVES, "rows that count as occurring together")
     zeros: Zeros = setting(Zeros.TIED, "scores of 0 stay tied, or get seeded noise")
     name: ClassVar[str] = "sar"
-    about: ClassVar[str] = "Items that occur together with those the user liked: cosine or Jaccard, all of them."
+    summary: ClassVar[str] = "Items that occur together with those the user liked: cosine or Jaccard, all of them."
 
     @classmethod
     def published(cls, similarity: Similarity = Similarity.COSINE) -> SAR:

@@ -49,14 +49,14 @@ Search = WholeNumbers | LogUniform | OneOf
 class ModelSetting:
     """What a field is, its bounds, and where tuning searches (None: it stays as it is)."""
 
-    about: str
+    summary: str
     range: Range
     search: Search | None = None
 
 
 def setting(
     default: Any,
-    about: str,
+    summary: str,
     *,
     least: float | None = None,
     above: float | None = None,
@@ -65,7 +65,7 @@ def setting(
 ) -> Any:
     """A field of a model: its default, one phrase on what it is, its bounds, and where to search."""
     return dataclasses.field(
-        default=default, metadata={"setting": ModelSetting(about, Range(least, above, most), search)}
+        default=default, metadata={"setting": ModelSetting(summary, Range(least, above, most), search)}
     )
 
 

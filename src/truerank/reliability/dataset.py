@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Ints
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Scores
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
 from truerank.core.wording import option
 from truerank.exposure.expose import sorted_world
 from truerank.ranking.kernel.rank import Aligned, check_block

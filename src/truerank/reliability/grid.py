@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.metric import Metric
 from truerank.core.record import record
+from truerank.core.rng import generator
 from truerank.exposure import logging_policies
 from truerank.exposure.expose import WorldHoldOut
 from truerank.exposure.logging_policies import LoggingPolicy

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
 from truerank.datasets.split import PER_USER
 from truerank.exposure.counts import rows_of_items
 from truerank.exposure.expose import PURPOSE as EXPOSURE

@@ -22,9 +22,9 @@ import numpy.typing as npt
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_keys, generator
 from truerank.core.ids import Keys
 from truerank.core.record import record
+from truerank.core.rng import cell_keys, generator
 from truerank.inference.intervals import weights_of
 from truerank.reliability.folder import Block, Folder
 from truerank.reliability.grid import Grid

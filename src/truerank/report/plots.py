@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.escaping import chart_spec, html_text
 from truerank.core.record import record
+from truerank.core.validation import checked_arguments
 from truerank.io.atomic_write import whole_file
 from truerank.report import evidence_panels, panels
 from truerank.report.charts import PictureFormat, PlotPanel, composed, picture

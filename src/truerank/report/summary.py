@@ -230,7 +230,7 @@ def _group_cell(question: ShownQuestion, models: Sequence[str]) -> Cell:
 
 def _warnings(results: Results, questions: Sequence[ShownQuestion], *, for_cli: bool) -> list[str]:
     """Warnings that change what to conclude, the worst first: each code once, with its subjects."""
-    entries = [(message, ", ".join(message.about), "") for message in results.messages]
+    entries = [(message, ", ".join(message.subjects), "") for message in results.messages]
     reasons = set()
     for question in questions:
         for pair in question.differences:

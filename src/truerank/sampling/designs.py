@@ -24,9 +24,9 @@ from typing import Protocol
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms
 from truerank.sampling.clocks import EXACT_STEPS, exact_steps, inclusion_of_first, inclusion_probabilities
 from truerank.sampling.pools import Members, PoolOrder, Size, sizes_of
 

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, places
-from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.record import record
+from truerank.core.rng import cell_keys, cell_uniforms
 from truerank.sampling.clocks import checked_weights
 
 LAST = 1e306  # rings after every clock that can ring

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from truerank.core.rooms import of_stub
+from truerank.core.lazy_imports import export_stub
 
-__getattr__, __dir__ = of_stub(__name__, __file__)
+__getattr__, __dir__ = export_stub(__name__, __file__)

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_uniforms, generator
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms, generator
 from truerank.core.sizes import check_size
 from truerank.io.atomic_write import FolderKind, whole_folder
 from truerank.io.files import write_table

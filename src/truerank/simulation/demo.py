@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 
 from truerank.core.arrays import Bools
-from truerank.core.chance import cell_uniforms
 from truerank.core.estimator import Estimator
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.core.record import record
 from truerank.core.results import Results
+from truerank.core.rng import cell_uniforms
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Pooled, Published
 from truerank.evaluation.labels import evaluate
@@ -245,7 +245,7 @@ def make_lesson(demo: Demo) -> Lesson:
 def _picture(title: str, complete: Results, sampled: Results, truth: Estimator, estimator: Estimator) -> Picture:
     values = _values(complete, truth)
     estimates = {
-        estimate.model: estimate for estimate in sampled.estimates if estimate.estimator == estimator.about.name
+        estimate.model: estimate for estimate in sampled.estimates if estimate.estimator == estimator.info.name
     }
     bars = [Bar(name, values[name], estimates[name].low, estimates[name].high) for name in MODELS]
     return Picture(title, tuple(sorted(bars, key=lambda bar: -bar.truth)))
@@ -253,5 +253,5 @@ def _picture(title: str, complete: Results, sampled: Results, truth: Estimator, 
 
 def _values(results: Results, estimator: Estimator) -> dict[str, float]:
     return {
-        estimate.model: estimate.value for estimate in results.estimates if estimate.estimator == estimator.about.name
+        estimate.model: estimate.value for estimate in results.estimates if estimate.estimator == estimator.info.name
     }

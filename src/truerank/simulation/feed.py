@@ -11,9 +11,9 @@ from enum import StrEnum
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.record import record
+from truerank.core.rng import generator
 from truerank.exposure.policies.rankers import softened, subset_order_probabilities, subset_rank_probabilities
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.depths import FAMILIES, DepthFamily

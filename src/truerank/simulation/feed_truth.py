@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.record import record
+from truerank.core.rng import generator
 from truerank.core.sizes import check_size
 from truerank.io.atomic_write import FolderKind, whole_file, whole_folder
 from truerank.io.files import write_table

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import generator
+from truerank.core.rng import generator
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths
 
 # base and slope on the logit scale: two explicit rewards, which are rare, and two implicit ones

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from truerank import models
-from truerank.core.chance import cell_keys
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
+from truerank.core.rng import cell_keys
 from truerank.datasets.kuairec import KuaiRec
 from truerank.io.read import read
 from truerank.io.spill import scratch

@@ -13,10 +13,10 @@ from functools import lru_cache
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen
-from truerank.core.chance import cell_uniforms, generator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Ranks
+from truerank.core.rng import cell_uniforms, generator
 from truerank.datasets.coat import Coat
 from truerank.datasets.kuairec import KuaiRec
 from truerank.datasets.split import restrict, short_first

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.chance import generator
+from truerank.core.rng import generator
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, numbers, share
 from truerank_research.learners.recipes import HardNegatives, MatrixFactorisation, Recipe
 from truerank_research.papers.ure.data import Block, coefficient, cutoffs_up_to, recall_at, split_of

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Asked, Learned
+from truerank.core.estimator import Learned, Request
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.datasets.kuairec import KuaiRec
 from truerank.datasets.yahoo_r3 import YahooR3
@@ -137,7 +137,9 @@ def draw_estimates(
             values.append([weighted_mean(term.sums[:, 0], chance) for term in published])
             if number % every == 0:
                 chunk, view = JudgedChunk(log, {}), RankView(ranks)
-                terms = Corrected().terms(chunk, view, asked=[Asked(metric) for metric in metrics], learned=Learned())
+                terms = Corrected().terms(
+                    chunk, view, requests=[Request(metric) for metric in metrics], learned=Learned()
+                )
                 values.append([term.value() for term in terms])
             for estimate, by_cutoff in zip(ESTIMATES, values, strict=False):
                 rows += [(name, k, number, estimate, value) for k, value in zip(cutoffs, by_cutoff, strict=True)]

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats
-from truerank.core.chance import generator
 from truerank.core.log import Log
 from truerank.core.ranking import Ranks
+from truerank.core.rng import generator
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import HorvitzThompson, Pooled, Published

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import generator
 from truerank.core.errors import InputError
+from truerank.core.rng import generator
 from truerank.models import Side
 from truerank_research.claims import printed_table
 from truerank_research.learners.recipes import (

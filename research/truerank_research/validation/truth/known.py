@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import generator
+from truerank.core.rng import generator
 from truerank.datasets import DATASETS
 from truerank.estimators.predictions import ranked_within_rows
 

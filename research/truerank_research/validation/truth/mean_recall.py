@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.estimator import Asked, Estimator, Learned
+from truerank.core.estimator import Estimator, Learned, Request
 from truerank.core.ranking import Ranks, RankView
 from truerank.core.terms import Terms
 from truerank.estimators.weighted import Published
@@ -50,10 +50,10 @@ class MeanRecallWorld:
         """Every value and every difference from the first model; warned where verdicts are taken from it."""
         draw = self.drawn.draw(seed, run)
         chunk, views = draw.chunk(), {model: RankView(ranks_of(draw, model)) for model in draw.world.rank}
-        asked = [Asked(Recall(k)) for k in self._cutoffs(draw.world)]
+        asked = [Request(Recall(k)) for k in self._cutoffs(draw.world)]
         for estimator in ESTIMATORS:
             found = {
-                model: estimator.terms(chunk, view, asked=asked, learned=Learned()) for model, view in views.items()
+                model: estimator.terms(chunk, view, requests=asked, learned=Learned()) for model, view in views.items()
             }
             for at, question in enumerate(asked):
                 terms: dict[str, Terms] = {model: parts[at] for model, parts in found.items()}
@@ -63,13 +63,13 @@ class MeanRecallWorld:
                 alone, apart = Population().spreads(terms, pairs_of(terms), level=0.95)
                 for what, spread in named(alone, apart):
                     is_warned = not doubted.isdisjoint(what.split(" - "))
-                    yield what, str(question.metric), estimator.about.name, spread, is_warned
+                    yield what, str(question.metric), estimator.info.name, spread, is_warned
 
     def true_values(self, seed: int) -> dict[tuple[str, str, str], float]:
         """The mean recall over all users with a relevant item, which all of them are to come close to."""
         world = self.drawn.known(seed)
         return {
-            (what, str(Recall(k)), estimator.about.name): value
+            (what, str(Recall(k)), estimator.info.name): value
             for k in self._cutoffs(world)
             for what, value in MEAN_OF_USERS.truths(world, k).items()
             for estimator in ESTIMATORS
@@ -137,11 +137,11 @@ def bars(means: pl.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]
         ("intervals, 20 and 80 judged, hold the truth in", many, COVERED, short),
     )  # fmt: skip
     rows, missed = [], []
-    for about, which, bar, misses in asked:
+    for info, which, bar, misses in asked:
         part = own.filter(which).with_columns(bar=pl.lit(bar))
         fell, of_shares = part.filter(misses), misses is short
         worst = part["covered"].min() if of_shares else part["error_published"].max()
-        rows.append({"about": about, "of intervals": of_shares, "bar": bar, "held": len(part) - len(fell),
+        rows.append({"about": info, "of intervals": of_shares, "bar": bar, "held": len(part) - len(fell),
                      "cells": len(part), "worst": worst})  # fmt: skip
         missed += fell.select(
             "world", "what", "k", "judged", "bar", pl.lit(of_shares).alias("of intervals"), error="error_published",

@@ -70,7 +70,7 @@ def _bars(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
     assisted, post = _assisted(found), found.filter((pl.col("estimator") == STRATA) & value)
     over, by = "post-stratified over pooled", "assisted (all) over hajek"
     good = assisted.filter((pl.col("estimator") == GOOD) & value & ranked)
-    for about, cells, reference, bar in (
+    for info, cells, reference, bar in (
         (f"{over}, all K", post.filter(ranked), "pooled", 1.02),
         (f"{over}, a random list", post.filter(~ranked), "pooled", 1.06),
         (f"{over}, K ≤ 10", post.filter(ranked & (pl.col("k") <= SHORT)), "pooled", 0.7),
@@ -81,7 +81,7 @@ def _bars(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
         ratio, noise = pl.col(f"ratio_{reference}"), pl.col(f"noise_{reference}")
         own = cells.filter(ratio.is_not_null() & ratio.is_finite())
         held = own.filter(ratio <= bar + NOISE * noise)
-        yield {"about": about, "bar": bar, "held": len(held), "cells": len(own),
+        yield {"about": info, "bar": bar, "held": len(held), "cells": len(own),
                "median": own[f"ratio_{reference}"].median()}  # fmt: skip
 
 

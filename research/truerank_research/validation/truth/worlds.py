@@ -13,7 +13,7 @@ import polars as pl
 from polars.dataframe.group_by import GroupBy
 
 from truerank.core.arrays import Ints
-from truerank.core.chance import generator
+from truerank.core.rng import generator
 from truerank.core.terms import Smooth
 from truerank.inference.intervals import Population
 from truerank.inference.linearization import Spread

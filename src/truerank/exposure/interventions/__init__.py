@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from truerank.core.arrays import Bools, Ints, frozen
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
+from truerank.core.validation import checked_arguments
 from truerank.core.wording import option
 from truerank.exposure.counts import Margins, counts_in, pair_order
 from truerank.exposure.interventions.strategies import STRATEGIES as STRATEGIES

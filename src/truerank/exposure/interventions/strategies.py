@@ -15,12 +15,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.record import record
+from truerank.core.rng import cell_keys, cell_uniforms
 from truerank.core.values import Count, NotNegative, Value
 from truerank.exposure.counts import Floor, Margins, Zero, counts_in, ratio_of
 from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.calls import COUNT, NUMBER, checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.special import gammaln
+from truerank.core.validation import COUNT, NUMBER, checked_arguments
 from truerank.core.wording import option
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.language import Kind, as_value, changed, pieces
-from truerank.core.rooms import room
+from truerank.core.lazy_imports import export_classes
 from truerank.exposure.positions.position_models import ANY, FitRequest, Place, Positions, Table
 from truerank.exposure.positions.position_models import PositionModel as PositionModel
 from truerank.io.files import kind_of, read_table
@@ -33,7 +33,7 @@ def _contents() -> tuple[Any, ...]:
     return POSITIONS, fit_contextual
 
 
-__getattr__, __dir__ = room(__name__, _contents)
+__getattr__, __dir__ = export_classes(__name__, _contents)
 
 
 def parse_position(text: str) -> PositionModel | FitRequest | Positions:

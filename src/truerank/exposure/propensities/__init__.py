@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.calls import ANYTHING, CANDIDATES, checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.estimator import Counts, Groups, Learned, Learner, Tally, learn
 from truerank.core.language import Kind, as_value
@@ -23,6 +22,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.record import record
 from truerank.core.threads import one_blas_thread
+from truerank.core.validation import ANYTHING, CANDIDATES, checked_arguments
 from truerank.core.values import Value
 from truerank.core.wording import columns_option, option
 from truerank.io.features import Features

@@ -23,12 +23,12 @@ import math
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.calls import CANDIDATES, Wanted, checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log, Pairs
 from truerank.core.options import Drawn
 from truerank.core.ranking import Candidates
 from truerank.core.record import record
+from truerank.core.validation import CANDIDATES, Wanted, checked_arguments
 from truerank.exposure.counts import pair_order
 from truerank.exposure.propensities import Fitted, n_cells
 from truerank.exposure.randomness.draws import owners

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
-from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.errors import InputError, extra
 from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.record import record
+from truerank.core.rng import cell_keys, cell_uniforms
 from truerank.core.values import Positive
 from truerank.core.wording import option
 from truerank.exposure.propensities import Fitted, PropensityLearner, PropensityModel, check_propensity, n_cells

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.calls import ANYTHING, checked_arguments
-from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.multiple import holm
 from truerank.core.options import Drawn
 from truerank.core.record import record
+from truerank.core.rng import cell_uniforms
+from truerank.core.validation import ANYTHING, checked_arguments
 from truerank.core.wording import option
 from truerank.exposure.randomness.draws import (
     Dispersion,

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Floats, Ints, frozen
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, Ranks, Scores, Ties
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
 from truerank.core.threads import one_blas_thread
 from truerank.ranking.kernel.ties import count_above_and_tied, places_by_key, relevance, settle
 from truerank.ranking.scores.scores import TILE_USERS, ByUser, Factors, Lists

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import cell_keys
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, TopLists
+from truerank.core.rng import cell_keys
 from truerank.core.threads import one_blas_thread
 from truerank.ranking.kernel.rank import LIST_USERS, Aligned, check_block, gathered_places
 from truerank.ranking.scores.scores import TILE_USERS, Lists

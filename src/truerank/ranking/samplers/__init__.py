@@ -12,9 +12,9 @@ True
 
 from __future__ import annotations
 
-from truerank.core.rooms import room
+from truerank.core.lazy_imports import export_classes
 from truerank.ranking.samplers.draw import SAMPLERS as SAMPLERS
 
 catalogue = SAMPLERS.catalogue
 parse = SAMPLERS.parse
-__getattr__, __dir__ = room(__name__, lambda: (SAMPLERS,))
+__getattr__, __dir__ = export_classes(__name__, lambda: (SAMPLERS,))

@@ -15,13 +15,13 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates
 from truerank.core.record import record
+from truerank.core.validation import checked_arguments
 from truerank.core.values import check, text_of
 from truerank.exposure.counts import rows_of_items
 from truerank.sampling.clocks import checked_weights

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.core.calls import Wanted, checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
+from truerank.core.validation import Wanted, checked_arguments
 from truerank.core.wording import option
 from truerank.io.atomic_write import whole_file
 from truerank.io.files import check_readable

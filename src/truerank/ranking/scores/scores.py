@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Ints, as_doubles, check_unmasked, frozen
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
 from truerank.core.ranking import Scores
 from truerank.core.record import record
 from truerank.core.sizes import check_size
+from truerank.core.validation import checked_arguments
 from truerank.io.fingerprint import FileVersion
 from truerank.io.frames import is_sparse
 

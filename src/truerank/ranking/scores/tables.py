@@ -14,10 +14,10 @@ import numpy.typing as npt
 import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints, as_array, frozen
-from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids, as_ids
 from truerank.core.ranking import Scores
+from truerank.core.validation import checked_arguments
 from truerank.core.wording import columns_option, option
 from truerank.io.columns import SCORED, SHOWN, TableColumns, odd_value, table_columns, with_usual
 from truerank.io.frames import Stored, is_pandas, is_sparse, named, population, rows_of, stored

@@ -1,6 +1,6 @@
 """Packages that show what is in them under its own name, loaded when it is first asked for (PEP 562).
 
-A room shows the classes of its kinds, `tr.metrics.Recall`: a new module adds one without any list. A stub names what
+A package shows the classes of its kinds, `tr.metrics.Recall`: a new module adds one without any list. A stub names what
 else a package shows: type checkers read it, and so does the package itself, so that there is one list.
 """
 
@@ -17,10 +17,10 @@ from typing import Any
 Names = tuple[Callable[[str], Any], Callable[[], list[str]]]  # __getattr__ and __dir__ of a module
 
 
-def of_stub(package: str, file: str) -> Names:
+def export_stub(package: str, file: str) -> Names:
     """What the `__init__.pyi` beside a package's file imports, each name from its own module.
 
-    >>> get, names = of_stub("truerank.ranking.scores", importlib.import_module("truerank.ranking.scores").__file__)
+    >>> get, names = export_stub("truerank.ranking.scores", importlib.import_module("truerank.ranking.scores").__file__)
     >>> get("dense").__module__, "lists" in names()
     ('truerank.ranking.scores.scores', True)
     """
@@ -41,12 +41,13 @@ def of_stub(package: str, file: str) -> Names:
     return _names(package, homes, load)
 
 
-def room(package: str, contents: Callable[[], Iterable[Any]]) -> Names:
+def export_classes(package: str, contents: Callable[[], Iterable[Any]]) -> Names:
     """The classes of kinds and of what their options can be, under their own names; and other classes and functions.
 
     `contents` gives the kinds and the others; it is called when a name is first asked for.
 
-    >>> get, names = room("truerank.metrics", lambda: (importlib.import_module("truerank.metrics").METRICS, len))
+    >>> metrics = importlib.import_module("truerank.metrics")
+    >>> get, names = export_classes("truerank.metrics", lambda: (metrics.METRICS, len))
     >>> str(get("Recall")(5)), get("Gain").__name__, get("len")([7])
     ('Recall@5', 'Gain', 1)
     """
