@@ -12,7 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", flags=re.M | re.S)
+SHOWN = r"(?:\n+(?:^```text\n(?P<text>.*?)^```$|^> (?P<quote>[^\n]*)$))?"  # a sentence is quoted
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$" + SHOWN, flags=re.M | re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,20 @@ class Step:
 
     def run(self, place: Path) -> subprocess.CompletedProcess[str]:
         """In a folder, as a reader would; Python that reads on needs the files of what stands before."""
-        return subprocess.run([sys.executable, *self.words], cwd=place, capture_output=True, text=True, check=False)
+        return subprocess.run(self.command(), cwd=place, capture_output=True, text=True, check=False)
+
+    def command(self) -> list[str]:
+        return [sys.executable, *self.words]
 
 
 def steps(page: str) -> list[Step]:
     """Everything that a page runs, from its top."""
-    return [step for found in BLOCK.finditer(page) for step in _steps(found[1], found[2], found[3])]
+    return [step for block in BLOCK.finditer(page) for step in _steps(block[1], block[2], shown_by(block))]
+
+
+def shown_by(block: re.Match[str]) -> str | None:
+    """The output that a page has below a block, if it has one."""
+    return block["text"] if block["quote"] is None else f"{block['quote']}\n"
 
 
 def _steps(kind: str, body: str, shown: str | None) -> Iterator[Step]:
@@ -42,8 +51,9 @@ def _steps(kind: str, body: str, shown: str | None) -> Iterator[Step]:
         yield Step(body, ("-c", body), shown)
         return
     whole = re.sub(r"\\\n\s*", "", body)
-    for line in re.findall(r"^\$ (truerank .+)$", whole, flags=re.M):
-        yield Step(line, ("-m", *shlex.split(line)), shown)
+    lines = re.findall(r"^\$ (truerank .+)$", whole, flags=re.M)
+    for line in lines:
+        yield Step(line, ("-m", *shlex.split(line)), shown if line == lines[-1] else None)
 
 
 def links(page: str) -> list[str]:

@@ -54,7 +54,7 @@ class Inferred(Estimator):
     list times the mean of y / log2(r + 1) over its judged items, over the DCG of an ideal list of as many relevant
     items as the judged ones stand for, rounded; 0 where no item of the list was judged.
     TREC judges hundreds of documents per topic. With few judged items per user most users are left out, and those with
-    few relevant items first: as means over users all are biased, as `published` is (measured in docs/mean-recall.md).
+    few relevant items first: as means over users all are biased, as `published` is (measured in research/estimators.md).
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}

@@ -78,7 +78,7 @@ class Shrunk(MeanRecall):
     """(m + a R) / (n + a), mean over all users with a judged item; R is the pooled estimate, a fits users' differences.
 
     Users with few judged relevant items count as nearly R, which itself leans towards users with many relevant items,
-    so a part of the bias of `published` stays, or more than that. For comparison (docs/mean-recall.md).
+    so a part of the bias of `published` stays, or more than that. For comparison (research/estimators.md).
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
