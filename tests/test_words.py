@@ -1,4 +1,4 @@
-"""What people read speaks the language of the field: no words of this code's own past (docs/glossary.md has the others)."""
+"""What people read speaks the language of the field; docs/glossary.md has it."""
 
 from __future__ import annotations
 

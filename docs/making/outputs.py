@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from docs.making.files import DOCS
-from docs.making.steps import BLOCK, steps
+from docs.making.steps import BLOCK, steps, steps_of
 
 README = DOCS.parent / "README.md"
 DEMO = "truerank demo"
@@ -33,7 +33,7 @@ def with_outputs(page: str, folder: Path) -> str:
         end = block.end()
         code = f"```{block[1]}\n{block[2]}```"
         printed = []
-        for step in steps(code):
+        for step in steps_of(block[1], block[2]):
             done = step.run(folder)
             if done.returncode:
                 raise SystemExit(f"{step.text}\n{done.stderr}")

@@ -1,4 +1,4 @@
-"""What a page tells to run: its commands and its Python, in order, with the output that it shows."""
+"""What a page runs: its commands and its Python, in order."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
-SHOWN = r"(?:\n+(?:^```text\n(?P<text>.*?)^```$|^> (?P<quote>[^\n]*)$))?"  # a sentence is quoted
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$" + SHOWN, flags=re.M | re.S)
+OUTPUT = r"(?:\n+(?:^```text\n.*?^```$|^> [^\n]*$))?"  # below a block, if it prints something
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$" + OUTPUT, flags=re.M | re.S)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, or a block of Python; `shows` is the output that the page has below it, if it has one.
+    """A command, or a block of Python.
 
     >>> [step.words for step in steps("```console\\n$ truerank demo\\n$ truerank advise \\\\\\n    log.csv\\n```\\n")]
     [('-m', 'truerank', 'demo'), ('-m', 'truerank', 'advise', 'log.csv')]
@@ -26,7 +25,6 @@ class Step:
 
     text: str
     words: tuple[str, ...]
-    shows: str | None = None
 
     def run(self, place: Path) -> subprocess.CompletedProcess[str]:
         """In a folder, as a reader would; Python that reads on needs the files of what stands before."""
@@ -38,22 +36,15 @@ class Step:
 
 def steps(page: str) -> list[Step]:
     """Everything that a page runs, from its top."""
-    return [step for block in BLOCK.finditer(page) for step in _steps(block[1], block[2], shown_by(block))]
+    return [step for block in BLOCK.finditer(page) for step in steps_of(block[1], block[2])]
 
 
-def shown_by(block: re.Match[str]) -> str | None:
-    """The output that a page has below a block, if it has one."""
-    return block["text"] if block["quote"] is None else f"{block['quote']}\n"
-
-
-def _steps(kind: str, body: str, shown: str | None) -> Iterator[Step]:
+def steps_of(kind: str, body: str) -> list[Step]:
+    """What one block runs."""
     if kind == "python":
-        yield Step(body, ("-c", body), shown)
-        return
-    whole = re.sub(r"\\\n\s*", "", body)
-    lines = re.findall(r"^\$ (truerank .+)$", whole, flags=re.M)
-    for line in lines:
-        yield Step(line, ("-m", *shlex.split(line)), shown if line == lines[-1] else None)
+        return [Step(body, ("-c", body))]
+    commands = re.findall(r"^\$ (truerank .+)$", re.sub(r"\\\n\s*", "", body), flags=re.M)
+    return [Step(command, ("-m", *shlex.split(command))) for command in commands]
 
 
 def links(page: str) -> list[str]:
