@@ -17,10 +17,11 @@ import numpy as np
 from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.estimator import Learner
+from truerank.core.forms import Form
 from truerank.core.ids import Keys
 from truerank.core.record import record
 from truerank.core.rows import Column
-from truerank.core.terms import Form, Smooth, ratio, ratios, smooth
+from truerank.core.terms import Smooth, ratio, ratios, smooth
 from truerank.exposure.policies.policies import Policy, Rows, differs
 from truerank.exposure.positions.position_models import Positions
 from truerank.io.impressions import Impressions, Logged

@@ -15,9 +15,8 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.estimator import Estimator, Learned, Request
 from truerank.core.record import record
-from truerank.core.refits import Refitted
 from truerank.core.rows import Column
-from truerank.core.terms import Smooth, Terms
+from truerank.core.terms import Refitted, Smooth, Terms
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, Refits, blocks, limited_by
 from truerank.exposure.policies.policies import Policy, Rows, WholeList, tables_of
 from truerank.exposure.positions.position_models import Positions
