@@ -238,21 +238,6 @@ class Smooth(Terms):
     def n_defined(self) -> int:
         return int(np.count_nonzero(self.defined))
 
-    def contributions(self) -> tuple[Floats, Floats, Floats | None]:
-        """Numerators, denominators and known totals of rows: the value is Σ / Σ, times the mean of the totals.
-
-        Of a form that is no such quotient the numerator is value + rows x influence, over 1: what a row adds, to first
-        order.
-        """
-        if self.form.quotient:
-            names = self.form.columns
-            return self.sums[:, 0], self.sums[:, 1], self.sums[:, names.index("total")] if "total" in names else None
-        value = self.value()
-        if math.isnan(value):
-            return np.zeros(len(self.sums)), np.zeros(len(self.sums)), None
-        effect = self.form.influence(self.sums, self.totals())
-        return np.where(self.defined, value + self.n_defined * effect, 0.0), self.defined.astype(np.float64), None
-
     def merge(self, others: Sequence[Smooth]) -> Smooth:
         parts = [self, *others]
         return replace(
@@ -386,19 +371,6 @@ class Refitted(Terms):
 def ratio(num: Floats, den: Floats, **options: Any) -> Smooth:
     """Terms of Σ num / Σ den; `options` as of `smooth`."""
     return smooth(Ratio(), (num, den), **options)
-
-
-def ratios(sums: Floats, *, defined: Bools | None = None, clusters: Clusters | None = None) -> list[Smooth]:
-    """Terms of several ratios with one denominator, [numerators and the denominator x rows], without copies.
-
-    >>> [terms.value() for terms in ratios(np.array([[1.0, 2.0], [3.0, 0.0], [2.0, 4.0]]))]
-    [0.5, 0.5]
-    """
-    used = np.ones(sums.shape[1], dtype=bool) if defined is None else defined
-    sums = sums if used.all() else np.where(used, sums, 0.0)
-    row_clusters = Clusters.numbered(sums.shape[1]) if clusters is None else clusters
-    last = len(sums) - 1
-    return [Smooth(Ratio(), sums[number :: last - number].T, used, row_clusters) for number in range(last)]
 
 
 def known_total(num: Floats, den: Floats, total: Floats, **options: Any) -> Smooth:

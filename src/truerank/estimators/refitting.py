@@ -27,6 +27,20 @@ MOST_CELLS = 2**22  # counts that are looked up, not sorted
 Totals = tuple[Floats, Floats]  # [groups x columns], and what rounding left of them
 
 
+FIVE = (
+    "rewards in one session do not depend on other sessions",
+    "views depend on the position alone (position-based model)",
+    "the reward of an item does not depend on the other items shown",
+    "a reward needs a view and else depends on user and item alone (examination hypothesis)",
+    "whatever the target would show, the logging policy shows with some probability (support)",
+)
+CHOSEN = (
+    "rewards in one impression do not depend on other impressions",
+    "the logged propensities are the true probabilities that the item was chosen",
+    "whatever the target would choose, the logging policy chooses with some probability (support)",
+)
+
+
 class RankedEstimator(Estimator):
     """How logged sessions represent those of another policy; a new one writes `metric` and `make`.
 
