@@ -26,7 +26,8 @@ from truerank.core.ranking import Candidates, Pool, Scores, TopLists
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
 from truerank.core.wording import option
-from truerank.io.read import LogSchema, read
+from truerank.io.log_schema import LogSchema
+from truerank.io.read import read
 from truerank.ranking.candidates import Catalogue, catalogue_of, lay_out, whole_tables
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.kernel.top import top_lists
