@@ -87,7 +87,6 @@ def test_propensities_are_probabilities_of_rows(model: PropensityModel) -> None:
     assert found.description
 
 
-
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_rows_can_be_asked_for_in_any_order_and_of_any_part(model: PropensityModel) -> None:
     """The same bits for a row whatever else is asked for, also where users are numbered otherwise."""

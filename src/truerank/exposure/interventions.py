@@ -313,7 +313,7 @@ def drawing_rule(
     if not len(rows):
         raise InputError(f"{rows.source}: no rows; expected rows of users and items to draw from.")
     in_training = f"counts rows in the training log; give it: {option('train TRAIN')}."
-    at_random = f"compares with a slice that was shown at random; give it: {option('random MAR')}, or use wtd_h, which needs none."
+    at_random = f"compares with a random slice; give it: {option('random MAR')}, or use wtd_h, which needs none."
     # both margins must be in the training log; one of them in the slice, where the other has a rule for zero counts
     needs = [(training, in_training, (margin,)) for margin in chosen.margins]
     for counts, purpose, margins in [*needs, *[(uniform, at_random, chosen.margins)] * chosen.needs_random]:
