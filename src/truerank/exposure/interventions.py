@@ -282,7 +282,9 @@ def index_of_dispersion(count: Ints) -> float:
 def unseen_notes(log: Margins, strategy: Strategy, train: Margins | None) -> list[str]:
     """How many users and items of the log the training log does not have, where the strategy counts them there."""
     notes: list[str] = []
-    for margin in strategy.margins if train is not None else ():
+    if train is None:
+        return notes
+    for margin in strategy.margins:
         rows = log.rows(margin)[~_occurring(log, train, margin)]
         missing = int(np.count_nonzero(rows))
         if missing:
