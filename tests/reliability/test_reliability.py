@@ -296,7 +296,7 @@ def test_positives_alone_are_a_world(tmp_path: Path) -> None:
 
 
 def pairs_of(world: Log, user: Ints, item: Ints) -> Log:
-    return Log(world.users, world.items, user=user, item=item, rewards={}, source="seen")
+    return Log(world.users, world.items, unit=user, item=item, rewards={}, source="seen")
 
 
 def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
     """Rows in training data and in what is left of the world add up to the same for every item."""
     world = small_world(missing=0)
     train = small_train()
-    train = replace(train, users=world.users, user=train.user % 12)
+    train = replace(train, users=world.users, unit=train.user % 12)
     whole, left = LabelledDataset.from_log(world), LabelledDataset.from_log(world, exclude=train)
     logger = PopularityLogger()
     assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()

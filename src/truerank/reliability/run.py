@@ -20,7 +20,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
 from truerank.core.sizes import check_size
-from truerank.engines.engine import Threads, Values, Workers, map_chunks
+from truerank.engines.engine import Threads, Workers, as_chunks, map_chunks
 from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.logging_policies import UniformLogger
@@ -245,14 +245,14 @@ def _tables(
         )
     ]
     evaluate = partial(_evaluated, plan, scenarios)
-    for blocks in map_chunks(workers, evaluate, Values(left), progress=progress, what="evaluating scenarios"):
+    for blocks in map_chunks(workers, evaluate, as_chunks(left), progress=progress, what="evaluating scenarios"):
         for block, compared in blocks.items():
             _write_block(folder, block, compared, grid=grid, first=int(plan.groups[block.number][0]))
     keys = tuple(plan.dataset.users.keys()[units] for units in plan.users)
     n_groups = int(plan.groups[-1][-1]) + 1
     summary = Summary(folder, grid, tuple(plan.models.aligned), keys, plan.tables.scale, n_groups, resampling)
     alike = [np.flatnonzero(plan.tables.table == table).tolist() for table in range(plan.tables.table.max() + 1)]
-    cases = Values(list(product(range(n_loggers), alike)))
+    cases = as_chunks(list(product(range(n_loggers), alike)))
     near = workers if workers.here else Threads(os.cpu_count() or 1)  # other machines do not have the folder
     frames: dict[tuple[int, int], StudyFrames] = {}
     for of_case in map_chunks(near, partial(_summed, summary), cases, progress=progress, what="summing up"):
@@ -268,7 +268,7 @@ def _exposure_counts(plan: StudyPlan, workers: Workers, progress: Progress | Non
     """What each log exposes of each item decides pools and weights, so it is counted over all users first."""
     n_users, n_items = len(plan.dataset.users), len(plan.dataset.items)
     blocks = _parts(np.arange(n_users), max(1, min(BLOCK_USERS, BLOCK_CELLS // n_items)))
-    cases = Values(list(product(plan.runs, blocks)))
+    cases = as_chunks(list(product(plan.runs, blocks)))
     counts = dict.fromkeys(plan.runs, np.zeros(1, dtype=np.int64))
     for key, count in map_chunks(workers, partial(_counted, plan), cases, progress=progress, what="counting exposure"):
         counts[key] = counts[key] + count
