@@ -36,7 +36,8 @@ from truerank.estimators.full import Full
 from truerank.metrics.dcg import DCG
 from truerank.metrics.expected_reciprocal_rank import ERR
 from truerank.metrics.ndcg import NDCG
-from truerank.metrics.worth import Graded
+from truerank.metrics.tables import Walked, unit_values_of
+from truerank.metrics.worth import Graded, unit_values
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import dense
 
@@ -513,6 +514,50 @@ def test_grades_beyond_the_scale_are_refused() -> None:
         tr.evaluate({"m": np.zeros((1, 3))}, log, metrics=[ERR(10, highest=4)])
     with pytest.raises(InputError, match="too large"):
         tr.evaluate({"m": np.zeros((1, 2))}, tr.read(frame(rating=[0, 2000])), metrics=[DCG(2, Gain.EXPONENTIAL)])
+
+
+# ----------------------------------------------------------------------------------------------- all metrics at once
+
+
+@st.composite
+def rankings(draw: st.DrawFn) -> tuple[Log, Ranks]:
+    """Units with none or many relevant items, some tied, some never recommended, some sharing a rank.
+
+    Ranks fill one word of bits, or several.
+    """
+    n_units, n_items = draw(st.integers(1, 6)), draw(st.integers(1, 30) | st.integers(60, 200))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    above = np.argsort(rng.random((n_units, n_items)), axis=1).astype(float)
+    tied = np.zeros_like(above)
+    kind = draw(st.sampled_from(["distinct", "tied", "shared"]))
+    if kind != "distinct":
+        group = above // 3 * 3
+        size = np.minimum(n_items - group, 3)
+        some = rng.random((n_units, 1)) < 0.5
+        above = np.where(some, group if kind == "tied" else group + size - 1, above)
+        tied = np.where(some & (kind == "tied"), size - 1, 0)
+    never = rng.random(above.shape) < draw(st.sampled_from([0, 0.2]))
+    above, tied = np.where(never, np.inf, above), np.where(never, 0, tied)
+    label = (rng.random(above.shape) < draw(st.sampled_from([0, 0.2, 1]))).astype(float)
+    user, item = (axis.ravel() for axis in np.indices(above.shape))
+    log = Log(
+        Ids.of(np.arange(n_units)), Ids.of(np.arange(n_items)), user, item, {"label": label.ravel()}, complete=True
+    )
+    size = np.full(n_units, float(n_items))
+    return log, Ranks(above.ravel(), tied.ravel().astype(float), size, size, size > 0)
+
+
+@given(rankings())
+@examples(150)
+def test_one_walk_gives_every_value(case: tuple[Log, Ranks]) -> None:
+    """To the last bit; and most metrics are walked."""
+    log, ranks = case
+    asked = [metric for each in METRICS.values() for metric in each]
+    assert sum(isinstance(metric, Walked) for metric in asked) >= 12
+    found = unit_values_of(asked, log, ranks, fast=True)
+    for metric in asked:
+        alone: Any = unit_values(metric, log, ranks)
+        assert np.array_equal(found[metric], alone, equal_nan=True), metric
 
 
 # --------------------------------------------------------------------------------------------------- negative controls
