@@ -117,7 +117,7 @@ def test_both_parts_of_snips_are_unbiased() -> None:
     num, den = expected(terms, chance)
     assert num == pytest.approx(THREE.truth(TARGET), abs=EXACT)
     assert den == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
-    assert terms.column("total") == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
+    assert terms.sums[:, terms.form.columns.index("total")] == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
 
 
 @pytest.mark.parametrize("interval", [tr.Population(), tr.Bootstrap(50)], ids=["linearised", "bootstrap"])

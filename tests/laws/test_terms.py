@@ -22,15 +22,15 @@ from terms import all_terms_of
 
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.clusters import Clusters
+from truerank.core.clusters import Clusters, Once
 from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Request
+from truerank.core.forms import slopes
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
-from truerank.core.once import Once
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Pool, Ranks, Scores, Ties
-from truerank.core.terms import Smooth, Terms, known_total, ratio, slopes
+from truerank.core.terms import Smooth, Terms, known_total, ratio
 from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.doubly_robust import DoublyRobust
@@ -555,7 +555,7 @@ class SharesClusters(Smooth):
 
     __slots__ = ()
 
-    def join(self, others: Sequence[Terms], once: Once | None = None) -> Smooth:
+    def join(self, others: Any, once: Once | None = None) -> Any:
         merged = Smooth.join(self, others, once)
         return replace(merged, clusters=Clusters(np.zeros(len(merged.sums), dtype=np.int64), self.clusters.key))
 

@@ -17,8 +17,8 @@ from truerank.core.ranking import Scores
 from truerank.core.record import record
 from truerank.core.validation import checked_arguments
 from truerank.estimators import ESTIMATORS, RANKED
-from truerank.estimators.impressions import CHOSEN, FIVE, RankedContext
-from truerank.estimators.refitting import RankedEstimator
+from truerank.estimators.impressions import RankedContext
+from truerank.estimators.refitting import CHOSEN, FIVE, RankedEstimator
 from truerank.evaluation.compatibility import DEFAULT_METRICS, names_for
 from truerank.exposure.propensities import PROPENSITIES
 from truerank.exposure.randomness.labelled import LARGE

@@ -24,8 +24,8 @@ from truerank.core.wording import either, option
 from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
-from truerank.estimators.impressions import CHOSEN, FIVE, Limited, Normaliser, RankedContext, limited_by
-from truerank.estimators.refitting import RankedEstimator
+from truerank.estimators.impressions import Limited, Normaliser, RankedContext, limited_by
+from truerank.estimators.refitting import CHOSEN, FIVE, RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.gather import concluded
