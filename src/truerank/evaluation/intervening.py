@@ -18,7 +18,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Ints
 from truerank.core.errors import TruerankError
 from truerank.core.ids import Ids, Keys
-from truerank.core.log import Log
+from truerank.core.log import Log, has_user_units
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
@@ -122,7 +122,7 @@ def margins_of(source: Any, *, columns: Mapping[str, str] | None = None, name: s
     """How many rows users and items have; of a table in two passes, with memory for the ids."""
     if isinstance(source, Margins):
         return source
-    if isinstance(source, Log):
+    if has_user_units(source):
         return Margins.of(source)
     table, names = pair_table(source, columns, name=None if isinstance(source, str | Path) else name, strict=False)
     users, items = ids_of(table, names)

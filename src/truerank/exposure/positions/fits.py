@@ -188,7 +188,7 @@ class ClickCells:
 
     @property
     def displayed(self) -> Floats:
-        """Impressions of each cell."""
+        """Log of each cell."""
         return self.clicks + self.others
 
     def by_item(self, values: Floats) -> Floats:

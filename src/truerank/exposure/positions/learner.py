@@ -15,12 +15,13 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
+from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.wording import columns_option
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups, pooled, table_of
 from truerank.exposure.positions.fits import ClickCells, Goodness, PositionFit, fit_clicks, fit_harvest, sum_by_cell
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
-from truerank.io.impressions import Impressions, Logged, RankedChunk
+from truerank.io.sessions import RankedChunk
 
 REJECTED = 0.01  # a fit with a smaller p does not describe the scroll depths (statistics 11.6)
 MOST_GROUPS = 200  # surfaces, or groups, that can each have a fit of their own
@@ -316,7 +317,7 @@ class PositionLearner:
         return fit_requests(self.positions, depths_of, clicks=None, level=self.level)
 
 
-def _check_depths(log: Impressions) -> None:
+def _check_depths(log: Log) -> None:
     """Scroll depths are those of sessions, of items that are known to be viewed."""
     if log.logged is not Logged.VIEWED:
         raise InputError(
@@ -331,7 +332,7 @@ def _check_depths(log: Impressions) -> None:
         )
 
 
-def _lists(log: Impressions, position: Ints) -> tuple[Ints, Bools]:
+def _lists(log: Log, position: Ints) -> tuple[Ints, Bools]:
     """The row of the deepest view of each session and surface, and whether its list ended there.
 
     A list ends with the deepest displayed position where a column says which of the displayed items were viewed, and
