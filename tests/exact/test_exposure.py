@@ -60,7 +60,7 @@ def test_exposures_of_candidates_that_are_ranked(
 ) -> None:
     score = np.log(WEIGHT) if drawn else -ORDER
     how = {"retrieved": {"retrieval": RETRIEVAL}, "all": {}}.get(str(k), {"n_candidates": k})
-    exposure = ranker_exposures(score, position, temperature=1.0 if drawn else None, **how)  # type: ignore[arg-type]
+    exposure = ranker_exposures(score, position, temperature=1.0 if drawn else None, **how)
     view = position.view(np.arange(1.0, N + 1.0))
     size = {"retrieved": None, "all": N}.get(str(k), k)
     np.testing.assert_allclose(exposure, enumerated(size, view, drawn=drawn), atol=1e-10)  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def worlds(draw: st.DrawFn, *, users: int = 3, items: int = 6, never: bool = Tru
 
 def all_tied(relevant: int) -> World:
     """The whole list is one group of ties that the cut-offs cut through."""
-    return World(np.zeros((1, 6)), 2.0 * (np.arange(6) < relevant)[None])
+    return World(np.zeros((1, 6)), np.where(np.arange(6) < relevant, 2.0, 0.0)[None])
 
 
 # two relevant items without a rank stay without one, and no warning about inf - inf escapes
