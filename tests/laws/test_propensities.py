@@ -179,7 +179,7 @@ def test_a_fit_that_cannot_be_made_without_a_group_is_a_failure_with_its_reason(
         groups=GROUPS,
         facts=facts_of(log, CANDIDATES),
     )
-    assert made[learner].fitted
+    assert made[learner].description
     assert made.refits == ()
     assert list(made.failures.values()) == [1]
     assert "no positives" in next(iter(made.failures))
