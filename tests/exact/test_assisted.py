@@ -16,11 +16,12 @@ from tiny import Tiny
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator, Exposed, Request
+from truerank.core.forms import slopes
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
-from truerank.core.terms import Smooth, slopes
+from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import PostStratified
@@ -63,7 +64,7 @@ def terms(
     log = Log(
         users=users,
         items=items,
-        user=user,
+        unit=user,
         item=item,
         rewards={"label": LABELS[user, item]},
         propensity=None if propensity is None else propensity[user, item],

@@ -76,7 +76,7 @@ def log_of(rows: Sequence[Sequence[int]], propensity: Floats) -> Log:
     return Log(
         users=Ids.of(np.arange(3)),
         items=Ids.of(np.arange(4)),
-        user=user,
+        unit=user,
         item=item,
         rewards={"label": LABELS[user, item]},
         propensity=propensity[user, item],
@@ -122,9 +122,7 @@ def terms(estimator: Estimator, metric: Metric, case: Possible) -> Smooth:
 
 
 def column(found: Smooth, name: str) -> Floats:
-    values = found.column(name)
-    assert values is not None
-    return values
+    return found.sums[:, found.form.columns.index(name)]
 
 
 def expect(

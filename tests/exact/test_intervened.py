@@ -58,7 +58,7 @@ class Pool:
         log = Log(
             users=Ids.of(np.arange(n_users)),
             items=Ids.of(np.arange(N_ITEMS)),
-            user=user,
+            unit=user,
             item=rank - 1,
             rewards={"label": label.astype(np.float64)},
             inclusion=chance[kept],
@@ -73,9 +73,7 @@ class Pool:
 
 
 def part_of(terms: Smooth, name: str) -> Floats:
-    values = terms.column(name)
-    assert values is not None
-    return values
+    return terms.sums[:, terms.form.columns.index(name)]
 
 
 MIXED = Pool(

@@ -14,6 +14,7 @@ from ranked import denominator, numerator, plan_of, read, terms_of, views_of
 from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_rankings
 
 import truerank as tr
+from truerank.core.log import Logged
 from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth
 from truerank.estimators.doubly_robust import ItemMeans, PredictionColumn, RankedDoublyRobust, folds_of
@@ -21,7 +22,6 @@ from truerank.estimators.impressions import Exposures, Limited, Normaliser
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions.position_models import Table
-from truerank.io.impressions import Logged
 
 EXACT = 1e-10
 INF = math.inf
@@ -135,7 +135,7 @@ def test_both_parts_of_snips_are_unbiased() -> None:
     num, den = expected(terms, chance)
     assert num == pytest.approx(THREE.truth(TARGET), abs=EXACT)
     assert den == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
-    assert terms.column("total") == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
+    assert terms.sums[:, terms.form.columns.index("total")] == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
 
 
 @pytest.mark.parametrize("interval", [tr.Population(), tr.Bootstrap(50)], ids=["linearised", "bootstrap"])

@@ -21,9 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.core.arrays import Ints
 from truerank.core.clusters import Clusters
-from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
+from truerank.core.counted import CountedItems, CountForm, Covered, Inequality, side_by_side
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
@@ -255,10 +254,10 @@ def listings(draw: st.DrawFn) -> tuple[list[list[int]], int]:
 
 
 def terms_of(form: CountForm, rows: list[list[int]], clusters: Clusters | None = None) -> CountedItems:
-    start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    item: Ints = np.array([item for row in rows for item in row], dtype=np.int64)
+    row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    listed = side_by_side(row, np.array([item for row in rows for item in row], dtype=np.int64), n=len(rows), width=4)
     alone = Clusters.numbered(len(rows)) if clusters is None else clusters
-    return CountedItems(form, start, item, np.array([bool(row) for row in rows]), 6, alone)
+    return CountedItems(form, listed, np.array([bool(row) for row in rows]), 6, alone)
 
 
 FORMS: list[Callable[[int], CountForm]] = [

@@ -22,15 +22,15 @@ from terms import all_terms_of
 
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.clusters import Clusters
+from truerank.core.clusters import Clusters, Once
 from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.forms import Ratio, slopes
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
-from truerank.core.once import Once
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
-from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio, slopes
+from truerank.core.terms import Smooth, Terms, known_total, ratio
 from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.doubly_robust import DoublyRobust
@@ -183,7 +183,7 @@ def ranked(
     log = Log(
         users=Ids.of(chosen),
         items=Ids.of(np.arange(n_items)),
-        user=user,
+        unit=user,
         item=item,
         rewards={"label": label},
         propensity=propensity,
@@ -245,7 +245,7 @@ def one_unit(whole: Ranked, unit: int) -> Ranked:
     """One user's rows, with that user as the whole population."""
     log, ranks, pool = whole.log, whole.ranks, whole.candidates
     rows = np.flatnonzero(log.user == unit)
-    part = replace(log.select(rows), users=Ids.of(log.users.values[[unit]]), user=np.zeros(len(rows), dtype=np.int64))
+    part = replace(log.select(rows), users=Ids.of(log.users.values[[unit]]), unit=np.zeros(len(rows), dtype=np.int64))
     at = slice(unit, unit + 1)
     only, exclude = (None if pairs is None else pairs.of_units(unit, unit + 1) for pairs in (pool.only, pool.exclude))
     return Ranked(
@@ -646,7 +646,7 @@ class ForgetsTheTotal(Smooth):
 class LosesTotals(Smooth):
     __slots__ = ()
 
-    def join(self, others: Sequence[Terms], once: Once | None = None) -> Smooth:
+    def join(self, others: Any, once: Once | None = None) -> Any:
         merged = Smooth.join(self, others, once)
         return replace(merged, form=Ratio(), sums=merged.sums[:, :2])
 
@@ -656,7 +656,7 @@ class SharesClusters(Smooth):
 
     __slots__ = ()
 
-    def join(self, others: Sequence[Terms], once: Once | None = None) -> Smooth:
+    def join(self, others: Any, once: Once | None = None) -> Any:
         merged = Smooth.join(self, others, once)
         return replace(merged, clusters=Clusters(np.zeros(len(merged.sums), dtype=np.int64), self.clusters.key))
 
