@@ -54,13 +54,14 @@ def plan_answer(plan: SamplePlan, *, for_cli: bool = True) -> Answer:
         remarks=tuple(messages),
         next_step=f"Collect {_needs(worst, main[worst.name])}, then compare the models.",
     )  # fmt: skip
+    rows = plan.table().to_dicts()
     document = {
         "difference": plan.difference, "power": plan.sure.power, "level": plan.sure.level,
-        "comparisons": plan.sure.family, "plan": plan.table().to_dicts(),
+        "comparisons": plan.sure.family, "plan": rows,
         "messages": plain_messages((*plan.messages, *plan.at_hand)),
     }  # fmt: skip
     question = f"How much data does a difference of {plan.difference:g} need?"
-    return Answer(question, summary, document["plan"], document, lambda: plan_panels(plan))
+    return Answer(question, summary, rows, document, lambda: plan_panels(plan))
 
 
 def _details(
