@@ -72,7 +72,7 @@ COMMANDS = (
     Writing("results again", words(f"{EVALUATE} --metric Recall@5 --save made --force"),
             before=words(f"{EVALUATE} --save made")),
     *(Writing(f"{what.split()[0]} as {form}", words(f"{what} --format {form} --out made"))
-      for what in (EVALUATE, OFFPOLICY) for form in dict.fromkeys(RESULTS_FORMS.values())),
+      for what in (EVALUATE, OFFPOLICY) for form in RESULTS_FORMS),
     Writing("one file again", words(f"{EVALUATE} --metric Recall@5 --format csv --out made"),
             before=words(f"{EVALUATE} --format csv --out made")),
     Writing("units", words(f"{EVALUATE} --units made.parquet --out made")),

@@ -14,7 +14,7 @@ from truerank.reliability.advice_words import verdict, warnings
 from truerank.reliability.choices import Choice
 from truerank.reliability.studied import PositivesProfile
 from truerank.report.text import plain_messages
-from truerank.report.view import Answer, ResultTable, Summary
+from truerank.report.view import Answer, AnswerSummary, ResultTable
 
 MOST_FINDINGS = 5
 KINDS = {
@@ -41,7 +41,7 @@ def diagnosis_answer(diagnosis: Diagnosis, commands: Sequence[str], *, for_cli: 
     if any("model=scores.csv" in command for command in commands):
         notes.append("In the command, scores.csv stands in for the scores of your model, a table user,item,score.")
     notes += [] if commands else ["Next: repair the log, and run advise again."]
-    summary = Summary(
+    summary = AnswerSummary(
         f"{diagnosis.source} is {KINDS[diagnosis.exposed]}.",
         notes=tuple(notes),
         warnings=tuple(f"{message.said(for_cli=for_cli).removesuffix('.')}." for message in findings),
@@ -92,7 +92,7 @@ def advice_answer(advice: Advice, *, top: int) -> Answer:
         f"users with the true one, {advice.pairs} of {advice.all_pairs} pairs of models; closer models: half as far "
         "apart; tau per user: of single users, undefined as 0."
     )
-    summary = Summary(
+    summary = AnswerSummary(
         verdict(advice),
         table=_choices(advice, top),
         notes=(words,),

@@ -8,7 +8,7 @@ from truerank.core.escaping import html_text, latex_text, markdown_text
 from truerank.core.results import Results
 from truerank.report.plots import notebook_picture
 from truerank.report.summary import summarize
-from truerank.report.view import Cell, ResultTable, Summary
+from truerank.report.view import AnswerSummary, Cell, ResultTable
 
 
 def markdown(results: Results, *, groups: Mapping[str, Results] | None = None) -> str:
@@ -22,7 +22,7 @@ def latex(results: Results, *, groups: Mapping[str, Results] | None = None) -> s
 
 
 def _together(
-    write: Callable[[Summary], str],
+    write: Callable[[AnswerSummary], str],
     escape: Callable[[str], str],
     results: Results,
     groups: Mapping[str, Results] | None,
@@ -31,7 +31,7 @@ def _together(
     return "\n".join([write(summarize(results)), *parts])
 
 
-def _markdown(summary: Summary) -> str:
+def _markdown(summary: AnswerSummary) -> str:
     lines = []
     if (table := summary.table) is not None:
         head, *rows = _written(table, markdown_text, "**{}**", "<sup>{}</sup>")
@@ -40,7 +40,7 @@ def _markdown(summary: Summary) -> str:
     return "\n".join([*lines, "", markdown_text(_caption(summary)), ""])
 
 
-def _latex(summary: Summary) -> str:
+def _latex(summary: AnswerSummary) -> str:
     table = summary.table or ResultTable((), ())
     cells = _written(table, latex_text, r"\textbf{{{}}}", "$^{{{}}}$")
     head, *rows = (rf"    {' & '.join(row)} \\" for row in cells)
@@ -89,7 +89,7 @@ def _listed(texts: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def _caption(summary: Summary) -> str:
+def _caption(summary: AnswerSummary) -> str:
     evidence = f"Evidence: {summary.evidence}." if summary.evidence else ""
     cells = [] if summary.table is None else [cell for row in summary.table.rows for cell in row]
     star = "* significant." if any(cell.mark == "*" for cell in cells) else ""

@@ -20,7 +20,7 @@ from truerank.report.charts import BLUE, PlotPanel, Rows, alt, chart_of, dashed_
 from truerank.report.numbers import decimals, number, signed_interval
 from truerank.report.summary import estimands
 from truerank.report.text import plain_messages
-from truerank.report.view import Answer, Cell, Detail, ResultTable, Summary
+from truerank.report.view import Answer, AnswerSummary, Cell, Detail, ResultTable
 
 MANY_PAIRS = 6  # of one question, beyond which details have the one that needs most
 MANY_SAVINGS = 12  # lines of one metric, beyond which the table shows single models alone
@@ -44,7 +44,7 @@ def plan_answer(plan: SamplePlan, *, for_cli: bool = True) -> Answer:
     whom = "exactly these users" if first.components.by_rows else f"the population these {first.cluster}s come from"
     adjusted = f", adjusted for {plan.sure.family:,} comparisons" if plan.sure.family > 1 else ""
     messages = [message.said(for_cli=for_cli) for message in plan.at_hand]
-    summary = Summary(
+    summary = AnswerSummary(
         f"A difference of {plan.difference:g}{_on(worst, len(hardest))} needs {_needs(worst, main[worst.name])}.",
         table=_curve(plan, first) if len(hardest) == 1 else _questions(hardest, main),
         notes=(f"{plan.sure.power:.0%} power at level {plan.sure.level:g}{adjusted}, for {whom}.",
@@ -169,7 +169,7 @@ def design_answer(planned: PlannedDesign, place: Path) -> Answer:
         for saving in savings
     ]
     head = ["metric", "of", "variance / uniform", "uniform items for as much"]
-    summary = Summary(
+    summary = AnswerSummary(
         f"{len(design):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users.",
         table=ResultTable.from_texts(head, rows, names=2),
         notes=(
@@ -211,7 +211,7 @@ def watch_answer(watched: Watched) -> Answer:
     name = f"{pairs[0].model} - {pairs[0].baseline}" if alike else "difference"
     head = ["any look", f"{name} ({watched.level:.0%} CI)", "users", "differ", *["state"] * (len(pairs) > 1)]
     cautions = dict.fromkeys(str(text) for pair in pairs for text in (*pair.reasons, *pair.cautions))
-    summary = Summary(
+    summary = AnswerSummary(
         verdict,
         "sufficient" if len(decided) == len(pairs) else "insufficient",
         ResultTable(head, rows),

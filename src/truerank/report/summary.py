@@ -31,7 +31,7 @@ from truerank.report.questions import (
     verdict,
     winner,
 )
-from truerank.report.view import Cell, ResultTable, Summary
+from truerank.report.view import AnswerSummary, Cell, ResultTable
 
 if TYPE_CHECKING:
     from truerank.evaluation.watch import WatchedPair
@@ -42,7 +42,7 @@ MOST_PAIRS = 6  # that a sentence names
 GRAVE = [Severity.WARNING, Severity.CAUTION]
 
 
-def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, for_cli: bool = False) -> Summary:
+def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, for_cli: bool = False) -> AnswerSummary:
     """The summary of results, and of the same within groups of units; options as the reader would give them."""
     questions, unit = questions_of(results), results.provenance.unit
     models, first = ranked_models(questions), questions[:MOST_QUESTIONS]
@@ -58,7 +58,7 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
         warnings = [*warnings[:MOST_WARNINGS], f"{more:,} more warning{'s' * (more > 1)}: {where}"]
     divisions = ((f"groups of {unit}s", groups or {}), ("groups of items", item_groups(results)))
     overview = (_metric_rows if len(models) <= 2 else _model_rows)(first, models) if questions else None
-    return Summary(
+    return AnswerSummary(
         verdict(questions, models),
         evidence(questions),
         overview,

@@ -14,7 +14,7 @@ from truerank.core.results import Results
 from truerank.core.wording import option, worded
 from truerank.report.numbers import number
 from truerank.report.summary import summarize
-from truerank.report.view import Cell, ResultTable, Summary
+from truerank.report.view import AnswerSummary, Cell, ResultTable
 
 COLUMNS = 80  # where there is no terminal
 GAP = 2  # between columns
@@ -41,12 +41,12 @@ def render(
 
 
 def summary_text(
-    summary: Summary,
+    summary: AnswerSummary,
     *,
     width: int | None = None,
     color: bool = False,
     verbose: bool = False,
-    parts: Mapping[str, Summary] | None = None,
+    parts: Mapping[str, AnswerSummary] | None = None,
     more: str = "",
 ) -> str:
     """A summary as lines; where they are not all (`verbose`), `more` names how to see the rest."""
@@ -67,7 +67,7 @@ class TextPage:
         self.width, self.color = width, color
         self.lines: list[str] = []
 
-    def answer(self, summary: Summary, more: str) -> None:
+    def answer(self, summary: AnswerSummary, more: str) -> None:
         """Verdict, table, warnings, estimands."""
         evidence = f"Evidence: {summary.evidence}" if summary.evidence else ""
         verdict = printable(summary.verdict)
@@ -92,7 +92,7 @@ class TextPage:
         if summary.commands:
             self.lines += ["Next:", *(f"  {printable(command)}" for command in summary.commands)]
 
-    def rest(self, summary: Summary) -> None:
+    def rest(self, summary: AnswerSummary) -> None:
         """Every question with its tables, then assumptions and messages."""
         for detail in summary.details:
             self.lines.append("")

@@ -46,7 +46,7 @@ class Detail(NamedTuple):
 
 
 @record
-class Summary:
+class AnswerSummary:
     """The answer, and behind it the rest."""
 
     verdict: str
@@ -67,7 +67,7 @@ class Answer:
     """A summary with what other forms hold: rows of CSV, a JSON document, and the panels of a picture or page."""
 
     question: str
-    summary: Summary
+    summary: AnswerSummary
     rows: Sequence[Mapping[str, Any]]
     document: Mapping[str, Any]
     panels: Callable[[], Sequence[Any]] = tuple
