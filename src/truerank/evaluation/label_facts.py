@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Exposed, Learned, Request
 from truerank.core.ids import Ids
-from truerank.core.log import Log, Pairs
+from truerank.core.log import Log, Pairs, has_user_units
 from truerank.core.metric import ListNeed, Metric
 from truerank.core.progress import Progress
 from truerank.core.provenance import Input
@@ -26,7 +26,7 @@ from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
 from truerank.evaluation.compatibility import LabelQuestion, needed
-from truerank.evaluation.label_source import LabelSource, Rows, training_rows
+from truerank.evaluation.label_source import LabelSource, Rows
 from truerank.evaluation.sources import learn_models
 from truerank.io.batches import LazyTable
 from truerank.io.columns import VALUE_NAMES
@@ -66,7 +66,7 @@ def predictions_of(question: LabelQuestion) -> tuple[dict[Assistance, Prediction
 
 def read_judge(source: Any, *, columns: Mapping[str, str] | None = None) -> Log:
     """Rows of what a judge says; its value may be called probability."""
-    if isinstance(source, Log):
+    if has_user_units(source):
         return source
     mapping = dict(columns or {})
     names = () if isinstance(source, Mapping) else LazyTable.of(source).columns
@@ -97,7 +97,7 @@ def with_judge_users(
         return labels
     users = Ids.union({"labels": labels.users, where: Ids(users.values.filter(pl.Series(new)))})
     if isinstance(labels, Log):
-        return replace(labels, users=users, user=frozen(users.locate(labels.users)[labels.user]))
+        return replace(labels, users=users, unit=frozen(users.locate(labels.users)[labels.user]))
     return replace(labels, users=users)
 
 
@@ -111,16 +111,15 @@ def _users_declared(labels: Rows) -> bool:
 def list_facts(
     question: LabelQuestion,
     metrics: Sequence[Metric],
-    source: LabelSource,
     catalogue: Catalogue,
-    train: Rows | None,
+    train: Iterable[Log],
 ) -> ListFacts:
     """What metrics of lists need to know; the training log is counted only where one of them does."""
     needs, items, features = needed(metrics), catalogue.items, question.item_features
     counts = None
     if ListNeed.POPULARITY in needs:
         users, n_users = np.zeros(len(items), dtype=np.int64), 0
-        for part in training_rows(source, train):
+        for part in train:
             of_items, n = users_of_items(part, items)
             users, n_users = users + of_items, n_users + n
         counts = TrainCounts(users, n_users)

@@ -65,14 +65,12 @@ def chunks_of(setting: Setting, *, users: int = CHUNK_USERS, rows: int = CHUNK_R
     while first < labels.n_units:
         last = int(np.searchsorted(start, start[first] + rows, side="right")) - 1
         last = min(max(last, first + 1), first + users, labels.n_units)
-        yield _chunk(setting, start, first, last)
+        yield _chunk(setting, first, last)
         first = last
 
 
-def _chunk(setting: Setting, start: Ints, first: int, last: int) -> JudgedChunk:
+def _chunk(setting: Setting, first: int, last: int) -> JudgedChunk:
     """The users first ... last - 1, numbered from 0."""
-    part = setting.labels.select(slice(int(start[first]), int(start[last])))
-    labels = replace(part, users=Ids(part.users.values[first:last]), user=frozen(part.user - first))
     pools = {
         pool: replace(
             candidates,
@@ -82,7 +80,7 @@ def _chunk(setting: Setting, start: Ints, first: int, last: int) -> JudgedChunk:
         )
         for pool, candidates in setting.pools.items()
     }
-    return JudgedChunk(labels, pools, np.arange(first, last))
+    return JudgedChunk(setting.labels.between(first, last), pools, np.arange(first, last))
 
 
 def catalogue_of(
@@ -153,9 +151,9 @@ def lay_out(
     """Labels and exclusions in positions of units and catalogue; judged items outside it are refused."""
     n_units = len(labels.users)
     item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
-    excluded = _pairs_of(exclude, labels.users, catalogue.items)
+    excluded = None if exclude is None else located_pairs(exclude, labels.users, catalogue.items)
     # also those whose item is not in the catalogue
-    also_labelled = _isin(labels.user, labels.item, _pairs_of(exclude, labels.users, labels.items))
+    also_labelled = _isin(labels.user, labels.item, located_pairs(exclude, labels.users, labels.items))
     if also_labelled.any() and overlap is Overlap.ERROR:
         raise InputError(
             f"{labels.source}: {int(also_labelled.sum()):,} judged pairs are also excluded, such as "
@@ -196,10 +194,11 @@ def lay_out(
     return Setting(laid, catalogue, pools, int(dropped.sum()))
 
 
-def _pairs_of(log: Log | None, users: Ids, items: Ids) -> Pairs | None:
-    """The pairs of a log whose user and item are among these."""
+def located_pairs(log: Log | None, users: Ids, items: Ids) -> Pairs:
+    """The pairs of a log whose user and item are among these; none without a log."""
     if log is None:
-        return None
+        nothing = np.zeros(0, dtype=np.int64)
+        return Pairs.of(nothing, nothing, n_units=len(users))
     unit = users.locate(log.users, where=f"{log.source}, column 'user'")[log.user]
     item = items.locate(log.items, where=f"{log.source}, column 'item'")[log.item]
     inside = (unit >= 0) & (item >= 0)
