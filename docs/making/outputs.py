@@ -56,7 +56,7 @@ def made() -> dict[str, str]:
         subprocess.run(command.command(), cwd=demo, check=True, capture_output=True)
         made = {}
         for path in pages():
-            folder = Path(scratch) / path.stem
+            folder = Path(scratch) / str(len(made))
             shutil.copytree(demo, folder)
             made[f"../{path.relative_to(DOCS.parent)}"] = with_outputs(path.read_text(), folder)
     return made

@@ -16,12 +16,11 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints, as_array, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids, as_ids
-from truerank.core.ranking import Scores
 from truerank.core.validation import checked_arguments
 from truerank.core.wording import columns_option, option
 from truerank.io.columns import SCORED, SHOWN, TableColumns, odd_value, table_columns, with_usual
-from truerank.io.frames import Stored, is_pandas, is_sparse, named, population, rows_of, stored
-from truerank.ranking.scores.scores import Lists, dense
+from truerank.io.frames import Stored, is_pandas, named, population, rows_of, stored
+from truerank.ranking.scores.scores import Lists
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting
 LISTS = "truerank.scores.lists"  # what reads such tables in Python, as errors name it
@@ -295,23 +294,6 @@ def _recommended(scores: Any, shape: tuple[int, ...], *, name: str) -> Bools:
             f"{name}: scores are {values.dtype} of shape {values.shape}; expected a number for each of {shape} items."
         )
     return np.asarray(values > FILTERED)
-
-
-def as_scores(source: Any, *, name: str) -> Scores:
-    """Scores of a matrix or a frame; what is Scores already stays."""
-    if isinstance(source, Scores):
-        return source
-    if isinstance(source, np.ndarray):
-        return dense(source, name=name)
-    if is_sparse(source):
-        return sparse(source, name=name)
-    if is_wide(source):
-        return dense(source.to_numpy(), users=source.index.tolist(), items=source.columns.tolist(), name=name)
-    if callable(source):
-        raise InputError(
-            f"{name}: a function needs users and items: truerank.scores.function(call, users=..., items=...)."
-        )
-    return lists(source, name=name)
 
 
 def is_wide(source: Any) -> bool:
