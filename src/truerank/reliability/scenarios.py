@@ -87,7 +87,7 @@ class LoggerRun:
         held, nobody = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
         if holdout is not None:
             rows = Log(Ids.of([0]), dataset.items, unit=nobody, item=np.arange(n), rewards={"label": np.zeros(n)})
-            _, out = holdout.split(rows, logger=logger, seed=seed)
+            _, out = holdout.split(rows, policy=logger, seed=seed)
             if holdout.unit is HoldOutUnit.ITEMS and out is not None:
                 held[out.item] = True
             elif out is not None:
