@@ -126,8 +126,8 @@ def plan_picture(plan: SamplePlan, form: str) -> bytes:
 
 def design_text(planned: PlannedDesign, place: Path) -> str:
     """What is to be shown, what that saves against uniform exposure, and how it is evaluated."""
-    design = planned.design
-    per_user = np.bincount(design.user, minlength=len(design.users))
+    design, propensity = planned.design, planned.design.pairs["propensity"].to_numpy()
+    per_user = np.bincount(design.pairs["user"], minlength=len(design.users))
     few, none = int(np.count_nonzero(per_user < planned.per_user)), int(np.count_nonzero(per_user == 0))
     savings = list(planned.savings)
     if len(savings) > MANY_SAVINGS * len({saving.metric for saving in savings}):
@@ -143,8 +143,8 @@ def design_text(planned: PlannedDesign, place: Path) -> str:
     ]
     header = ["metric", "of", "share of the variance", "uniform items for as much"]
     lines = [
-        f"{len(design):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users, with chances "
-        f"of {design.chance.min():.2g} to {design.chance.max():.2g}, in {place / 'shown.parquet'}.",
+        f"{len(propensity):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users, with chances "
+        f"of {propensity.min():.2g} to {propensity.max():.2g}, in {place / 'shown.parquet'}.",
         *([f"{few:,} of the users have fewer items left to show, {none:,} of them none."] if few else []),
         "",
         f"What {planned.per_user} uniformly chosen items would vary by, and what these are expected to (by the guess "
@@ -163,7 +163,7 @@ def design_plain(planned: PlannedDesign) -> dict[str, Any]:
     """For JSON."""
     return {
         "design": dict(planned.design.settings),
-        "pairs": len(planned.design),
+        "pairs": len(planned.design.pairs),
         "savings": planned.saved().to_dicts(),
     }
 
