@@ -21,7 +21,7 @@ from engines_there import require
 
 import truerank as tr
 from truerank.core.errors import InputError, TruerankError
-from truerank.engines.engine import Values, map_chunks
+from truerank.engines.engine import as_chunks, map_chunks
 from truerank.engines.named import as_engine
 
 N_CHUNKS = 6
@@ -45,7 +45,7 @@ def killed_once(marker: Path) -> Callable[[int], int]:
 def test_a_killed_worker_changes_nothing(tmp_path: Path, engine: Any) -> None:
     marker = tmp_path / "killed"
     with as_engine(engine).open() as workers:
-        found = sorted(map_chunks(workers, killed_once(marker), Values(range(N_CHUNKS))))
+        found = sorted(map_chunks(workers, killed_once(marker), as_chunks(range(N_CHUNKS))))
     assert marker.exists()
     assert found == [number * number for number in range(N_CHUNKS)]
 
@@ -83,7 +83,7 @@ def test_a_chunk_that_always_ends_its_worker_is_told_in_one_sentence() -> None:
 
     told = pytest.raises(TruerankError, match="chunk 1 of 1 ended its worker 4 times")
     with as_engine("dask", threads=1).open() as workers, told:
-        list(map_chunks(workers, work, Values([0])))
+        list(map_chunks(workers, work, as_chunks([0])))
 
 
 def test_a_worker_without_memory_is_told_in_one_sentence(engine: Any) -> None:
@@ -91,7 +91,7 @@ def test_a_worker_without_memory_is_told_in_one_sentence(engine: Any) -> None:
         raise MemoryError
 
     with as_engine(engine).open() as workers, pytest.raises(TruerankError, match=r"no memory left") as raised:
-        list(map_chunks(workers, work, Values([0])))
+        list(map_chunks(workers, work, as_chunks([0])))
     assert "\n" not in str(raised.value)
 
 
@@ -103,7 +103,7 @@ def test_what_is_wrong_with_data_is_raised_as_it_is_here(engine: Any) -> None:
         raise InputError(f"labels: row {number} is wrong; use {columns_option('user')}.")
 
     with as_engine(engine).open() as workers, pytest.raises(InputError, match="row 7 is wrong") as raised:
-        list(map_chunks(workers, work, Values([7])))
+        list(map_chunks(workers, work, as_chunks([7])))
     assert raised.value.said(for_cli=True).endswith("use --columns user=NAME.")
 
 
@@ -116,7 +116,7 @@ def test_who_stops_taking_stops_the_work(tmp_path: Path, engine: Any) -> None:
         return number
 
     with as_engine(engine).open() as workers:
-        results = map_chunks(workers, work, Values(range(400)))
+        results = map_chunks(workers, work, as_chunks(range(400)))
         next(results)
         results.close()  # type: ignore[attr-defined]
         time.sleep(0.3)
@@ -128,7 +128,7 @@ def test_who_stops_taking_stops_the_work(tmp_path: Path, engine: Any) -> None:
 
 def test_everything_listens_on_this_machine_only(engine: Any) -> None:
     with as_engine(engine).open() as workers:
-        assert list(map_chunks(workers, abs, Values([-1]))) == [1]
+        assert list(map_chunks(workers, abs, as_chunks([-1]))) == [1]
     own = psutil.Process()
     listening = {
         connection.laddr.ip
@@ -259,7 +259,7 @@ def test_a_cluster_that_is_there_is_joined_by_its_certificates_and_left_as_it_is
     names = {"ca-file": key.tls_ca_file, "client.cert": key.tls_client_cert, "client.key": key.tls_client_key}
     configured = config.set({f"distributed.comm.tls.{name}": value for name, value in names.items()})
     with configured, as_engine(address).open() as workers:
-        assert sorted(map_chunks(workers, abs, Values([-1, -2]))) == [1, 2]
+        assert sorted(map_chunks(workers, abs, as_chunks([-1, -2]))) == [1, 2]
     with pytest.raises(InputError, match="no scheduler answers there"), as_engine(address).open():
         pass
     assert dask.status == "running"

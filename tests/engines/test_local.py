@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from truerank.core.arrays import Ints
 from truerank.core.errors import TruerankError
-from truerank.engines.engine import Threads, as_it_is, map_chunks
+from truerank.engines.engine import Chunked, Threads, map_chunks
 
 
-@dataclass
-class Numbers:
-    """Chunk i holds the number i; counts how many chunks are read and not yet let go."""
+class Numbers(Chunked[Mapping[str, pl.DataFrame]]):
+    """Chunk i holds the number i; `begun` are those that were read."""
 
-    n_chunks: int
-    begun: list[int] = field(default_factory=list)
+    begun: list[int]
 
-    @property
-    def n_rows(self) -> Ints:
-        return np.arange(self.n_chunks) + 1
+    def __init__(self, n: int) -> None:
+        begun: list[int] = []
 
-    def chunk(self, at: int) -> Mapping[str, pl.DataFrame]:
-        self.begun.append(at)
-        return {"x": pl.DataFrame({"x": [at]})}
+        def chunk(at: int) -> Mapping[str, pl.DataFrame]:
+            begun.append(at)
+            return {"x": pl.DataFrame({"x": [at]})}
 
-    def reader(self) -> Callable[[Any], Mapping[str, pl.DataFrame]]:
-        return as_it_is
-
-    def part(self, at: int, *, same_disk: bool) -> Mapping[str, pl.DataFrame]:
-        return self.chunk(at)
+        super().__init__(np.arange(n) + 1, chunk, lambda at, **_: chunk(at))
+        object.__setattr__(self, "begun", begun)
 
 
 def number(chunk: Mapping[str, pl.DataFrame]) -> int:

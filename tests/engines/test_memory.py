@@ -24,7 +24,7 @@ from engines_there import require
 
 import truerank as tr
 from truerank.core.errors import TruerankError
-from truerank.engines.engine import Values, map_chunks
+from truerank.engines.engine import as_chunks, map_chunks
 from truerank.engines.named import as_engine
 
 N_CHUNKS = 6
@@ -91,7 +91,7 @@ def filling(marker: Path | None) -> Callable[[int], int]:
 
 def test_a_worker_that_is_killed_for_its_memory_is_tried_again(tmp_path: Path, kept_small: Any) -> None:
     with within(PATIENCE), as_engine(kept_small).open() as workers:
-        found = sorted(map_chunks(workers, filling(tmp_path / "filled"), Values(range(N_CHUNKS))))
+        found = sorted(map_chunks(workers, filling(tmp_path / "filled"), as_chunks(range(N_CHUNKS))))
     assert (tmp_path / "filled").exists()
     assert found == SQUARES
 
@@ -102,7 +102,7 @@ def test_a_chunk_that_never_fits_is_named_and_no_other(kept_small: Any) -> None:
     said = rf"^chunk {GREEDY + 1} of {N_CHUNKS} ended its worker \d times, .* for want of memory"
     told = pytest.raises(TruerankError, match=said)
     with within(PATIENCE), as_engine(kept_small).open() as workers, told as raised:
-        found.extend(map_chunks(workers, filling(None), Values(range(N_CHUNKS))))
+        found.extend(map_chunks(workers, filling(None), as_chunks(range(N_CHUNKS))))
     assert "\n" not in str(raised.value)
     assert set(found) <= set(SQUARES) - {GREEDY * GREEDY}
 
@@ -136,11 +136,11 @@ def asking_for_too_much() -> Callable[[int], int]:
 def test_a_worker_that_gets_no_more_memory_is_named(engine: Any) -> None:
     told = pytest.raises(TruerankError, match=rf"chunk {GREEDY + 1} of {N_CHUNKS}")
     with within(PATIENCE), as_engine(engine).open() as workers, told as raised:
-        list(map_chunks(workers, asking_for_too_much(), Values(range(N_CHUNKS))))
+        list(map_chunks(workers, asking_for_too_much(), as_chunks(range(N_CHUNKS))))
     assert "no memory left" in str(raised.value)
     assert "\n" not in str(raised.value)
     with as_engine(engine).open() as workers:  # and the cluster is as good as before
-        assert sorted(map_chunks(workers, abs, Values([-1, -2]))) == [1, 2]
+        assert sorted(map_chunks(workers, abs, as_chunks([-1, -2]))) == [1, 2]
 
 
 def test_an_evaluation_whose_workers_get_no_more_memory() -> None:

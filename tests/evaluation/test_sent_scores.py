@@ -15,9 +15,9 @@ from truerank.core.ids import Ids
 from truerank.core.ranking import Scores
 from truerank.engines.engine import Threads
 from truerank.evaluation.compatibility import LabelQuestion
+from truerank.evaluation.label_rows import measure_scored, with_scores
 from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import measure
-from truerank.evaluation.serialization import ScoredRows, measure_scored
 from truerank.exposure.kinds import RandomExposure
 from truerank.io.spill import scratch
 from truerank.ranking.kernel.rank import Aligned
@@ -86,7 +86,7 @@ def test_chunks_are_measured_alike(name: str) -> None:
             question(), {"a": SCORES[name]()}, {"labels": LABELS}, space=space, workers=Threads(2, here=False)
         )
         assert source.n_chunks == 4
-        scored = ScoredRows(source, plan.rows.models)
+        scored = with_scores(source, plan.rows.models)
         for at in range(source.n_chunks):
             expected, found = measure(plan, source.chunk(at)), measure_scored(plan, scored.chunk(at))
             np.testing.assert_array_equal(found.place, expected.place)
@@ -101,9 +101,9 @@ def sizes(n_users: int) -> tuple[int, int]:
     labels = pl.DataFrame({"user": np.arange(100), "item": np.zeros(100, dtype=int), "label": np.ones(100, dtype=int)})
     with scratch() as space:
         plan, source = prepare_labels(question(), {"a": factors(user, item)}, {"labels": labels}, space=space)
-        scored = ScoredRows(source, plan.rows.models)
+        scored = with_scores(source, plan.rows.models)
         part = scored.part(0, same_disk=False)
-        return len(pickle.dumps(scored.reader())), len(pickle.dumps(part))
+        return len(pickle.dumps(scored.read)), len(pickle.dumps(part))
 
 
 def test_what_is_sent_does_not_grow_with_the_users_of_the_models() -> None:

@@ -15,7 +15,7 @@ from ranked import read
 from truerank.core.results import Results
 from truerank.estimators import RANKED
 from truerank.evaluation.conclude import conclude
-from truerank.evaluation.impression_source import in_memory
+from truerank.evaluation.impression_source import held_source
 from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.measure import join, measure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
@@ -146,7 +146,7 @@ def results_of(case: Case, n: int, *, seed: int) -> Results:
         estimators=[RANKED.named(name)() for name in case.estimators],
         clips=CLIPS,
     )
-    plan = prepare_impressions(question, in_memory(log, parts), targets)
+    plan = prepare_impressions(question, held_source(log, parts), targets)
     plan = plan if case.keeps else replace(plan, ids=None, keeps_units=False)
     measured = [measure(plan, part) for part in parts]
     np.random.default_rng(seed).shuffle(measured)

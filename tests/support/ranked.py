@@ -14,7 +14,7 @@ from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth
 from truerank.estimators.impressions import Exposures
 from truerank.evaluation.impression_rows import ImpressionRows
-from truerank.evaluation.impression_source import chunks_of, in_memory
+from truerank.evaluation.impression_source import chunks_of, held_source
 from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.question import Plan
 from truerank.io.impressions import Impressions, Logged
@@ -31,7 +31,7 @@ def read(frame: pl.DataFrame, *, logged: Logged = Logged.VIEWED, **options: Any)
 def plan_of(log: Impressions, targets: Mapping[str, Any], *, chunks: int | None = None, **options: Any) -> Any:
     """The plan of an evaluation and its chunks."""
     parts = chunks_of(log, targets, n=chunks or 1)
-    return prepare_impressions(ImpressionQuestion(**options), in_memory(log, parts), targets), parts
+    return prepare_impressions(ImpressionQuestion(**options), held_source(log, parts), targets), parts
 
 
 def views_of(log: Impressions, targets: Mapping[str, Any], **options: Any) -> dict[str, Exposures]:

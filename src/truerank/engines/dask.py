@@ -188,7 +188,7 @@ class DaskWorkers:
         from distributed import KilledWorker, as_completed
 
         folder = self._seen()
-        shared = pack_shared((work, chunks.reader()), folder, dump=dump)
+        shared = pack_shared((work, chunks.read), folder, dump=dump)
         there: Any = shared
         if folder is None:  # bytes that all chunks share are sent to the workers once
             with _reporting(self.client):

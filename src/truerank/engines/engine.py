@@ -23,28 +23,43 @@ from truerank.core.threads import one_blas_thread
 
 Result = TypeVar("Result")
 Chunk = TypeVar("Chunk")
-Chunk_co = TypeVar("Chunk_co", covariant=True)
 
 
-class Chunked(Protocol[Chunk_co]):
+def as_it_is(part: Any) -> Any:
+    """The reader of parts that are chunks."""
+    return part
+
+
+@record(eq=False)
+class Chunked(Generic[Chunk]):
     """Data in chunks of whole units, each read when it is its turn, here or by another process.
 
-    `reader()(part(at))` is `chunk(at)`: a reader has what all chunks share and travels once; a part is the rest. Where
-    workers see the files of this machine (`same_disk`) a part names files, else it holds the rows, unless they lie
-    where every machine can read them.
+    `read(part(at, same_disk))` is `chunk(at)`: `read` has what all chunks share and travels once; a part is the rest.
+    Where workers see the files of this machine (`same_disk`) a part names files, else it holds the rows, unless they
+    lie where every machine can read them.
     """
 
-    @property
-    def n_chunks(self) -> int: ...
+    n_rows: Ints
+    chunk: Callable[[int], Chunk]
+    part: Callable[..., Any]  # of (at, same_disk=...)
+    read: Callable[[Any], Chunk] = as_it_is
+    notes: tuple[str, ...] = ()
 
     @property
-    def n_rows(self) -> Ints: ...
+    def n_chunks(self) -> int:
+        return len(self.n_rows)
 
-    def chunk(self, at: int) -> Chunk_co: ...
 
-    def reader(self) -> Callable[[Any], Chunk_co]: ...
-
-    def part(self, at: int, *, same_disk: bool) -> Any: ...
+def as_chunks(
+    values: Sequence[Chunk],
+    *,
+    n_rows: Ints | None = None,
+    send: Callable[[Chunk], Any] = as_it_is,
+    read: Callable[[Any], Chunk] = as_it_is,
+) -> Chunked[Chunk]:
+    """Values in memory as chunks; other processes `read` what `send` makes of them."""
+    rows = np.ones(len(values), dtype=np.int64) if n_rows is None else n_rows
+    return Chunked(rows, values.__getitem__, lambda at, **_: send(values[at]), read)
 
 
 class Workers(Protocol):
@@ -73,36 +88,6 @@ class Engine(Protocol):
     def open(self) -> AbstractContextManager[Workers]: ...
 
 
-@record
-class Values(Generic[Chunk]):
-    """Values that are small, as chunks; `size` is how much work each is."""
-
-    values: Sequence[Chunk]
-    size: int = 1
-
-    @property
-    def n_chunks(self) -> int:
-        return len(self.values)
-
-    @property
-    def n_rows(self) -> Ints:
-        return np.full(len(self.values), self.size, dtype=np.int64)
-
-    def chunk(self, at: int) -> Chunk:
-        return self.values[at]
-
-    def reader(self) -> Callable[[Any], Chunk]:
-        return as_it_is
-
-    def part(self, at: int, *, same_disk: bool) -> Chunk:
-        return self.values[at]
-
-
-def as_it_is(part: Any) -> Any:
-    """The reader of parts that are chunks."""
-    return part
-
-
 def chunks_wanted(workers: Workers) -> int:
     """Into how many chunks data in memory are cut, at least: two for each worker, so that none waits long for the last.
 
@@ -122,7 +107,7 @@ def map_chunks(
 ) -> Iterator[Result]:
     """The results of all chunks, each exactly once; in the order of chunks, or (default) as they are done.
 
-    >>> list(map_chunks(Threads(2), lambda number: number * number, Values([1, 2, 3]), ordered=True))
+    >>> list(map_chunks(Threads(2), lambda number: number * number, as_chunks([1, 2, 3]), ordered=True))
     [1, 4, 9]
     """
     rows = chunks.n_rows

@@ -180,7 +180,7 @@ class SparkWorkers:
         context = self.session.sparkContext
         group = f"truerank-{uuid.uuid4().hex}"
         folder = self.folder
-        shared = pack_shared((work, chunks.reader()), folder, dump=dump)
+        shared = pack_shared((work, chunks.read), folder, dump=dump)
         sent = context.broadcast(shared)
 
         def task(number: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from truerank.core.arrays import Ints
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
 from truerank.core.record import record
-from truerank.engines.engine import Workers, chunks_wanted, map_chunks
+from truerank.engines.engine import Chunked, Workers, chunks_wanted, map_chunks
 from truerank.evaluation.log_facts import LogFacts, RewardFacts
-from truerank.evaluation.sources import HeldChunks, StreamedChunks, fits_in_memory
+from truerank.evaluation.sources import Part, fits_in_memory, in_memory, streamed
 from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.batches import LazyTable
@@ -28,7 +28,7 @@ from truerank.io.impressions import Impressions, Logged, RankedChunk, notes_of
 from truerank.io.partition import Chunks, Keyed, together
 from truerank.io.read_impressions import ImpressionSchema, read_impressions, scan_impressions
 from truerank.io.session_chunks import SessionChunks
-from truerank.io.spill import RowsOfPart, Scratch
+from truerank.io.spill import Scratch
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are given by options
 ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
@@ -38,16 +38,16 @@ ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
 class ImpressionSource:
     """A log in chunks, what is known of the whole, and the keys of its clusters; `log` where it is in memory."""
 
-    chunks: HeldChunks[RankedChunk] | StreamedChunks[RankedChunk]
+    chunks: Chunked[RankedChunk]
     facts: LogFacts
     keys: Keys
     log: Impressions | None = None
 
 
-def in_memory(log: Impressions, chunks: Sequence[RankedChunk]) -> ImpressionSource:
+def held_source(log: Impressions, chunks: Sequence[RankedChunk]) -> ImpressionSource:
     """A log that is held in these chunks."""
     keys = np.concatenate([chunk.clusters().key for chunk in chunks])
-    return ImpressionSource(HeldChunks(tuple(chunks), log.items), LogFacts.of(log), keys, log)
+    return ImpressionSource(in_memory(chunks, log.items), LogFacts.of(log), keys, log)
 
 
 def chunks_of(
@@ -114,19 +114,14 @@ class LogCounts:
         )
 
 
-@record
-class ImpressionReader:
-    """Reads chunks of a log, with the rows of targets' tables for their sessions."""
-
-    schema: ImpressionSchema
-
-    def __call__(self, part: tuple[int, Mapping[str, RowsOfPart]]) -> RankedChunk:
-        first, tables = part
-        frames = {name: rows.read() for name, rows in tables.items()}
-        declared = frames.pop(SESSIONS, None)
-        sessions = None if declared is None else Ids.of(declared["session"])
-        log = self.schema.read(frames.pop(LOG), sessions=sessions)
-        return RankedChunk(log, frames, first + np.arange(log.n_units))
+def _read(schema: ImpressionSchema, part: Part) -> RankedChunk:
+    """A chunk of a log, with the rows of targets' tables for its sessions."""
+    first, tables = part
+    frames = {name: rows.read() for name, rows in tables.items()}
+    declared = frames.pop(SESSIONS, None)
+    sessions = None if declared is None else Ids.of(declared["session"])
+    log = schema.read(frames.pop(LOG), sessions=sessions)
+    return RankedChunk(log, frames, first + np.arange(log.n_units))
 
 
 def _streamed(
@@ -141,8 +136,8 @@ def _streamed(
 ) -> ImpressionSource:
     """A log on disk; targets' tables are brought to its sessions."""
     tables = _brought(schema, targets, columns=columns, sessions=sessions, space=space, progress=progress)
-    reader, where = ImpressionReader(schema.without_rows()), schema.table.where
-    alone = StreamedChunks(tables, reader, np.zeros(tables.n_chunks, dtype=np.int64).__getitem__, (LOG, SESSIONS))
+    read, where = partial(_read, schema.without_rows()), schema.table.where
+    alone = streamed(tables, read, lambda _: 0, (LOG, SESSIONS))
     result = map_chunks(
         workers, LogCounts.of, alone, progress=progress, what=f"counting sessions of {where}", ordered=True
     )
@@ -164,7 +159,7 @@ def _streamed(
         absent={name: lost.sessions for name, lost in tables.absent.items() if name != SESSIONS},
     )
     first = np.cumsum([0, *counts.n_units[:-1]])
-    return ImpressionSource(StreamedChunks(tables, reader, first.__getitem__), facts, np.concatenate(counts.keys))
+    return ImpressionSource(streamed(tables, read, first.__getitem__), facts, np.concatenate(counts.keys))
 
 
 def _brought(
@@ -223,7 +218,7 @@ def source_of(
         table = LazyTable.of(log)
         if not fits_in_memory(table):
 
-            def streamed(mapping: Mapping[str, str]) -> ImpressionSource:
+            def source_with(mapping: Mapping[str, str]) -> ImpressionSource:
                 schema = scan_impressions(
                     table, columns=mapping, rewards=rewards, extra=extra, logged=logged, progress=progress
                 )
@@ -232,9 +227,11 @@ def source_of(
                     progress=progress,
                 )  # fmt: skip
 
-            source, notes = with_users(table.columns, dict(columns or {}), streamed, taken=[*(rewards or ()), *extra])
+            source, notes = with_users(
+                table.columns, dict(columns or {}), source_with, taken=[*(rewards or ()), *extra]
+            )
             return replace(source, facts=replace(source.facts, notes=(*source.facts.notes, *notes)))
     if not isinstance(log, Impressions):
         log = read_impressions(log, columns=columns, rewards=rewards, extra=extra, sessions=sessions, logged=logged)
     n = max(chunks_wanted(workers), -(-len(log) // ROWS_AT_ONCE))
-    return in_memory(log, chunks_of(log, targets, columns=columns, n=n))
+    return held_source(log, chunks_of(log, targets, columns=columns, n=n))

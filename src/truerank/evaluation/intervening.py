@@ -6,7 +6,7 @@ What is drawn follows from seed, users and items alone, so that neither chunks n
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
@@ -23,8 +23,9 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
 from truerank.core.validation import ANYTHING, checked_arguments
-from truerank.engines.engine import Workers, chunks_wanted, map_chunks
+from truerank.engines.engine import Chunked, Workers, chunks_wanted, map_chunks
 from truerank.engines.named import as_engine, of_the_kind_of
+from truerank.evaluation.sources import Part, streamed
 from truerank.exposure.counts import Margins, pair_order
 from truerank.exposure.interventions import intervene as draw_log
 from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
@@ -40,10 +41,10 @@ from truerank.exposure.interventions.strategies import (
 from truerank.io.atomic_write import whole_file
 from truerank.io.batches import LazyTable
 from truerank.io.files import SEPARATORS, Piece, write_table
-from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
+from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Keyed, together
 from truerank.io.read import PairColumns, pair_table
 from truerank.io.scan import Distinct
-from truerank.io.spill import RowsOfPart, Scratch, scratch
+from truerank.io.spill import Scratch, scratch
 from truerank.sampling.pools import DrawKeys, DrawThreshold, Narrowing, Share
 
 ROW = "row"  # the number of a row in its table, where no column is called so
@@ -62,70 +63,37 @@ class PairChunk:
     key: Keys
 
 
-@record
-class PairReader:
-    """Reads pairs over all items, whose keys are made once; `row` is the column of row numbers."""
+def pairs_of(
+    columns: PairColumns, table: LazyTable, *, space: Scratch, workers: Workers, progress: Progress | None
+) -> tuple[Chunked[PairChunk], Ids, Ids]:
+    """The pairs of a table in chunks of whole users; all users and items."""
+    users, items = ids_of(table, columns, progress=progress)
+    row = unused(ROW, table.schema)
+    names = (columns.user, columns.item, row)
+    keyed = Keyed(numbered(table, row), columns.user, names)
+    small = table.n_rows <= MEMORY_ROWS and table.n_rows * table.row_bytes(names[:2]) <= MEMORY_BYTES
+    n_chunks = chunks_wanted(workers) if small else None
+    tables = together({"log": keyed}, scratch=space, n_chunks=n_chunks, progress=progress)
+    chunk_of_user = tables.place.of_ids(users.values)
 
-    columns: PairColumns
-    row: str
-    items: Ids
-    item_key: Keys
+    def beside(at: int) -> tuple[Ints, Ids]:
+        unit = np.flatnonzero(chunk_of_user == at)
+        return unit, Ids(users.values[unit])
 
-    def __call__(self, part: tuple[Ints, Ids, RowsOfPart]) -> PairChunk:
-        unit, users, rows = part
-        table = rows.read()
-        user, item = (
-            ids.locate(table[name], where=f"{self.columns.where}, column {name!r}")
-            for ids, name in ((users, self.columns.user), (self.items, self.columns.item))
-        )
-        key = cell_keys(0, PAIR, users.keys()[user], self.item_key[item])
-        log = Log(users, self.items, user, item, {}, source=self.columns.where)
-        return PairChunk(log, unit, table[self.row].to_numpy(), key)
+    return streamed(tables, partial(_read, columns, row, items, items.keys()), beside), users, items
 
 
-@record
-class PairRows:
-    """The pairs of a table in chunks of whole users."""
-
-    columns: PairColumns
-    row: str
-    users: Ids
-    items: Ids
-    item_key: Keys
-    tables: Chunks
-    chunk_of_user: Ints
-
-    @classmethod
-    def of(
-        cls, columns: PairColumns, table: LazyTable, *, space: Scratch, workers: Workers, progress: Progress | None
-    ) -> PairRows:
-        users, items = ids_of(table, columns, progress=progress)
-        row = unused(ROW, table.schema)
-        names = (columns.user, columns.item, row)
-        keyed = Keyed(numbered(table, row), columns.user, names)
-        small = table.n_rows <= MEMORY_ROWS and table.n_rows * table.row_bytes(names[:2]) <= MEMORY_BYTES
-        tables = together(
-            {"log": keyed}, scratch=space, n_chunks=chunks_wanted(workers) if small else None, progress=progress
-        )
-        return cls(columns, row, users, items, items.keys(), tables, tables.place.of_ids(users.values))
-
-    @property
-    def n_chunks(self) -> int:
-        return self.tables.n_chunks
-
-    @property
-    def n_rows(self) -> Ints:
-        return self.tables.n_rows
-
-    def chunk(self, at: int) -> PairChunk:
-        return self.reader()(self.part(at, same_disk=True))
-
-    def reader(self) -> Callable[[Any], PairChunk]:
-        return PairReader(self.columns, self.row, self.items, self.item_key)
-
-    def part(self, at: int, *, same_disk: bool) -> tuple[Ints, Ids, RowsOfPart]:
-        unit = np.flatnonzero(self.chunk_of_user == at)
-        return unit, Ids(self.users.values[unit]), self.tables.part(at, same_disk=same_disk)["log"]
+def _read(columns: PairColumns, row: str, items: Ids, item_key: Keys, part: Part) -> PairChunk:
+    """A chunk of pairs over all items, whose keys are made once; `row` is the column of row numbers."""
+    (unit, users), tables = part
+    table = tables["log"].read()
+    user, item = (
+        ids.locate(table[name], where=f"{columns.where}, column {name!r}")
+        for ids, name in ((users, columns.user), (items, columns.item))
+    )
+    key = cell_keys(0, PAIR, users.keys()[user], item_key[item])
+    log = Log(users, items, user, item, {}, source=columns.where)
+    return PairChunk(log, unit, table[row].to_numpy(), key)
 
 
 def unused(name: str, names: Collection[str]) -> str:
@@ -345,13 +313,13 @@ def draw_table(
     }
     opened = as_engine(engine, threads=threads).open()
     with watching(progress) as say, scratch() as space, opened as workers:
-        pairs = PairRows.of(named, table, space=space, workers=workers, progress=say)
+        pairs, users, items = pairs_of(named, table, space=space, workers=workers, progress=say)
         mapped = partial(map_chunks, workers, chunks=pairs, progress=say)
-        by_user, by_item = (np.zeros(len(ids), dtype=np.int64) for ids in (pairs.users, pairs.items))
+        by_user, by_item = (np.zeros(len(ids), dtype=np.int64) for ids in (users, items))
         for unit, of_users, of_items in mapped(work=_counted, what="counting pairs"):
             by_user[unit] = of_users
             by_item += of_items
-        log = Margins(pairs.users, pairs.items, by_user, by_item, named.where)
+        log = Margins(users, items, by_user, by_item, named.where)
         if len(log) != table.n_rows:
             raise TruerankError(f"{table.n_rows:,} rows went in, and {len(log):,} were counted.")  # never in silence
         rule = rule_of(log, strategy, train=beside["train"], random=beside["random"], fraction=fraction, seed=seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
 from truerank.evaluation.compatibility import LabelQuestion, needed
-from truerank.evaluation.label_source import LabelSource, Rows, training_rows
+from truerank.evaluation.label_source import LabelSource, Rows
 from truerank.evaluation.sources import learn_models
 from truerank.io.batches import LazyTable
 from truerank.io.columns import VALUE_NAMES
@@ -111,16 +111,15 @@ def _users_declared(labels: Rows) -> bool:
 def list_facts(
     question: LabelQuestion,
     metrics: Sequence[Metric],
-    source: LabelSource,
     catalogue: Catalogue,
-    train: Rows | None,
+    train: Iterable[Log],
 ) -> ListFacts:
     """What metrics of lists need to know; the training log is counted only where one of them does."""
     needs, items, features = needed(metrics), catalogue.items, question.item_features
     counts = None
     if ListNeed.POPULARITY in needs:
         users, n_users = np.zeros(len(items), dtype=np.int64), 0
-        for part in training_rows(source, train):
+        for part in train:
             of_items, n = users_of_items(part, items)
             users, n_users = users + of_items, n_users + n
         counts = TrainCounts(users, n_users)

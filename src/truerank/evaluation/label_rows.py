@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopL
 from truerank.core.record import record
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
+from truerank.engines.engine import Chunked, Workers, map_chunks
 from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import propensity_of
@@ -39,7 +40,7 @@ from truerank.evaluation.label_checks import (
     used_rows,
 )
 from truerank.evaluation.label_source import EVERY_LABEL
-from truerank.evaluation.measure import ByPlace, Measured
+from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Cell, Examined, Plan, Points, Remarks, RowMaker, Tallies, run_checks
 from truerank.exposure.randomness.labelled import JudgedItems, UserCounts
@@ -47,7 +48,7 @@ from truerank.inference.balance import Balance, designed_balance, uniform_balanc
 from truerank.inference.linearization import Spread, equally_weighted, spread_from_labels
 from truerank.inference.verdicts import UnseenExposure
 from truerank.metrics.worth import bounds_of, relevant
-from truerank.ranking.kernel.rank import Aligned, rank
+from truerank.ranking.kernel.rank import Aligned, UnitSide, rank
 
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 
@@ -267,3 +268,49 @@ class LabelRows(RowMaker):
 def _flagged(chunk: JudgedChunk, flags: Bools) -> ByPlace:
     """One for each of these users."""
     return ByPlace(chunk.unit[flags], np.ones(np.count_nonzero(flags)))
+
+
+# ------------------------------------------------------------------------------------------------------ other processes
+
+ScoredChunk = tuple[JudgedChunk, Mapping[str, Aligned]]  # labelled rows, and what every model says of their users
+
+
+def measured_by(
+    workers: Workers, plan: Plan[LabelRows], source: Chunked[JudgedChunk], *, progress: Progress | None
+) -> Iterator[Measured]:
+    """What is measured of every chunk, as it is done; threads of this process have all scores anyway.
+
+    Factors and rows of scores of all users may be many times what a worker has memory for: what belongs to all users,
+    such as item factors, travels once to each process; what belongs to a user travels with the chunk of the user.
+    """
+    if workers.here:
+        return map_chunks(workers, partial(measure, plan), source, progress=progress)
+    rows = replace(plan.rows, models={}, users=Ids.of([]), progress=None)
+    work = partial(measure_scored, replace(plan, rows=rows, ids=None))
+    return map_chunks(workers, work, with_scores(source, plan.rows.models), progress=progress)
+
+
+def measure_scored(plan: Plan[LabelRows], chunk: ScoredChunk) -> Measured:
+    """On a worker: the plan has all but the models, which come with the chunk."""
+    rows, models = chunk
+    return measure(replace(plan, rows=replace(plan.rows, models=models)), rows)
+
+
+def with_scores(source: Chunked[JudgedChunk], models: Mapping[str, Aligned]) -> Chunked[ScoredChunk]:
+    """Chunks of labelled rows, with the scores of their users."""
+
+    def part(at: int, *, same_disk: bool) -> tuple[Any, dict[str, UnitSide]]:
+        rows = source.part(at, same_disk=same_disk)
+        unit = rows.unit if isinstance(rows, JudgedChunk) else rows[0][0]
+        return rows, {name: model.side(unit) for name, model in models.items()}
+
+    read = partial(_read_scored, source.read, {name: model.shared() for name, model in models.items()})
+    return Chunked(source.n_rows, lambda at: read(part(at, same_disk=True)), part, read)
+
+
+def _read_scored(
+    read: Callable[[Any], JudgedChunk], models: Mapping[str, Aligned], part: tuple[Any, Mapping[str, UnitSide]]
+) -> ScoredChunk:
+    """A chunk, with what models say of its users put to what they say of all."""
+    rows, sides = part
+    return read(rows), {name: model.with_side(sides[name]) for name, model in models.items()}

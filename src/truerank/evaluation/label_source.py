@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.core.record import record
 from truerank.core.wording import option
-from truerank.evaluation.sources import HeldChunks, StreamedChunks, fits_in_memory
+from truerank.engines.engine import Chunked
+from truerank.evaluation.sources import Part, fits_in_memory, in_memory, streamed
 from truerank.exposure.kinds import Exposure
 from truerank.io.batches import UNNAMED
 from truerank.io.columns import PositiveRule
 from truerank.io.partition import Chunks, together
 from truerank.io.read import LogSchema, read, scan
-from truerank.io.spill import RowsOfPart, Scratch
+from truerank.io.spill import Scratch
 from truerank.io.streams import is_stream
 from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 
@@ -173,13 +175,16 @@ def inputs_of(rows: Mapping[str, Rows], models: Mapping[str, Scores]) -> tuple[I
 # -------------------------------------------------------------------------------------------------------------- chunks
 
 
-LabelSource = HeldChunks[JudgedChunk] | StreamedChunks[JudgedChunk]
+LabelSource = Chunked[JudgedChunk]
 
 
 def chunked(
     layout: CatalogueLayout, rows: Mapping[str, Rows], *, space: Scratch, progress: Progress | None, n_chunks: int
-) -> LabelSource:
-    """The rows in chunks of whole users: in memory, at least `n_chunks`, where they fit, else read chunk by chunk."""
+) -> tuple[LabelSource, Chunks | None]:
+    """The rows in chunks of whole users: in memory, at least `n_chunks`, where they fit, else read chunk by chunk.
+
+    With the tables on disk, where there are some.
+    """
     held = {role: part for role, part in rows.items() if isinstance(part, Log)}
     schemas = {role: part for role, part in rows.items() if isinstance(part, LogSchema)}
     if not schemas:
@@ -189,58 +194,43 @@ def chunked(
         size = max(1, min(CHUNK_USERS, -(-setting.labels.n_units // n_chunks)))
         first, *others = chunks_of(setting, users=size)
         first = replace(first, dropped=setting.dropped, returned=setting.returned)
-        return HeldChunks((first, *others), first.labels.items)
+        return in_memory((first, *others), first.labels.items), None
     keyed = {role: schema.keyed for role, schema in schemas.items()}
     tables = together(keyed, scratch=space, progress=progress)
-    users = rows["labels"].users
-    reader = LabelReader(layout, {role: schema.without_rows() for role, schema in schemas.items()})
-    return StreamedChunks(tables, reader, UsersOfChunk(users, tables, tables.place.of_ids(users.values), held))
+    users, place = rows["labels"].users, tables.place
+    chunk_of_user = place.of_ids(users.values)
 
-
-@record
-class UsersOfChunk:
-    """The users of a chunk, by their places in the population, also those without a row; and their rows in memory."""
-
-    users: Ids
-    tables: Chunks
-    chunk_of_user: Ints
-    held: Mapping[str, Log]
-
-    def __call__(self, chunk: int) -> tuple[Ints, Ids, dict[str, Log]]:
-        unit = np.flatnonzero(self.chunk_of_user == chunk)
-        users, parts = Ids(self.users.values[unit]), {}
-        for role, rows in self.held.items():
-            part = rows.select((self.tables.place.of_ids(rows.users.values) == chunk)[rows.user])
+    def beside(chunk: int) -> tuple[Ints, Ids, dict[str, Log]]:
+        """The users of a chunk, by their places in the population, also those without a row; and rows in memory."""
+        unit = np.flatnonzero(chunk_of_user == chunk)
+        own, parts = Ids(users.values[unit]), {}
+        for role, log in held.items():
+            part = log.select((place.of_ids(log.users.values) == chunk)[log.user])
             if role == "labels":
-                part = replace(part, users=users, user=users.locate(part.users)[part.user])
+                part = replace(part, users=own, user=own.locate(part.users)[part.user])
             parts[role] = part
-        return unit, users, parts
+        return unit, own, parts
+
+    read = partial(_laid_out, layout, {role: schema.without_rows() for role, schema in schemas.items()})
+    return streamed(tables, read, beside), tables
 
 
-@record
-class LabelReader:
-    """Reads chunks of users and lays them over the catalogue."""
-
-    layout: CatalogueLayout
-    schemas: Mapping[str, LogSchema]
-
-    def __call__(self, part: tuple[tuple[Ints, Ids, dict[str, Log]], Mapping[str, RowsOfPart]]) -> JudgedChunk:
-        (unit, users, held), tables = part
-        # other tables may have users who are not evaluated
-        streamed = {
-            role: schema.read(tables[role].read(), users=users if role == "labels" else None)
-            for role, schema in self.schemas.items()
-        }
-        setting = self.layout.lay({**streamed, **held})
-        return JudgedChunk(setting.labels, setting.pools, unit, setting.dropped, setting.returned)
+def _laid_out(layout: CatalogueLayout, schemas: Mapping[str, LogSchema], part: Part) -> JudgedChunk:
+    """The rows of a chunk of users, laid over the catalogue."""
+    (unit, users, held), tables = part
+    # other tables may have users who are not evaluated
+    rows = {
+        role: schema.read(tables[role].read(), users=users if role == "labels" else None)
+        for role, schema in schemas.items()
+    }
+    setting = layout.lay({**rows, **held})
+    return JudgedChunk(setting.labels, setting.pools, unit, setting.dropped, setting.returned)
 
 
-def training_rows(source: LabelSource, rows: Rows | None) -> Iterator[Log]:
+def training_rows(tables: Chunks | None, rows: Rows | None) -> Iterator[Log]:
     """The rows of the excluded log, of whole users at a time."""
     if isinstance(rows, Log):
         yield rows
-    elif rows is not None and isinstance(source, StreamedChunks):
-        for chunk in range(source.n_chunks):
-            frame = source.tables.chunk(chunk).get("exclude")
-            if frame is not None:
-                yield rows.read(frame)
+    elif rows is not None and tables is not None:
+        for chunk in range(tables.n_chunks):
+            yield rows.read(tables.chunk(chunk)["exclude"])

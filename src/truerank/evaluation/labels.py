@@ -43,7 +43,7 @@ from truerank.evaluation.label_checks import (
     check_without_exclusions,
 )
 from truerank.evaluation.label_facts import learn_from_labels, list_facts, predictions_of, with_judge_users
-from truerank.evaluation.label_rows import LabelRows
+from truerank.evaluation.label_rows import LabelRows, measured_by
 from truerank.evaluation.label_source import (
     CatalogueLayout,
     LabelSource,
@@ -54,11 +54,11 @@ from truerank.evaluation.label_source import (
     n_rows_of,
     rows_of,
     source_of,
+    training_rows,
 )
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
-from truerank.evaluation.serialization import measured_by
 from truerank.evaluation.sources import check_call, check_sizes
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
@@ -209,7 +209,7 @@ def prepare_labels(
     labelled_users = labels.users
     labels = rows["labels"] = with_judge_users(question, labels, predictions, models)
     layout = CatalogueLayout(catalogue, question.exposure, question.overlap)
-    source = chunked(layout, rows, space=space, progress=progress, n_chunks=chunks_wanted(workers))
+    source, on_disk = chunked(layout, rows, space=space, progress=progress, n_chunks=chunks_wanted(workers))
     design = getattr(question.exposure, "design", None)
     _check_interval(question.interval, design, fitted=learner is not None and learner.refitted)
     compatibility = Compatibility.of(question, models, n_items, rows)
@@ -218,7 +218,8 @@ def prepare_labels(
         compatibility, metrics, sample, assisted_by(predictions, question.estimators), segments
     )
     check_pairs(question, list(models), len(requests))
-    lists = list_facts(question, [request.metric for _, request in requests], source, catalogue, rows.get("exclude"))
+    train = training_rows(on_disk, rows.get("exclude"))
+    lists = list_facts(question, [request.metric for _, request in requests], catalogue, train)
     learned = learn_from_labels(
         question, requests, source,
         {"users": labels.users, "lists": lists, "predictions": predictions, "propensity": learner},

@@ -4,109 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned, Learner, learn
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
-from truerank.core.record import record
+from truerank.core.ranking import JudgedChunk
 from truerank.core.validation import shown
 from truerank.core.wording import either
-from truerank.engines.engine import Workers, map_chunks
+from truerank.engines.engine import Chunked, Workers, as_chunks, map_chunks
 from truerank.io.batches import LazyTable
+from truerank.io.impressions import RankedChunk
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks
 from truerank.io.spill import RowsOfPart
 
 GROUPS = 40  # of clusters, without each of which models are fitted again
 
 
-class Chunk(Protocol):
-    """Rows of whole units."""
-
-    @property
-    def n_rows(self) -> int: ...
-    def places(self) -> Ints:
-        """The place of each unit in the population."""
-        ...
-
-    def to_send(self) -> Any:
-        """The chunk without the names of all items, which travel once."""
-        ...
-
-    def with_items(self, items: Ids) -> Any: ...
+AnyChunk = TypeVar("AnyChunk")
+SomeChunk = TypeVar("SomeChunk", JudgedChunk, RankedChunk)
 
 
-SomeChunk = TypeVar("SomeChunk", bound=Chunk)
+def in_memory(chunks: Sequence[SomeChunk], items: Ids) -> Chunked[SomeChunk]:
+    """Chunks in memory; the names of items, which they share, travel once."""
+    n_rows = np.array([chunk.n_rows for chunk in chunks], dtype=np.int64)
+    read = partial(_with_items, items=items)
+    return as_chunks(chunks, n_rows=n_rows, send=lambda chunk: chunk.to_send(), read=read)
 
 
-@record
-class HeldChunks(Generic[SomeChunk]):
-    """Chunks in memory; `items` are the names that they share."""
-
-    chunks: tuple[SomeChunk, ...]
-    items: Ids
-    notes: tuple[str, ...] = ()
-
-    @property
-    def n_chunks(self) -> int:
-        return len(self.chunks)
-
-    @property
-    def n_rows(self) -> Ints:
-        return np.array([chunk.n_rows for chunk in self.chunks], dtype=np.int64)
-
-    def chunk(self, at: int) -> SomeChunk:
-        return self.chunks[at]
-
-    def reader(self) -> Callable[[Any], SomeChunk]:
-        return partial(_with_items, items=self.items)
-
-    def part(self, at: int, *, same_disk: bool) -> Any:
-        return self.chunks[at].to_send()
-
-
-def _with_items(chunk: Any, *, items: Ids) -> Any:
+def _with_items(chunk: SomeChunk, *, items: Ids) -> SomeChunk:
     return chunk.with_items(items)
 
 
-@record
-class StreamedChunks(Generic[SomeChunk]):
-    """Chunks on disk, of which those under way are in memory.
+Part = tuple[Any, Mapping[str, RowsOfPart]]  # what belongs to a chunk beside its tables, and these
 
-    `read` makes a chunk of its tables and of what else belongs to it, `beside`; `names` are the tables it needs, all
-    by default.
-    """
 
-    tables: Chunks
-    read: Callable[[tuple[Any, Mapping[str, RowsOfPart]]], SomeChunk]
-    beside: Callable[[int], Any]
-    names: tuple[str, ...] = ()
+def streamed(
+    tables: Chunks, read: Callable[[Part], AnyChunk], beside: Callable[[int], Any], names: tuple[str, ...] = ()
+) -> Chunked[AnyChunk]:
+    """Chunks on disk, of which those under way are in memory; `names` are the tables they need, by default all."""
 
-    @property
-    def n_chunks(self) -> int:
-        return self.tables.n_chunks
+    def part(at: int, *, same_disk: bool) -> Part:
+        rows = tables.part(at, same_disk=same_disk)
+        return beside(at), {name: rows[name] for name in names or rows if name in rows}
 
-    @property
-    def n_rows(self) -> Ints:
-        return self.tables.n_rows
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.tables.notes
-
-    def chunk(self, at: int) -> SomeChunk:
-        return self.read(self.part(at, same_disk=True))
-
-    def reader(self) -> Callable[[Any], SomeChunk]:
-        return self.read
-
-    def part(self, at: int, *, same_disk: bool) -> tuple[Any, Mapping[str, RowsOfPart]]:
-        tables = self.tables.part(at, same_disk=same_disk)
-        return self.beside(at), {name: tables[name] for name in self.names or tables if name in tables}
+    return Chunked(tables.n_rows, lambda at: read(part(at, same_disk=True)), part, read, tables.notes)
 
 
 def fits_in_memory(table: LazyTable, columns: Sequence[str] | None = None) -> bool:

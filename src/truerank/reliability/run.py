@@ -22,7 +22,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
 from truerank.core.sizes import check_size
-from truerank.engines.engine import Threads, Values, Workers, map_chunks
+from truerank.engines.engine import Threads, Workers, as_chunks, map_chunks
 from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.logging_policies import UniformLogger
@@ -247,7 +247,7 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, workers: Worker
     # blocks of one run of users together: their items are put in order only once
     blocks = [Block(*key, number) for number, key in product(range(len(work.users)), work.runs)]
     left = [block for block in blocks if not folder.has(block, "", "-sums")]
-    evaluated = map_chunks(workers, _Evaluation(_Orders(work), scenarios), Values(left))
+    evaluated = map_chunks(workers, _Evaluation(_Orders(work), scenarios), as_chunks(left))
     for block, compared in _watched(evaluated, progress, "evaluating scenarios", len(blocks), len(blocks) - len(left)):
         _write_block(folder, block, compared, grid=grid, first=int(work.groups[block.number][0]))
     keys = [work.dataset.users.keys()[units] for units in work.users]
@@ -258,7 +258,7 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, workers: Worker
     near = workers if workers.here else Threads(os.cpu_count() or 1)  # other machines do not have the folder
     result: dict[tuple[int, int], Tables] = {}
     for tables in _watched(
-        map_chunks(near, partial(_summed, summary), Values(cases)), progress, "summing up", len(cases)
+        map_chunks(near, partial(_summed, summary), as_chunks(cases)), progress, "summing up", len(cases)
     ):
         result |= tables
     results, means, pairs = (pl.concat([result[key][at_table] for key in sorted(result)]) for at_table in range(3))
@@ -289,7 +289,7 @@ def _count(work: _Work, folder: Folder, *, workers: Workers, progress: Progress 
     for key, run in _watched(work.runs.items(), progress, "counting what is shown", len(work.runs)):
         block = Block(key[0], key[1], 0)
         if not folder.has(block, "-counts"):
-            total = reduce(np.add, map_chunks(workers, run.count, Values(blocks)))
+            total = reduce(np.add, map_chunks(workers, run.count, as_chunks(blocks)))
             folder.write(block, "-counts", pl.DataFrame({str(row): values for row, values in enumerate(total)}))
         counts[key] = folder.read(block, "-counts").to_numpy().T
     return counts
