@@ -218,20 +218,6 @@ def test_who_excels() -> None:
         assert verdict("C.3", rest) is HOLDS
 
 
-def test_nobody_is_said_to_fail_in_a_question_without_figures() -> None:
-    for missing in ALL:
-        gone: Value = lambda question, *_: None if question == missing else 0.5  # noqa: B023, E731
-        assert verdict("C.3", gone) is Verdict.UNTESTABLE
-
-
-def test_full_excels_without_fidelity_which_compares_with_it() -> None:
-    assert excel(wins("Full", "resolution", "robustness", "predictive_power")) == ("Full",)
-    assert verdict("C.3", wins("Full", "resolution", "robustness", "predictive_power")) is NOT
-    assert excel(wins("Full", "fidelity", "robustness", "predictive_power")) == ()
-    # nor does its fidelity take anything from others
-    assert "Skew" in excel(lambda q, logger, sparsity, sampler, n: 1.0 if (q, sampler) == ("fidelity", "Full") else 0.5)
-
-
 def test_wording_decides_the_share_that_is_needed() -> None:
     assert [verdict("C.2", supporting(n)) for n in (12, 10, 9, 5, 4)] == [HOLDS, HOLDS, PART, PART, NOT]
     assert {each.name for each in CLAIMS if each.needed == MOSTLY} == {
@@ -258,33 +244,11 @@ def test_curves_end_at_the_large_size() -> None:
         assert word("Q2.4", 0.1, 0.7, 0.8, last) is NOT
 
 
-def test_narrow_intervals() -> None:
-    assert verdict("C.5", only(), half=0.009) is HOLDS
-    assert verdict("C.5", only(), half=0.011) is NOT
-
-
 def test_undefined_figures_support_nothing() -> None:
     figures = StudyFigures.read(frame(lambda *_: None), scale=SCALE)
     for claim in CLAIMS:
         assert judge(claim, figures) is Verdict.UNTESTABLE, claim.name
         assert claim.support(figures)[0] == 0, claim.name
-
-
-def test_readings() -> None:
-    table = frame(only(Full=0.8)).with_columns(
-        value=pl.when(pl.col("question") == "resolution_rounded").then(0.9).otherwise("value")
-    )
-    key = (SCALE.metric, "resolution", "uniform", 0.0, "Full", None)
-    values = [StudyFigures.read(table, scale=SCALE, rounded=rounded).of[key].value for rounded in (False, True)]
-    assert values == [0.8, 0.9]
-
-
-def test_every_claim_is_complete_and_has_its_own_name() -> None:
-    assert len(NAMED) == len(CLAIMS)
-    for each in CLAIMS:
-        assert isinstance(each, SamplerClaim)
-        assert all((each.source, each.sentence, each.rule, each.measure))
-        assert 0 < each.needed <= 1
 
 
 def test_published_curves() -> None:

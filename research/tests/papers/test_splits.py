@@ -53,13 +53,6 @@ def test_ure_kuairec() -> None:
     assert cells(ure_kuairec(full, weight, seed=2, shown=8)["train"]) != cells(parts["train"])
 
 
-def test_ure_kuairec_sets_uniform_cells_apart() -> None:
-    full = block()
-    apart = ure_kuairec(full, popular_first(full), seed=1, shown=8, uniform=0.1)
-    assert len(apart["uniform"]) == 32
-    assert not cells(apart["uniform"]) & (cells(apart["random"]) | cells(apart["full"]) | cells(apart["train"]))
-
-
 def test_weighted_draws_have_the_right_first_probabilities() -> None:
     """One of three items for each of 30,000 users: drawn in proportion to exp(weight)."""
     users = 30_000

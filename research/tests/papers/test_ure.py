@@ -14,16 +14,12 @@ from truerank.estimators import terms_of
 from truerank.estimators.weighted import Published
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Verdict
-from truerank_research.estimators.weighted import kept_chance
 from truerank_research.papers.ure import ordering, reevaluation
 from truerank_research.papers.ure.data import (
     Block,
     CoatBlock,
     Split,
-    among,
     coat_split,
-    coefficient,
-    curve,
     inclusion_chance,
     recall_at,
     split_of,
@@ -72,13 +68,6 @@ def test_positions_are_ranks_of_candidates_with_padding_last() -> None:
         assert (position[user, n:] > n).all()
 
 
-def test_equal_scores_are_settled_by_chance_not_by_item() -> None:
-    found = split()
-    position = found.positions(np.zeros((N_USERS, 1)), np.zeros((N_ITEMS, 1)))
-    firsts = {int(found.item[user, position[user].argmin()]) for user in range(N_USERS)}
-    assert len(firsts) > 10
-
-
 def test_draws_are_uniform_nested_and_of_candidates_alone() -> None:
     found = split()
     place = found.draw(12, seed=0, number=1)
@@ -120,12 +109,6 @@ def test_recall_among_the_sample_is_what_evaluate_says_of_the_sample_alone() -> 
     assert ours[0] == pytest.approx(result.estimates[0].value, abs=1e-12)
 
 
-def test_nobody_with_a_positive_has_no_recall() -> None:
-    none = np.zeros((2, 3), dtype=bool)
-    assert np.isnan(recall_at(np.ones((2, 3), dtype=np.int64), none, [1, 2])).all()
-    assert (among(np.ones((2, 3), dtype=np.int64), none) == 0).all()
-
-
 # ------------------------------------------------------------------------------------------------------- whom it keeps
 
 
@@ -135,11 +118,6 @@ def test_the_chance_to_be_kept_is_that_of_enumeration() -> None:
         share = Fraction(sum(min(each) < positives for each in samples), len(samples))
         found = inclusion_chance(np.array([positives]), np.array([size]), judged=judged)
         assert found[0] == pytest.approx(float(share), abs=1e-12)
-
-
-def test_a_user_without_a_positive_is_never_kept_to_the_last_bit() -> None:
-    n = np.arange(30.0, 2000.0, 7.0)
-    assert (kept_chance(np.zeros(len(n)), n_candidates=n, n_judged=np.full(len(n), 20.0)) == 0).all()
 
 
 def test_known_weights_are_exactly_unbiased_and_the_published_mean_is_not() -> None:
@@ -176,20 +154,6 @@ def test_bce_is_bpr_and_more_by_the_closed_form() -> None:
 
 
 # --------------------------------------------------------------------------------------------------------- agreement
-
-
-def test_agreement_of_what_does_not_vary_is_undefined() -> None:
-    assert np.isnan(coefficient(np.ones(4), np.arange(4.0), kendall=True)).all()
-    found = curve(np.arange(8.0).reshape(4, 2), np.ones((4, 1)), kendall=True)
-    assert np.isnan(found.mean[0])
-
-
-def test_a_curve_is_highest_where_it_says() -> None:
-    truth = np.array([[1.0, 1, 4], [2, 2, 3], [3, 4, 2], [4, 3, 1]])
-    found = curve(np.array([[1.0], [2], [4], [3]]), truth, kendall=True)
-    assert found.best == 1
-    assert found.mean[1] == pytest.approx(1.0)
-    assert found.mean[2] < 0
 
 
 # -------------------------------------------------------------------------------------------------------------- coat
@@ -255,17 +219,6 @@ def test_one_bias_outside_of_its_error_is_seen() -> None:
     assert _verdicts(tuple(cells))["pooled"] is Verdict.IN_PART
     few = tuple(replace(cell, obtained=199.0) if cell.column == "draws" else cell for cell in _table_4())
     assert _verdicts(few)["pooled"] is Verdict.UNTESTABLE
-
-
-def test_a_small_scale_shows_a_few_items_to_all() -> None:
-    from dataclasses import replace
-
-    shown = {
-        scale: np.sort(np.bincount(split_of(replace(BLOCK, scale=scale)).train.item, minlength=N_ITEMS))[::-1]
-        for scale in (5.0, float("inf"))
-    }
-    assert shown[5.0][:10].sum() > 1.5 * shown[float("inf")][:10].sum()
-    assert shown[5.0].sum() == shown[float("inf")].sum()
 
 
 @pytest.mark.parametrize(

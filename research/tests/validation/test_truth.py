@@ -13,7 +13,7 @@ from truerank_research.runner import committed
 from truerank_research.validation.truth import worlds as of_study
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.mean_recall import ESTIMATORS, MeanRecallWorld, bars
+from truerank_research.validation.truth.mean_recall import ESTIMATORS, MeanRecallWorld
 from truerank_research.validation.truth.worlds import TruthWorld, errors
 
 TINY = SyntheticSettings(users=90, items=70, disliking=0.1)
@@ -114,30 +114,6 @@ def test_errors_are_over_that_of_the_published_mean() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ its pages
-
-
-def test_a_cell_holds_a_bar_if_it_is_beyond_it_by_no_more_than_two_errors() -> None:
-    """Errors of .52 and .53 against a bar of .5 with a Monte-Carlo error of .01; coverage of 88 % of 400 and of 200."""
-    usual = {"estimator": "corrected", "difference": False, "world": "w", "what": "m", "k": 50, "judged": 20,
-             "noise_error": 0.01, "warned": 0.0}  # fmt: skip
-    means = pl.DataFrame(
-        [
-            usual | {"published_bias": -0.2, "error_published": 0.52, "covered": 0.88, "intervals": 200},
-            usual | {"published_bias": -0.2, "error_published": 0.53, "covered": 0.86, "intervals": 400},
-            usual | {"published_bias": 0.04, "error_published": 1.37, "covered": 0.95, "intervals": 200},
-            usual | {"published_bias": 0.1, "error_published": 9.0, "covered": 0.95, "intervals": 200},
-            usual
-            | {"published_bias": -0.2, "error_published": 9.0, "covered": 0.1, "intervals": 9, "difference": True},
-        ]
-    )
-    reached, missed = bars(means)
-    counted = {row["about"]: (row["held"], row["cells"], row["worst"]) for row in reached if row["cells"]}
-    assert counted == {
-        "error, published more than 15 % off, K ≥ 50, 20 and 80 judged": (1, 2, 0.53),
-        "error, published within 5 %": (1, 1, 1.37),
-        "intervals, 20 and 80 judged, hold the truth in": (3, 4, 0.86),
-    }
-    assert [(row["of intervals"], row["error"]) for row in missed] == [(False, 0.53), (True, 0.53)]
 
 
 def test_strata_cost_nothing_where_it_was_measured() -> None:

@@ -31,7 +31,7 @@ from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_spli
 from truerank_research.runner import Run
 
 BATCH, EPOCHS, PATIENCE, LEAST_GAIN, WARM_UP = 16_384, 200, 5, 1e-4, 4
-N_RANDOM = 32  # AutoDebias models with random settings
+N_RANDOM = 31  # AutoDebias models with random settings
 BACKBONES: dict[str, Backbone] = {
     "MF": MatrixFactorisation(dimensions=10),
     "LightGCN": GraphConvolution(dimensions=32, layers=2),
@@ -149,7 +149,7 @@ def random_autodebias(number: int, *, seed: int) -> tuple[AutoDebias, dict[str, 
     """One of many configurations: method, settings of training, dimensions; each a function of its number alone.
 
     Rates, steps and decays are drawn with uniform logarithms: those of the method over the range in which tuning
-    searches, the learning rate from 0.001 to 0.1 and its weight decay from 0.0001 to 0.1.
+    searches, the learning rate from 0.01 to 0.1 and its weight decay from 0.0001 to 0.1.
     """
     rng = generator(seed, f"AutoDebias {number}")
 
@@ -160,7 +160,7 @@ def random_autodebias(number: int, *, seed: int) -> tuple[AutoDebias, dict[str, 
     method = AutoDebias(
         imputed=between(1e-3, 1), warm_up=WARM_UP, patient_from=WARM_UP, **{name: between(1e-4, 1e-1) for name in names}
     )
-    training = {"learning_rate": between(1e-3, 1e-1), "weight_decay": between(1e-4, 1e-1)}
+    training = {"learning_rate": between(1e-2, 1e-1), "weight_decay": between(1e-4, 1e-1)}
     return method, training, int(rng.choice([8, 16, 32, 64]))
 
 
