@@ -15,13 +15,12 @@ from truerank.core.results import INSUFFICIENT, Results
 from truerank.inference.linearization import Spread, allowing
 from truerank.metrics.recall import Recall
 from truerank_research.estimators.corrected import Corrected
-from truerank_research.estimators.curve_messages import check_curve, check_fit
+from truerank_research.estimators.curve_messages import check_fit
 from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import fit_curve, plausible
 from truerank_research.validation.truth.contenders import ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
 from truerank_research.validation.truth.mean_recall import ranks_of
-from truerank_research.validation.truth.worlds import TruthWorld
 
 N_USERS, N_ITEMS = 300, 200
 # of the first implementation, a loop over users, nodes and bins, which takes small chances as their odds
@@ -137,18 +136,3 @@ def test_a_correction_that_goes_down_is_said(rising: bool) -> None:
     codes = {message.code for message in check_fit(terms)}
     assert ("recall-rises" in codes) == rising
     assert (terms.correction() < -0.05 * terms.value()) == rising
-
-
-def test_where_many_like_nothing_what_other_shares_would_give_is_said() -> None:
-    """The worlds of the study in which values are off by more than the published mean."""
-    drawing = TruthWorld("30% like nothing", 80)
-    for run in range(3):
-        draw = drawing.draw(20261117, run)
-        for model in ("popularity", "item-knn"):
-            view = RankView(ranks_of(draw, model))
-            for k in (5, 10):
-                terms = Corrected().term(draw.chunk(), view, Request(Recall(k)), Learned(), keep_rows=False)
-                said = {message.code: message for message in check_curve(terms)}
-                most = said["like-nothing"].numbers["most"]
-                assert isinstance(most, float)
-                assert most >= 0.25  # the true share is among those that can be

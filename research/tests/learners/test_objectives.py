@@ -70,7 +70,15 @@ def examples(
 
 # ---------------------------------------------------------------------------------------------------------- Bias, IPS
 
-SCORES = [0.5, -1.0, 2.0]  # of three items of one user whose own bias is 0
+
+@pytest.mark.parametrize("weight", [[1.0, 1.0, 1.0], [0.5, 3.0, 0.5]])
+def test_each_row_has_its_weight(weight: list[float]) -> None:
+    """ln(1 + eˢ) - y s of one user's three items; with squared loss (s - (2y - 1))²."""
+    rows = examples([0, 0, 0], [0, 1, 2], [1, 0, 1], weight, shape=(1, 3))
+    losses = {LogLoss: [softplus(0.5) - 0.5, softplus(-1), softplus(2) - 2], SquaredLoss: [0.25, 0.0, 1.0]}
+    for fit, of_rows in losses.items():
+        loss = Weighted(Bias(), setup(biases([0.0], [0.5, -1.0, 2.0]), rows, fit=fit())).loss(Batch.of(rows))
+        assert float(loss.detach()) == pytest.approx(np.dot(weight, of_rows) / 3, rel=1e-6)
 
 
 def test_naive_bayes_propensities_undo_the_bias_of_classes() -> None:
@@ -111,6 +119,18 @@ def test_a_perfect_imputation_gives_the_gradient_of_full_information() -> None:
     gradient = objective.setup.parameters[3].grad
     assert gradient is not None
     assert gradient.ravel().tolist() == pytest.approx([(sigma[0] - 1) / 2, sigma[1] / 2], abs=1e-6)
+
+
+def test_an_imputation_of_no_error_is_ips() -> None:
+    """Where g is 0, as under strong weight decay, ê is ℓ at its own minimum: doubly robust steps are those of IPS."""
+    objective, rows = doubly_robust(LogLoss(), guess=[0.0, 0.0])
+    objective.loss_on(Batch.of(rows), PairBlock(np.array([0]), np.array([0, 1]))).backward()
+    plain = setup(biases([0.0], [1.0, -2.0]), rows)
+    Weighted(Bias(), plain).loss(Batch.of(rows)).backward()
+    one, other = objective.setup.parameters[3].grad, plain.parameters[3].grad
+    assert one is not None
+    assert other is not None
+    assert one.ravel().tolist() == pytest.approx(other.ravel().tolist(), abs=1e-7)
 
 
 def test_true_propensities_make_dr_unbiased_whatever_is_imputed() -> None:

@@ -24,7 +24,6 @@ from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simul
 from truerank_research.learners.examples import material
 from truerank_research.learners.recipes import (
     Bias,
-    Descent,
     HardNegatives,
     MatrixFactorisation,
     Recipe,
@@ -194,21 +193,6 @@ def test_training_stops_after_patience_and_keeps_the_best_epoch() -> None:
     assert np.array_equal(again.user_factors, found.user_factors)
 
 
-def test_plain_steps_are_along_the_gradient() -> None:
-    """One epoch of one batch: parameters move by the learning rate times the gradient, which Adam's do not."""
-    own = world()
-    moved = {}
-    for optimiser in Descent:
-        for rate in (1e-3, 2e-3):
-            training = Training(optimiser=optimiser, learning_rate=rate, epochs=1, batch=10**6)
-            recipe = Recipe("mf", MatrixFactorisation(), Bias(), training)
-            moved[optimiser, rate] = train(recipe, own.train, seed=1).user_factors
-    still = 2 * moved[Descent.SGD, 1e-3] - moved[Descent.SGD, 2e-3]  # where both began
-    assert np.abs(moved[Descent.SGD, 1e-3] - still).max() < 1e-3
-    step = np.abs(moved[Descent.ADAM, 2e-3] - moved[Descent.ADAM, 1e-3])
-    assert np.median(step[step > 0]) == pytest.approx(1e-3, rel=0.05)  # a first step of Adam is its rate
-
-
 # ------------------------------------------------------------------------------------------------------------ bad input
 
 
@@ -281,11 +265,3 @@ def test_divergence_is_told() -> None:
     model = make("mf", {"learning_rate": "1e30", "loss": "mse", "epochs": "5"})
     with pytest.raises(InputError, match="diverged in epoch 1"):
         model.fit(own.train, seed=0, side=Side(random=own.random))
-
-
-@pytest.mark.parametrize(
-    "settings", [{"loss": "hinge"}, {"dimensions": "0"}, {"epochs": "0"}, {"learning_rate": "0"}, {"hardness": "1.5"}]
-)
-def test_unknown_settings_are_refused(settings: dict[str, str]) -> None:
-    with pytest.raises(InputError, match="expected"):
-        make("mf-dns", settings)

@@ -104,16 +104,6 @@ def test_dcg_movielens() -> None:
     assert (np.bincount(parts["train"].user) == np.ceil(n / 2)).all()
 
 
-def test_wrong_calls() -> None:
-    full = block(4, 5)
-    with pytest.raises(InputError, match="weights of shape"):
-        ure_kuairec(full, np.zeros(3), seed=0)
-    with pytest.raises(InputError, match="0 items shown"):
-        ure_kuairec(full, np.zeros(5), seed=0, shown=0)
-    with pytest.raises(InputError, match="scale 0"):
-        popular_first(full, scale=0)
-
-
 @pytest.mark.realdata
 def test_wtd_on_coat() -> None:
     parts = coat_parts(folder_of("coat"), seed=0)

@@ -14,7 +14,7 @@ from truerank_research.validation.truth import worlds as of_study
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
 from truerank_research.validation.truth.mean_recall import ESTIMATORS, MeanRecallWorld
-from truerank_research.validation.truth.worlds import TruthWorld, errors
+from truerank_research.validation.truth.worlds import TruthWorld
 
 TINY = SyntheticSettings(users=90, items=70, disliking=0.1)
 SEED = 3
@@ -91,26 +91,6 @@ def test_means_of_users_are_those_of_the_library(tiny: TruthWorld) -> None:
                 spread = reported[model, f"Recall@{k}", estimator]
                 assert spread.value == pytest.approx(value, rel=1e-9), (model, k, estimator)
                 assert spread.low <= spread.value <= spread.high
-
-
-def test_errors_are_over_that_of_the_published_mean() -> None:
-    """Two draws of truth .5: published .4 and .2, corrected .6 and .5: √(.01 / .1) of its error."""
-    rows = [
-        (run, "m", "Recall@5", name, value, 0.5)
-        for run, name, value in [
-            (0, "published", 0.4),
-            (1, "published", 0.2),
-            (0, "corrected", 0.6),
-            (1, "corrected", 0.5),
-        ]
-    ]
-    drawn = pl.DataFrame(rows, schema=["run", "what", "metric", "estimator", "value", "truth"], orient="row")
-    found = errors(drawn).row(0, named=True)
-    assert found["estimator"] == "corrected"
-    assert found["error_published"] == pytest.approx(0.1**0.5)
-    assert found["published_bias"] == pytest.approx(-0.4)
-    # shares of the mean square: corrected 2 and 0, published .2 and 1.8; deviations 1.8 and -1.8
-    assert found["noise_error"] == pytest.approx(0.1**0.5 / 2 * (1.8 * 2**0.5) / 2**0.5)
 
 
 # ------------------------------------------------------------------------------------------------------------ its pages
