@@ -14,7 +14,7 @@ from truerank.estimators import terms_of
 from truerank.estimators.weighted import Published
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Verdict
-from truerank_research.papers.ure import ordering, reevaluation
+from truerank_research.papers.ure import ordering, reevaluation_claims
 from truerank_research.papers.ure.data import (
     Block,
     CoatBlock,
@@ -27,7 +27,7 @@ from truerank_research.papers.ure.data import (
     weighted_mean,
 )
 from truerank_research.papers.ure.hardness import losses
-from truerank_research.papers.ure.reevaluation import BIAS
+from truerank_research.papers.ure.reevaluation_claims import BIAS
 from truerank_research.papers.ure.theorems import sampled_means
 from truerank_research.papers.ure.training import TABLE_4
 from truerank_research.runner import Setting
@@ -184,23 +184,25 @@ def _table_4(half: float = 1e-5) -> tuple[Cell, ...]:
         true = {f"{kind}Recall@{k}": value for kind in ("", "pooled ") for k, value in ((5, five), (500, late))}
         numbers = true | {"URE@5, N̄ = 20": ure, "URE@500, N̄ = 20": late_ure}
         numbers |= {f"{kind}Recall@5̄, N̄ = {n}": old / (n // 20) for kind in ("", "pooled ") for n in (20, 80)}
-        for table, values in ((reevaluation.TABLE, numbers), (reevaluation.ORDER, true)):
+        for table, values in ((reevaluation_claims.TABLE, numbers), (reevaluation_claims.ORDER, true)):
             cells += [Cell(table, model, *item, low=item[1] - half, high=item[1] + half) for item in values.items()]
         row = f"{model}, K = 5, N̄ = 20"
-        cells += [Cell(BIAS, row, name, 0.1, low=-1.0, high=1.2) for name in reevaluation.ESTIMATES]
-        cells += [Cell(BIAS, row, "draws", 200.0), Cell(BIAS, row, reevaluation.EXACT, 0.0)]
-    cells += [Cell(reevaluation.TWINS, "MF, seed 0", name, value) for name, value in (("recall", 0.1), ("common", 0.5))]
+        cells += [Cell(BIAS, row, name, 0.1, low=-1.0, high=1.2) for name in reevaluation_claims.ESTIMATES]
+        cells += [Cell(BIAS, row, "draws", 200.0), Cell(BIAS, row, reevaluation_claims.EXACT, 0.0)]
+    cells += [
+        Cell(reevaluation_claims.TWINS, "MF, seed 0", name, value) for name, value in (("recall", 0.1), ("common", 0.5))
+    ]
     return tuple(cells)
 
 
 def _verdicts(cells: tuple[Cell, ...]) -> dict[str, Verdict]:
-    return {claim.key: claim.rule(Cells(cells)).verdict for claim in reevaluation.CLAIMS}
+    return {claim.key: claim.rule(Cells(cells)).verdict for claim in reevaluation_claims.CLAIMS}
 
 
 def test_the_printed_table_has_the_verdicts_that_the_paper_gives() -> None:
     found = _verdicts(_table_4())
     assert found.pop("yahoo") is Verdict.UNTESTABLE
-    assert found == {claim.key: Verdict.REPLICATES for claim in reevaluation.CLAIMS if claim.key in found}
+    assert found == {claim.key: Verdict.REPLICATES for claim in reevaluation_claims.CLAIMS if claim.key in found}
 
 
 def test_orders_cannot_be_tested_where_intervals_overlap() -> None:

@@ -31,7 +31,7 @@ from truerank_research.papers.ure.training import (
 from truerank_research.results import Measured, Result
 from truerank_research.runner import Run, Study
 
-CONFIGURATIONS, DRAWS, CHOOSING = 3, 20, 1_000_000  # the last is the number of the draw that chooses settings
+CONFIGURATIONS, DRAWS, CHOOSING = 2, 20, 1_000_000  # the last is the number of the draw that chooses settings
 WITHIN, CUTOFFS = 5, (5, 50, 500)
 RULES = {"auc": "tuned by pooled AUC", "recall": "tuned by Recall@5̄"}
 NEAR, LARGE = 0.97, 0.5
