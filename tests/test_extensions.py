@@ -58,7 +58,7 @@ class Toy(BaseMetric):
 ''',
     "estimators/toy.py": '''
 from truerank.core.estimator import EstimatorInfo, Exposed
-from truerank.core.terms import Ratio
+from truerank.core.forms import Ratio
 from truerank.estimators.refusals import LABEL_FREE, only_recall
 from truerank.core.rows import Column
 from truerank.estimators.rows import WeightedRows

@@ -13,7 +13,6 @@ from truerank.core.arrays import LONG, LONGER, SOME, Floats, exact_sum, largest_
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
 from truerank.inference.intervals import Population, around
-from truerank.inference.linearization import influences, value_spread
 from truerank.inference.tails import tail_index
 
 N = LONGER + 77
@@ -100,14 +99,6 @@ def test_the_upper_part_is_that_of_all_in_order(name: str, share: float) -> None
 def test_the_tail_of_even_sizes_is_none() -> None:
     assert tail_index(np.broadcast_to(np.float64(0.25), (N,))) == tail_index(np.full(N, 0.25)) == 0.0
     assert math.isnan(tail_index(np.broadcast_to(np.float64(0.0), (N,))))
-
-
-@pytest.mark.parametrize("size", [1.0, 3.0])
-def test_a_mean_of_many_in_one_pass_has_the_interval_of_its_effects(size: float) -> None:
-    terms = ratio(np.random.default_rng(8).exponential(size=N), np.full(N, size))
-    found, arrays = value_spread(terms, level=0.95), influences(terms).spread(level=0.95)
-    for name in ("value", "stderr", "low", "high", "informative", "df", "skewness", "largest"):
-        assert getattr(found, name) == pytest.approx(getattr(arrays, name), rel=1e-11), name
 
 
 def test_one_cluster_that_is_all_has_no_interval() -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from truerank.core.arrays import Floats
 from truerank.core.clusters import Clusters
-from truerank.core.refits import Refitted
-from truerank.core.terms import Smooth, ratio
+from truerank.core.terms import Refitted, Smooth, ratio
 from truerank.evaluation.gather import _bytes
 from truerank.evaluation.measure import Measured, by_cluster, join
 
@@ -73,7 +72,14 @@ def test_sums_that_are_shared_are_counted_once(step: str) -> None:
     measured = STEPS[step]()
     kept = {id(each.whole): each.whole for each in measured.terms.values()}
     assert len(kept) == 2
-    assert _bytes(measured) == sum(each.sums.nbytes for each in kept.values())
+    (defined,), (pattern,) = (
+        {id(each): each for each in column}.values()
+        for column in zip(
+            *((terms.defined, terms.columns()["pattern"]) for terms in measured.terms.values()), strict=True
+        )
+    )
+    shared = defined.nbytes + pattern.nbytes
+    assert _bytes(measured) == sum(each.sums.nbytes for each in kept.values()) + shared
 
 
 def test_shared_terms_have_the_numbers_of_terms_alone() -> None:

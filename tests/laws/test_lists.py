@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -21,12 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.core.arrays import Ints
 from truerank.core.clusters import Clusters
-from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
+from truerank.core.counted import CountedItems, CountForm, Covered, Inequality, side_by_side
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.metric import Metric, OfCounts, OfLists, PerList
+from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates
 from truerank.core.rng import cell_keys
 from truerank.ranking.kernel.rank import Aligned
@@ -132,13 +130,6 @@ def by_hand(metric: Any) -> float:
         case _:
             pytest.fail(f"no definition of {metric} here")
     return value
-
-
-def test_every_metric_of_lists_is_tested() -> None:
-    for metric in METRICS:
-        assert isinstance(metric, OfLists)
-        assert isinstance(metric, PerList) != isinstance(metric, OfCounts)
-        assert metric.cutoff == metric.k  # type: ignore[attr-defined]
 
 
 def test_values_are_those_of_the_definitions() -> None:
@@ -255,10 +246,10 @@ def listings(draw: st.DrawFn) -> tuple[list[list[int]], int]:
 
 
 def terms_of(form: CountForm, rows: list[list[int]], clusters: Clusters | None = None) -> CountedItems:
-    start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    item: Ints = np.array([item for row in rows for item in row], dtype=np.int64)
+    row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    listed = side_by_side(row, np.array([item for row in rows for item in row], dtype=np.int64), n=len(rows), width=4)
     alone = Clusters.numbered(len(rows)) if clusters is None else clusters
-    return CountedItems(form, start, item, np.array([bool(row) for row in rows]), 6, alone)
+    return CountedItems(form, listed, np.array([bool(row) for row in rows]), 6, alone)
 
 
 FORMS: list[Callable[[int], CountForm]] = [
@@ -328,10 +319,3 @@ def test_the_law_of_leaving_out_can_fail() -> None:
     terms = terms_of(Covered(6.0), [[0, 1], [1, 2]])
     wrong = terms.value() - terms.whole.sums[:, 0] / 6
     assert not np.allclose(wrong, without_each(terms.form, [[0, 1], [1, 2]], range(2)))
-
-
-def test_users_whose_lists_differ_tell_models_apart() -> None:
-    first, second = terms_of(Covered(6.0), [[0, 1], [2], [3]]), terms_of(Covered(6.0), [[1, 0], [2, 4], [5]])
-    assert first.n_informative(second) == 2
-    assert first.n_informative() == 3
-    assert np.isnan(replace(first, defined=np.zeros(3, dtype=bool)).value())

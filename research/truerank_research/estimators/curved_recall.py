@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.messages import Message
-from truerank.core.modelled import ModelledTerms
-from truerank.core.once import Once
-from truerank.core.terms import Smooth, Terms, joined_clusters, ratio
+from truerank.core.terms import Smooth, Terms, ratio
 from truerank_research.estimators.curve_messages import check_curve, check_fit, no_verdict
 from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import CurveFit, fit_curve, plausible
@@ -33,12 +31,16 @@ def ends_of(k: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurvedRecall(ModelledTerms):
+class CurvedRecall(Terms):
     """Relevant and judged items of each row by bin of ranks, the last for what is never recommended.
 
     `recommended` of `candidates` are in the list of a row. The fit needs all rows at once and is made when a value is
     asked for; under weights the value moves by its influences, Σ (w - 1) L.
     """
+
+    blanks: ClassVar[Mapping[str, Any]] = {
+        "relevant": 0.0, "judged": 0.0, "recommended": 0.0, "candidates": 0.0, "defined": False,
+    }  # fmt: skip
 
     k: int
     like_nothing: float
@@ -129,9 +131,6 @@ class CurvedRecall(ModelledTerms):
     def value(self) -> float:
         return self.whole.value()
 
-    def values(self, weights: Floats) -> Floats:
-        return np.asarray(self.value() + (weights - 1.0) @ self.influence(), dtype=np.float64)
-
     def influence(self) -> Floats:
         fit = self.fit()
         if fit is None:
@@ -140,16 +139,10 @@ class CurvedRecall(ModelledTerms):
         rows[self.defined] = fit.found.influence
         return self.clusters.sums(rows)
 
-    def leverage(self) -> Floats:
-        return self.whole.leverage()
-
-    def n_independent(self) -> int:
-        return int(np.count_nonzero(self.clusters.has(self.defined)))
-
-    def n_informative(self, other: Terms | None = None) -> int:
+    def n_informative(self, other: CurvedRecall | None = None) -> int:
         """Clusters with a judged relevant item; of two, those for which these lie in other bins."""
         own = np.where(self.defined[:, None], self.relevant, 0.0)
-        if not isinstance(other, CurvedRecall):
+        if other is None:
             return int(np.count_nonzero(self.clusters.has(np.asarray(own.any(axis=1)))))
         theirs = np.where(other.defined[:, None], other.relevant, 0.0)
         return int(np.count_nonzero(self.clusters.has(np.asarray((own != theirs).any(axis=1)))))
@@ -170,58 +163,6 @@ class CurvedRecall(ModelledTerms):
     def exact(self) -> bool:
         """Whether every candidate was judged."""
         return bool((self.judged[self.defined].sum(axis=1) >= self.candidates[self.defined] - 0.5).all())
-
-    def unit_values(self) -> Floats:
-        return self.whole.unit_values()
-
-    # ---- rows
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """What there is of each row, by name."""
-        bins = {
-            f"{what}{at}": column for what in ("relevant", "judged") for at, column in enumerate(getattr(self, what).T)
-        }
-        return bins | {"recommended": self.recommended, "candidates": self.candidates, "defined": self.defined}
-
-    def of_columns(self, columns: Mapping[str, np.ndarray], clusters: Clusters) -> CurvedRecall:
-        """The same question of other rows."""
-        n = self.relevant.shape[1]
-        relevant, judged = (
-            np.stack([columns[f"{what}{at}"] for at in range(n)], axis=1) for what in ("relevant", "judged")
-        )
-        return replace(
-            self,
-            relevant=relevant,
-            judged=judged,
-            recommended=columns["recommended"],
-            candidates=columns["candidates"],
-            defined=columns["defined"],
-            clusters=clusters,
-        )
-
-    def restrict(self, kept: Bools) -> CurvedRecall:
-        return self if (kept | ~self.defined).all() else replace(self, defined=self.defined & kept)
-
-    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> CurvedRecall:
-        n = len(clusters.of_row)
-        defined = (once or Once()).reduced(self.defined, group, n)
-        summed = {
-            name: sums_by(group, np.ascontiguousarray(each), n=n)
-            for name, each in self.columns().items()
-            if name != "defined"
-        }
-        return self.of_columns(summed | {"defined": defined}, clusters)
-
-    def join(self, others: Sequence[Terms], once: Once | None = None) -> CurvedRecall:
-        once = once or Once()
-        parts = [self, *(part for part in others if isinstance(part, CurvedRecall))]
-        columns = [part.columns() for part in parts]
-        together = {name: once.joined([part[name] for part in columns]) for name in columns[0]}
-        return self.of_columns(together, joined_clusters(parts, once))
-
-    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> CurvedRecall:
-        once = once or Once()
-        return self.of_columns({name: once.taken(each, order) for name, each in self.columns().items()}, clusters)
 
 
 def binned(above: Floats, tied: Floats, *, k: int) -> Floats:

@@ -10,7 +10,8 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import EstimatorInfo
-from truerank.core.terms import Form, Smooth
+from truerank.core.forms import Form
+from truerank.core.terms import Smooth
 from truerank.estimators.rows import Sample
 from truerank_research.estimators.mean_recall import MeanRecall, describe
 

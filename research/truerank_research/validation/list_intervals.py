@@ -93,9 +93,7 @@ def listed_populations(n_users: int, seed: int) -> dict[str, ListedPopulation]:
 
 def counted(found: ListedPopulation, model: str, users: Ints, form: CountForm) -> CountedItems:
     n = len(users)
-    start = np.arange(0, (n + 1) * K, K)
-    item = found.lists[model][users].ravel()
-    return CountedItems(form, start, item, np.ones(n, dtype=bool), found.n_items, Clusters.numbered(n))
+    return CountedItems(form, found.lists[model][users], np.ones(n, dtype=bool), found.n_items, Clusters.numbered(n))
 
 
 def list_intervals(found: ListedPopulation, n: int, *, draws: int, rng: np.random.Generator) -> pl.DataFrame:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.ids import Keys
 from truerank.core.record import record
+
+Made = TypeVar("Made")
 
 
 @record(eq=False)
@@ -86,3 +89,46 @@ class Clusters:
             np.concatenate([part.key for part in parts]),
             np.concatenate(strata) if strata else None,
         )
+
+
+@record(eq=False)
+class Once:
+    """What one step makes of values: once for the very same values, whoever asks.
+
+    >>> once, values = Once(), np.array([3, 1, 2])
+    >>> once.taken(values, np.array([0, 2])) is once.taken(values, np.array([0, 2]))
+    True
+    """
+
+    made: dict[tuple[int, ...], tuple[Any, Any]] = field(default_factory=dict, repr=False)
+
+    def of(self, values: Sequence[Any], make: Callable[[], Made]) -> Made:
+        same = tuple(map(id, values))
+        if same not in self.made:
+            self.made[same] = list(values), make()  # they are held, so that nothing else is known by their ids
+        result: Made = self.made[same][1]
+        return result
+
+    def joined(self, parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """The values of all parts."""
+        return self.of(parts, lambda: np.concatenate(parts))
+
+    def joined_clusters(self, parts: Sequence[Clusters]) -> Clusters:
+        """The clusters of all parts, which share none."""
+        return self.of(parts, lambda: Clusters.join(parts))
+
+    def taken(self, values: npt.NDArray[Any], order: Ints) -> npt.NDArray[Any]:
+        """The values of these rows."""
+        # along the axis that lies together in memory, ten times as fast as an index
+        in_rows = values.flags.c_contiguous
+        return self.of([values], lambda: values.take(order, axis=0) if in_rows else values.T.take(order, axis=-1).T)
+
+    def reduced(self, values: npt.NDArray[Any], group: Ints, n: int) -> npt.NDArray[Any]:
+        """The value of each of n groups of rows that have the same one."""
+
+        def make() -> npt.NDArray[Any]:
+            result = np.zeros(n, dtype=values.dtype)
+            result[group] = values
+            return result
+
+        return self.of([values], make)

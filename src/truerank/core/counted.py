@@ -10,17 +10,16 @@ user adds anything alone, users of a kind that was not drawn are all that could 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, sums_by
-from truerank.core.clusters import Clusters
-from truerank.core.once import Once
+from truerank.core.arrays import Bools, Floats, Ints, places, sums_by
+from truerank.core.clusters import Clusters, Once
 from truerank.core.record import record
-from truerank.core.terms import Smooth, Terms, joined_clusters, ratio
+from truerank.core.terms import Smooth, Terms, ratio
 
 # --------------------------------------------------------------------------------------------------------------- forms
 
@@ -148,42 +147,41 @@ def _equal_pairs(values: Ints, row: Ints, n_rows: int) -> Floats:
 
 
 @record(eq=False)
-class CountedItems:
-    """Terms of a function of item counts: row u lists `item[start[u]:start[u + 1]]`, none of them where not `defined`.
+class CountedItems(Terms):
+    """Terms of a function of item counts: row u lists the items `listed[u]`, -1 where there are no more.
 
-    With V_(u) the value without cluster u, its influence is (mean V - V_(u)) (n - 1) / n. Redrawn users are often the
-    same, and show nothing new; so under weights the value moves by its influences, Σ (w - 1) L.
+    `n_known` items have a name, and so a position. With V_(u) the value without cluster u, its influence is
+    (mean V - V_(u)) (n - 1) / n. Redrawn users are often the same, and show nothing new; so under weights the value
+    moves by its influences, Σ (w - 1) L.
 
-    >>> both = CountedItems(Covered(4.0), np.array([0, 2, 3]), np.array([0, 1, 0]), np.ones(2, bool), 3,
-    ...                     Clusters.numbered(2))
+    >>> both = CountedItems(Covered(4.0), np.array([[0, 1], [0, -1]]), np.ones(2, bool), 3, Clusters.numbered(2))
     >>> both.value(), both.influence().tolist()
     (0.5, [0.0625, -0.0625])
     """
 
+    blanks: ClassVar[Mapping[str, Any]] = {"listed": -1, "defined": False}
+
     form: CountForm
-    start: Ints
-    item: Ints
+    listed: Ints
     defined: Bools
-    n_known: int  # items that have a name, and so a position
+    n_known: int
     clusters: Clusters
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was counted once
 
-    def _row(self) -> Ints:
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+    def _cells(self) -> tuple[Ints, Ints]:
+        """The row and the item of each place of a list."""
+        row, place = np.nonzero(self.listed >= 0)
+        return row, self.listed[row, place]
 
     def count(self) -> Ints:
         """How many lists each item is in."""
         if "count" not in self.known:
-            self.known["count"] = np.bincount(self.item, minlength=self.n_known)
+            self.known["count"] = np.bincount(self._cells()[1], minlength=self.n_known)
         result: Ints = self.known["count"]
         return result
 
     def value(self) -> float:
         return self.form.value(self.count()) if self.defined.any() else math.nan
-
-    def values(self, weights: Floats) -> Floats:
-        effect = self.influence()
-        return np.asarray(self.value() + (weights - 1.0) @ effect, dtype=np.float64)
 
     def influence(self) -> Floats:
         if "influence" not in self.known:
@@ -202,47 +200,43 @@ class CountedItems:
 
     def _without(self) -> Floats:
         """The value without each cluster."""
-        cluster_of, n = self.clusters.of_row[self._row()], len(self.clusters)
-        count = self.count()
-        cell = np.sort(cluster_of * self.n_known + self.item)
+        (row, item), n, count = self._cells(), len(self.clusters), self.count()
+        cluster_of = self.clusters.of_row[row]
+        cell = np.sort(cluster_of * self.n_known + item)
         twice = np.unique(cell[1:][cell[1:] == cell[:-1]] // max(self.n_known, 1))
-        alone = self.form.without(count, cluster_of, self.item, n_rows=n)
+        alone = self.form.without(count, cluster_of, item, n_rows=n)
         for cluster in twice.tolist():  # several units that list the same item
-            listed = np.bincount(self.item[cluster_of == cluster], minlength=self.n_known)
+            listed = np.bincount(item[cluster_of == cluster], minlength=self.n_known)
             alone[cluster] = self.form.value(count - listed)
         return alone
 
     def reach(self) -> float:
         """How far a user unlike all of these could move the value."""
-        of = self.clusters.of_row[self._row()]
-        return float(self.form.reach(self.count(), of, self.item, n_rows=len(self.clusters)))
+        row, item = self._cells()
+        return float(self.form.reach(self.count(), self.clusters.of_row[row], item, n_rows=len(self.clusters)))
 
     def leverage(self) -> Floats:
         there = self.clusters.has(self.defined)
         return there.astype(np.float64) / max(1, int(np.count_nonzero(there)))
 
-    def n_independent(self) -> int:
-        return int(np.count_nonzero(self.clusters.has(self.defined)))
-
-    def n_informative(self, other: Terms | None = None) -> int:
+    def n_informative(self, other: CountedItems | None = None) -> int:
         """Clusters with lists; of two, those whose lists hold other items."""
-        if not isinstance(other, CountedItems):
+        if other is None:
             return self.n_independent()
-        mine, theirs = (part._cells() for part in (self, other))
+        mine, theirs = (
+            part.clusters.of_row[row] * self.n_known + item for part in (self, other) for row, item in [part._cells()]
+        )
         apart = np.setxor1d(mine, theirs) // max(self.n_known, 1)
         return len(np.unique(apart))
-
-    def _cells(self) -> Ints:
-        return np.asarray(np.unique(self.clusters.of_row[self._row()] * self.n_known + self.item))
 
     @property
     def whole(self) -> Smooth:
         """What each row has of the value, given the counts of all rows: a ratio of sums, for tables of units."""
         if "whole" not in self.known:
-            rows = np.flatnonzero(self.defined)
+            rows, (row, item) = np.flatnonzero(self.defined), self._cells()
             place = np.cumsum(self.defined) - 1
             above, below = np.zeros(len(self.defined)), np.zeros(len(self.defined))
-            above[rows], below[rows] = self.form.shares(self.count(), place[self._row()], self.item, n_rows=len(rows))
+            above[rows], below[rows] = self.form.shares(self.count(), place[row], item, n_rows=len(rows))
             self.known["whole"] = ratio(above, below, defined=self.defined, clusters=self.clusters, exact=True)
         result: Smooth = self.known["whole"]
         return result
@@ -251,40 +245,19 @@ class CountedItems:
         """A unit alone has none."""
         return np.full(len(self.defined), math.nan)
 
-    # ---- rows
-
-    def restrict(self, kept: Bools) -> CountedItems:
-        if (kept | ~self.defined).all():
-            return self
-        defined = self.defined & kept
-        row = self._row()
-        return self._with(row[defined[row]], self.item[defined[row]], defined, self.clusters)
-
     def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> CountedItems:
         defined = (once or Once()).reduced(self.defined, group, len(clusters.of_row))
-        row = group[self._row()]
-        order = np.argsort(row, kind="stable")
-        return self._with(row[order], self.item[order], defined, clusters)
+        row, item = self._cells()
+        return replace(self, listed=side_by_side(group[row], item, n=len(defined)), defined=defined, clusters=clusters)
 
-    def join(self, others: Sequence[Terms], once: Once | None = None) -> CountedItems:
-        once = once or Once()
-        parts = [self, *(part for part in others if isinstance(part, CountedItems))]
-        length = np.concatenate([np.diff(part.start) for part in parts])
-        return replace(
-            self,
-            start=np.concatenate([[0], np.cumsum(length)]),
-            item=once.joined([part.item for part in parts]),
-            defined=once.joined([part.defined for part in parts]),
-            clusters=joined_clusters(parts, once),
-        )
 
-    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> CountedItems:
-        defined = (once or Once()).taken(self.defined, order)
-        length = np.diff(self.start)[order]
-        first = np.concatenate([[0], np.cumsum(length)])
-        places = np.arange(first[-1]) + np.repeat(self.start[:-1][order] - first[:-1], length)
-        return replace(self, start=first, item=self.item[places], defined=defined, clusters=clusters)
+def side_by_side(row: Ints, item: Ints, *, n: int, width: int = 0) -> Ints:
+    """The items of n rows, [rows x the most that a row has, or the width], -1 where there are no more.
 
-    def _with(self, row: Ints, item: Ints, defined: Bools, clusters: Clusters) -> CountedItems:
-        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(defined)))])
-        return replace(self, start=start, item=item, defined=defined, clusters=clusters)
+    >>> side_by_side(np.array([1, 0, 1]), np.array([5, 6, 7]), n=2).tolist()
+    [[6, -1], [5, 7]]
+    """
+    place = places(row, (np.arange(len(row)),)) if len(row) else row
+    listed = np.full((n, max(width, int(place.max(initial=-1)) + 1)), -1)
+    listed[row, place] = item
+    return listed

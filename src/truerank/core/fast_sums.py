@@ -58,23 +58,6 @@ def line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
     return out
 
 
-@compiled(boundscheck=False, fastmath={"reassoc", "contract"})
-def central_powers(values: Any, mean: float) -> tuple[float, float, float]:
-    """Σ (x - mean)², ³ and ⁴, block by block, so that little is rounded."""
-    squares, cubes, fourths = 0.0, 0.0, 0.0
-    for start in range(0, values.shape[0], BLOCK):
-        second, third, fourth = 0.0, 0.0, 0.0
-        for i in range(start, min(start + BLOCK, values.shape[0])):
-            x = values[i] - mean
-            second += x * x
-            third += x * x * x
-            fourth += x * x * (x * x)
-        squares += second
-        cubes += third
-        fourths += fourth
-    return squares, cubes, fourths
-
-
 @compiled(boundscheck=False, fastmath={"reassoc", "contract"}, error_model="numpy")
 def moment_sums(effect: Any, leverage: Any) -> Any:
     """Of effects L and leverages h: n, Σ L² / (1 - h), Σ L², L³, L⁴, h², h² / (1 - h) and its square, by blocks."""

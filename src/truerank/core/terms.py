@@ -1,219 +1,168 @@
 """What units contribute to an estimate: a few sums for each, and a function of their totals.
 
-Almost everything reported is a ratio of two sums over units; the rest are other smooth functions of a few sums. Terms
-add: those of two sets of units, joined, are the terms of both. Totals are exact sums, so that neither the order of
-units nor the chunks in which they were measured change a bit of a value.
+Terms add: those of two sets of units, joined, are the terms of both. Totals are exact sums, so that neither the order
+of units nor the chunks in which they were measured change a bit of a value.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Bools, Floats, Ints, compiled_for, exact_sum, sums_by
-from truerank.core.clusters import Clusters
-from truerank.core.once import Once
+from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by, two_sum
+from truerank.core.clusters import Clusters, Once
+from truerank.core.forms import Form, KnownTotal, Ratio
+from truerank.core.ids import Keys
+from truerank.core.messages import Message
 from truerank.core.record import record
 from truerank.core.rows import SampledRows, Weighting
 
-STEP = 1e-30
 
-# --------------------------------------------------------------------------------------------------------------- forms
+class Terms(ABC):
+    """What units contribute; all that intervals and comparisons know.
 
-
-@record
-class HitMove:
-    """How far one more hit among the labelled rows of lists would move a value, and whether predictions changed it."""
-
-    size: float
-    assisted: bool
-
-
-class Form:
-    """A smooth function of the totals of a few sums per unit; `columns` names the sums.
-
-    A new form writes `columns` and `function`; its gradient is found by complex numbers.
+    A new kind is a frozen dataclass whose fields of rows, `clusters` among them, are those that `blanks` names. Two
+    terms of one evaluation have the same clusters, so that their influences can be subtracted.
     """
 
     __slots__ = ()
 
-    columns: ClassVar[tuple[str, ...]]
-    quotient: ClassVar[bool] = False  # it is the first sum over the second, perhaps times a known mean
-    # it needs many units: a unit alone has the first sum over the second, and these tell whether units tell two models
-    # apart, as shares of strata differ for everybody, and what is found of what is relevant for few
-    shares_out: ClassVar[bool] = False
-    denominators: ClassVar[tuple[str, ...]] = ()  # the sums that it divides by; the second where none is named
+    blanks: ClassVar[Mapping[str, Any]]  # arrays with an entry per row [rows x ...], and what rows without a value have
 
-    def function(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The value of each row of totals, [sets x columns] -> [sets]; NaN where it is undefined. Complex ones too."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # fields, or properties
 
-    def values(self, totals: Floats) -> Floats:
-        """The value of each row of totals, as `function`."""
-        return np.asarray(self.function(totals).real, dtype=np.float64)
+        @property
+        def defined(self) -> Bools:
+            """Which rows count."""
 
-    def alone(self, sums: Floats) -> Floats:
-        """The value of each row of sums alone; NaN where it has none."""
-        return quotients(sums) if self.shares_out else self.values(sums)
+        @property
+        def clusters(self) -> Clusters: ...
+        @property
+        def whole(self) -> Smooth:
+            """Sums of each row, with all rows together."""
 
-    def influence(self, sums: Floats, totals: Floats) -> Floats:
-        """What each row of sums adds to the error of the value at these totals, to first order; they sum to zero."""
-        effect = np.zeros(len(sums))  # column by column: the same bits for a row whatever the others
-        for column, slope in zip(sums.T, slopes(self.function, totals).tolist(), strict=True):
-            effect += slope * column
-        return effect
+    @abstractmethod
+    def value(self) -> float:
+        """The estimate; the same bits whatever the order of rows."""
 
-    def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        """The part of what is divided by that each row of sums has; the largest of several."""
-        places = [self.columns.index(name) for name in self.denominators or self.columns[1:2]]
-        shares = [sums[:, place] / totals[place] for place in places if totals[place] > 0]
-        return np.max(shares, axis=0) if shares else np.zeros(len(sums))
+    @abstractmethod
+    def influence(self) -> Floats:
+        """What each cluster adds to the error of the value, to first order; or each group of clusters left out."""
 
-    def one_hit_more(self, totals: Floats) -> HitMove | None:
-        """Where residuals do not show how rare hits are, as predictions fit the hits that there are too well."""
-        return None
-
-
-def slopes(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], totals: Floats) -> Floats:
-    """The gradient of a function of totals [sets x columns] by a complex step (Squire and Trapp 1998): no differences.
-
-    >>> slopes(lambda sums: sums[:, 0] / sums[:, 1], np.array([1.0, 2.0])).tolist()
-    [0.5, -0.25]
-    """
-    stepped = np.tile(totals.astype(np.complex128), (len(totals), 1))
-    stepped[np.diag_indices(len(totals))] += 1j * STEP
-    return np.asarray(function(stepped).imag / STEP)
-
-
-@record
-class Ratio(Form):
-    """Σ numerator / Σ denominator; undefined where Σ denominator is not above 0.
-
-    The influence of a unit is (num - R den) / Σ den.
-
-    >>> Ratio().values(np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
-    [0.5, nan]
-    """
-
-    columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator")
-    quotient: ClassVar[bool] = True
-
-    def values(self, totals: Floats) -> Floats:
-        return quotients(totals)
-
-    def influence(self, sums: Floats, totals: Floats) -> Floats:
-        return _line(sums[:, 0], sums[:, 1], -(totals[0] / totals[1]), 1.0 / totals[1])
-
-    def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        compiled = compiled_for(len(sums))
-        shares: Floats = sums[:, 1] / totals[1] if compiled is None else compiled.shares_of(sums[:, 1], totals[1])
-        return shares
-
-
-@record
-class KnownTotal(Form):
-    """Σ numerator / Σ denominator times the mean of a known total: Hájek's estimate, self-normalised weights.
-
-    The total T of each unit is known and varies between units: its part of the influence is R (T - mean T) / units.
-
-    >>> KnownTotal().values(np.array([[1.0, 2.0, 6.0, 3.0]])).tolist()
-    [1.0]
-    """
-
-    columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator", "total", "units")
-    quotient: ClassVar[bool] = True
-    leverage = Ratio.leverage
-
-    def values(self, totals: Floats) -> Floats:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(quotients(totals) * (totals[:, 2] / totals[:, 3]), dtype=np.float64)
-
-    def influence(self, sums: Floats, totals: Floats) -> Floats:
-        ratio, mean = totals[0] / totals[1], totals[2] / totals[3]
-        effect = _line(sums[:, 0], sums[:, 1], -ratio, mean / totals[1])
-        effect += (sums[:, 2] - mean * sums[:, 3]) * (ratio / totals[3])
-        return effect
-
-
-def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
-    """(x + slope y) scale."""
-    compiled = compiled_for(len(x))
-    if compiled is not None:
-        line: Floats = compiled.line(x, y, slope, scale)
-        return line
-    line = y * slope
-    line += x
-    line *= scale
-    return line
-
-
-def quotients(totals: Floats) -> Floats:
-    """The first column over the second, NaN where that is not above 0."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], math.nan), dtype=np.float64)
-
-
-# --------------------------------------------------------------------------------------------------------------- Terms
-
-
-class Terms(Protocol):
-    """What units contribute; all that intervals and comparisons know.
-
-    `defined` tells which rows count, `whole` their sums with all rows together, `unit_values` the value of each alone.
-    `influence` is by cluster, or by group of clusters where a fit was made without each group in turn; two terms of one
-    evaluation have the same clusters, so that their influences can be subtracted.
-    """
-
-    @property
-    def defined(self) -> Bools: ...
-    @property
-    def clusters(self) -> Clusters: ...
-    @property
-    def whole(self) -> Smooth: ...
-    def unit_values(self) -> Floats: ...
-    def value(self) -> float: ...
     def values(self, weights: Floats) -> Floats:
         """The value under each row of weights of clusters, [replicates x clusters] -> [replicates]."""
-        ...
+        return np.asarray(self.value() + (weights - 1.0) @ self.influence(), dtype=np.float64)
 
-    def influence(self) -> Floats: ...
+    def unit_values(self) -> Floats:
+        """The value of each row alone."""
+        return self.whole.unit_values()
+
+    def values_without(self) -> Floats:
+        """The value without each group of clusters, where a model was fitted without them; else nothing."""
+        return np.zeros(0)
+
     def leverage(self) -> Floats:
         """The part of what is divided by that each of the parts of the influence has."""
-        ...
+        return self.whole.leverage()
+
+    @property
+    def strata(self) -> Ints | None:
+        """The source of fixed size of each of the parts of the influence, where there are several."""
+        return self.clusters.stratum
+
+    def has_rows(self) -> bool:
+        """Whether single labelled rows are kept."""
+        return False
 
     def n_independent(self) -> int:
         """How many independent parts the influence has that count."""
-        ...
+        return int(np.count_nonzero(self.clusters.has(self.defined)))
 
-    def n_informative(self, other: Terms | None = None) -> int:
+    @abstractmethod
+    def n_informative(self, other: Self | None = None) -> int:
         """How many clusters tell something about the value, or about its difference to that of other terms."""
-        ...
 
-    def restrict(self, kept: Bools) -> Terms:
+    def cluster_sums(self) -> Floats | None:
+        """What tells two values apart, [columns x clusters]; None where that is not known by columns."""
+        return None
+
+    # ---- what a model adds
+
+    def reach(self) -> float:
+        """How far a cluster unlike all of these could move the value; 0 where that is not known."""
+        return 0.0
+
+    def correction(self) -> float | None:
+        """How much of the value a model adds: the interval allows for bias in proportion to it."""
+        return None
+
+    def reasons(self, model: str) -> tuple[Message, ...]:
+        """What takes verdicts about a ranker away."""
+        return ()
+
+    def cautions(self) -> tuple[Message, ...]:
+        """What to report beside the value."""
+        return ()
+
+    # ---- rows; with `once`, what terms share that go the same way is made once, and shared again
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """What is known of each row, by name."""
+        return {name: getattr(self, name) for name in self.blanks}
+
+    def from_columns(self, columns: Mapping[str, npt.NDArray[Any]], clusters: Clusters) -> Self:
+        """The same question of other rows."""
+        return replace(self, clusters=clusters, **{name: columns[name] for name in self.columns()})  # type: ignore[type-var]
+
+    def merge(self, others: Sequence[Self]) -> Self:
+        """These terms with what is known of all rows together, of theirs and of others."""
+        return self
+
+    def restrict(self, kept: Bools) -> Self:
         """The same with the other rows undefined."""
-        ...
+        if (kept | ~self.defined).all():
+            return self
+        used = self.defined & kept
+        columns = {
+            name: np.where(used.reshape(-1, *(1 for _ in values.shape[1:])), values, self.blanks[name])
+            for name, values in self.columns().items()
+        }
+        return self.from_columns(columns, self.clusters)
 
-    # with `once`, what terms share that go the same way is made once, and shared again
-    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> Terms:
-        """Rows of one group, which are of one cluster and defined alike, as one row."""
-        ...
-
-    def join(self, others: Sequence[Terms], once: Once | None = None) -> Terms:
+    def join(self, others: Sequence[Self], once: Once | None = None) -> Self:
         """The terms of these units and of others."""
-        ...
+        once = once or Once()
+        parts = [self, *others]
+        columns = [part.columns() for part in parts]
+        joined = {name: once.joined([of_part[name] for of_part in columns]) for name in columns[0]}
+        return self.merge(others).from_columns(joined, once.joined_clusters([part.clusters for part in parts]))
 
-    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> Terms:
+    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> Self:
         """These rows in this order: all of them, or those of a group of units, with the clusters that they have."""
-        ...
+        once = once or Once()
+        return self.from_columns({name: once.taken(values, order) for name, values in self.columns().items()}, clusters)
+
+    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> Self:
+        """Rows of one group, which are of one cluster and defined alike, as one row."""
+        once, n = once or Once(), len(clusters.of_row)
+        columns = self.columns()
+        return self.from_columns(
+            {
+                name: _sums_by(group, values, n) if values.dtype == np.float64 else once.reduced(values, group, n)
+                for name, values in columns.items()
+            },
+            clusters,
+        )
 
 
 @record(eq=False)
-class Smooth:
+class Smooth(Terms):
     """A smooth function (`form`) of the totals of a few sums per row: `sums` [rows x columns], 0 where not `defined`.
 
     `exact` says that every label of these units is known; `rows` are the single rows behind the sums, where an
@@ -222,6 +171,8 @@ class Smooth:
     >>> ratio(np.array([1.0, 2.0]), np.array([2.0, 4.0])).value()
     0.5
     """
+
+    blanks: ClassVar[Mapping[str, Any]] = {"sums": 0.0, "defined": False}
 
     form: Form
     sums: Floats
@@ -246,7 +197,6 @@ class Smooth:
         return totals
 
     def value(self) -> float:
-        """The estimate; the same bits whatever the order of rows."""
         return float(self.form.values(self.totals()[None, :])[0])
 
     def values(self, weights: Floats) -> Floats:
@@ -254,7 +204,7 @@ class Smooth:
         return self.form.values(weights @ by_cluster)
 
     def influence(self) -> Floats:
-        """What each cluster adds to the error of the value, to first order; sums to zero."""
+        """Of each cluster; sums to zero."""
         totals = self.totals()
         if math.isnan(float(self.form.values(totals[None, :])[0])):
             return np.full(len(self.clusters), math.nan)
@@ -264,25 +214,22 @@ class Smooth:
         """The part of the denominator that each cluster has."""
         return self.clusters.sums(self.form.leverage(self.sums, self.totals()))
 
-    @property
-    def telling(self) -> Floats:
-        """The sums in which units differ that tell two values apart, [rows x columns]."""
-        return self.sums[:, :2] if self.form.shares_out else self.sums
+    def has_rows(self) -> bool:
+        return self.rows is not None
+
+    def cluster_sums(self) -> Floats:
+        telling = self.sums[:, :2] if self.form.shares_out else self.sums
+        return np.stack([self.clusters.sums(column) for column in telling.T])
 
     def sizes(self) -> Floats:
         """How much of what is divided by each cluster has; where a form shares out, of what is relevant."""
-        return self.clusters.sums(self.telling[:, 1]) if self.form.shares_out else self.leverage()
-
-    def n_independent(self) -> int:
-        return int(np.count_nonzero(self.clusters.has(self.defined)))
+        return self.clusters.sums(self.sums[:, 1]) if self.form.shares_out else self.leverage()
 
     def n_informative(self, other: Terms | None = None) -> int:
         """Clusters whose sums differ from the other's; alone those with a denominator, for a mean with a numerator."""
-        if isinstance(other, Smooth):
-            differ = np.zeros(len(self.clusters), dtype=bool)
-            for mine, theirs in zip(self.telling.T, other.telling.T, strict=True):
-                differ |= self.clusters.sums(mine) != self.clusters.sums(theirs)
-            return int(np.count_nonzero(differ))
+        theirs = None if other is None else other.cluster_sums()
+        if theirs is not None:
+            return int(np.count_nonzero((self.cluster_sums() != theirs).any(axis=0)))
         unit_denominator = self.sums[:, 1] == 1
         mean = bool(unit_denominator.all() or (unit_denominator | ~self.defined).all())
         return int(np.count_nonzero(self.clusters.has(self.sums[:, 0 if mean else 1] != 0)))
@@ -291,81 +238,139 @@ class Smooth:
     def n_defined(self) -> int:
         return int(np.count_nonzero(self.defined))
 
-    def column(self, name: str) -> Floats | None:
-        """One of the sums by name, None where the form has none of that name."""
-        return self.sums[:, self.form.columns.index(name)] if name in self.form.columns else None
-
-    def contributions(self) -> tuple[Floats, Floats, Floats | None]:
-        """Numerators, denominators and known totals of rows: the value is Σ / Σ, times the mean of the totals.
-
-        Of a form that is no such quotient the numerator is value + rows x influence, over 1: what a row adds, to first
-        order.
-        """
-        if self.form.quotient:
-            return self.sums[:, 0], self.sums[:, 1], self.column("total")
-        value = self.value()
-        if math.isnan(value):
-            return np.zeros(len(self.sums)), np.zeros(len(self.sums)), None
-        effect = self.form.influence(self.sums, self.totals())
-        return np.where(self.defined, value + self.n_defined * effect, 0.0), self.defined.astype(np.float64), None
-
-    def restrict(self, kept: Bools) -> Smooth:
-        if (kept | ~self.defined).all():
-            return self
-        defined = self.defined & kept
-        return replace(self, sums=np.where(defined[:, None], self.sums, 0.0), defined=defined)
-
-    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> Smooth:
-        n = len(clusters.of_row)
-        defined = (once or Once()).reduced(self.defined, group, n)
-        sums = np.stack([sums_by(group, column, n=n) for column in self.sums.T], axis=1)
-        return replace(self, sums=sums, defined=defined, clusters=clusters, rows=None)
-
-    def join(self, others: Sequence[Terms], once: Once | None = None) -> Smooth:
-        once = once or Once()
-        parts = [self, *(part for part in others if isinstance(part, Smooth))]
+    def merge(self, others: Sequence[Smooth]) -> Smooth:
+        parts = [self, *others]
         return replace(
             self,
-            sums=np.concatenate([part.sums for part in parts]),
-            defined=once.joined([part.defined for part in parts]),
-            clusters=joined_clusters(parts, once),
             exact=all(part.exact for part in parts),
             rows=SampledRows.concatenate([part.rows for part in parts], [len(part.defined) for part in parts]),
             weighting=Weighting.merge([part.weighting for part in parts]),
         )
 
     def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> Smooth:
-        rows = None if self.rows is None else self.rows.take(order)
         # what weights are like was counted over all rows
         weighting = self.weighting if self.weighting is None or len(order) == len(self.sums) else Weighting.unknown()
-        # along the axis that lies together in memory, ten times as fast as an index
-        sums = self.sums.take(order, axis=0) if self.sums.flags.c_contiguous else self.sums.T.take(order, axis=1).T
-        defined = (once or Once()).taken(self.defined, order)
-        return replace(self, sums=sums, defined=defined, clusters=clusters, rows=rows, weighting=weighting)
+        rows = None if self.rows is None else self.rows.take(order)
+        return replace(Terms.take(self, order, clusters, once), rows=rows, weighting=weighting)
+
+    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> Smooth:
+        return replace(Terms.reduce(self, group, clusters, once), rows=None)
 
 
-def joined_clusters(parts: Sequence[Terms], once: Once) -> Clusters:
-    """The clusters of all parts, which share none."""
-    clusters = [part.clusters for part in parts]
-    return once.of(clusters, lambda: Clusters.join(clusters))
+def _sums_by(group: Ints, values: Floats, n: int) -> Floats:
+    """Sums over the rows of each group, [rows x columns] -> [groups x columns]."""
+    columns = values.reshape(len(values), -1).T
+    return np.stack([sums_by(group, column, n=n) for column in columns], axis=1).reshape(n, *values.shape[1:])
+
+
+@record(eq=False)
+class Refitted(Terms):
+    """Terms whose weights come from a model that was fitted to the same units: the delete-a-group jackknife.
+
+    `without` has, for each pattern, the totals [groups x columns] of the sums over its rows that are not in group g,
+    under the model that was fitted without group g; and what rounding left of them. `pattern` is the pattern of each
+    row: rows of one pattern are defined for the same models, so that a difference over the units that two models
+    share can be made from these totals. With V_(g) the value without group g, the influence of a group is
+    (mean V - V_(g)) (G - 1) / G: the usual formula for the variance from influences then gives the jackknife's.
+    """
+
+    whole: Smooth
+    pattern: Keys
+    without: Mapping[int, tuple[Floats, Floats]]
+
+    @property
+    def defined(self) -> Bools:
+        return self.whole.defined
+
+    @property
+    def clusters(self) -> Clusters:
+        return self.whole.clusters
+
+    @property
+    def strata(self) -> None:
+        return None
+
+    def value(self) -> float:
+        return self.whole.value()
+
+    def values(self, weights: Floats) -> Floats:
+        return self.whole.values(weights)
+
+    def values_without(self) -> Floats:
+        """The value without each group, under the model that was fitted without it."""
+        parts = [
+            part
+            for code, both in self.without.items()
+            if (self.defined & (self.pattern == code)).any()
+            for part in both
+        ]
+        if not parts:
+            return np.full(0, math.nan)
+        stacked = np.stack(parts)  # [parts x groups x columns]
+        totals = np.array([[math.fsum(column) for column in group.T] for group in stacked.transpose(1, 0, 2)])
+        return self.whole.form.values(totals)
+
+    def influence(self) -> Floats:
+        values = self.values_without()
+        n = self.n_independent()
+        if not n or not len(values):
+            return np.zeros(0)  # a single cluster has no spread, whatever was refitted
+        centre = math.nan if np.isnan(values).any() else math.fsum(values) / n
+        return np.asarray((centre - values) * ((n - 1) / n), dtype=np.float64)
+
+    def leverage(self) -> Floats:
+        n = self.n_independent()
+        return np.full(n, 1.0 / max(n, 1))
+
+    def n_informative(self, other: Terms | None = None) -> int:
+        return self.whole.n_informative(None if other is None else other.whole)
+
+    def n_independent(self) -> int:
+        groups = next((len(both[0]) for both in self.without.values()), 0)
+        return 0 if self.whole.n_independent() < 2 else groups
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        return self.whole.columns() | {"pattern": self.pattern}
+
+    def from_columns(self, columns: Mapping[str, npt.NDArray[Any]], clusters: Clusters) -> Refitted:
+        return replace(self, whole=self.whole.from_columns(columns, clusters), pattern=columns["pattern"])
+
+    def merge(self, others: Sequence[Refitted]) -> Refitted:
+        without: dict[int, tuple[Floats, Floats]] = {}
+        for part in (self, *others):
+            for code, (totals, rest) in part.without.items():
+                before, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
+                added, lost = two_sum(before, totals)
+                without[code] = added, lost_before + rest + lost
+        return replace(self, whole=self.whole.merge([part.whole for part in others]), without=without)
+
+    def restrict(self, kept: Bools) -> Refitted:
+        return replace(self, whole=self.whole.restrict(kept))
+
+    # clips that take nothing away share their sums, and what follows from these
+
+    def join(self, others: Sequence[Refitted], once: Once | None = None) -> Refitted:
+        once = once or Once()
+        wholes = [part.whole for part in (self, *others)]
+        whole = once.of(wholes, lambda: self.whole.join(wholes[1:], once))
+        return replace(self.merge(others), whole=whole, pattern=once.joined([part.pattern for part in (self, *others)]))
+
+    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> Refitted:
+        once = once or Once()
+        # totals without each group of clusters were made over all rows: of some rows alone no interval is known
+        without = self.without if len(order) == len(self.pattern) else {}
+        whole = once.of([self.whole], lambda: self.whole.take(order, clusters, once))
+        return Refitted(whole, once.taken(self.pattern, order), without)
+
+    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> Refitted:
+        once = once or Once()
+        whole = once.of([self.whole], lambda: self.whole.reduce(group, clusters, once))
+        return replace(self, whole=whole, pattern=once.reduced(self.pattern, group, len(clusters.of_row)))
 
 
 def ratio(num: Floats, den: Floats, **options: Any) -> Smooth:
     """Terms of Σ num / Σ den; `options` as of `smooth`."""
     return smooth(Ratio(), (num, den), **options)
-
-
-def ratios(sums: Floats, *, defined: Bools | None = None, clusters: Clusters | None = None) -> list[Smooth]:
-    """Terms of several ratios with one denominator, [numerators and the denominator x rows], without copies.
-
-    >>> [terms.value() for terms in ratios(np.array([[1.0, 2.0], [3.0, 0.0], [2.0, 4.0]]))]
-    [0.5, 0.5]
-    """
-    used = np.ones(sums.shape[1], dtype=bool) if defined is None else defined
-    sums = sums if used.all() else np.where(used, sums, 0.0)
-    row_clusters = Clusters.numbered(sums.shape[1]) if clusters is None else clusters
-    last = len(sums) - 1
-    return [Smooth(Ratio(), sums[number :: last - number].T, used, row_clusters) for number in range(last)]
 
 
 def known_total(num: Floats, den: Floats, total: Floats, **options: Any) -> Smooth:

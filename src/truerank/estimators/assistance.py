@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Floats
+from truerank.core.forms import Form, HitMove
 from truerank.core.record import record
-from truerank.core.terms import Form, HitMove
 
 Columns = npt.NDArray[Any]
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Learner, Request
+from truerank.core.forms import Form, KnownTotal
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
-from truerank.core.terms import Form, KnownTotal, Smooth, smooth
+from truerank.core.terms import Smooth, smooth
 from truerank.core.values import CountFrom0, NotNegative, check
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
 from truerank.estimators.listed_predictions import (

@@ -17,13 +17,14 @@ import numpy as np
 from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.estimator import Learner
+from truerank.core.forms import Form, Ratio
 from truerank.core.ids import Keys
+from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.rows import Column
-from truerank.core.terms import Form, Smooth, ratio, ratios, smooth
+from truerank.core.terms import Smooth, ratio, smooth
 from truerank.exposure.policies.policies import Policy, Rows, differs
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.impressions import Impressions, Logged
 
 BLOCK = 1 << 17  # rows whose exposures stay in cache
 
@@ -128,20 +129,6 @@ class Normaliser(StrEnum):
         return f"mean {reward} per {per}{means} had the target been shown"
 
 
-FIVE = (
-    "rewards in one session do not depend on other sessions",
-    "views depend on the position alone (position-based model)",
-    "the reward of an item does not depend on the other items shown",
-    "a reward needs a view and else depends on user and item alone (examination hypothesis)",
-    "whatever the target would show, the logging policy shows with some probability (support)",
-)
-CHOSEN = (
-    "rewards in one impression do not depend on other impressions",
-    "the logged propensities are the true probabilities that the item was chosen",
-    "whatever the target would choose, the logging policy chooses with some probability (support)",
-)
-
-
 @record
 class RankedContext:
     """Facts of a log and a target, which decide whether an estimator can be had.
@@ -168,7 +155,7 @@ class RankedContext:
     propensity: ClassVar[None] = None  # of labels; that of impressions is in the log
 
     @classmethod
-    def of(cls, log: Impressions, target: Policy, logging: Policy) -> RankedContext:
+    def of(cls, log: Log, target: Policy, logging: Policy) -> RankedContext:
         """Without a reward."""
         return cls(
             target=target.name,
@@ -222,7 +209,7 @@ class Exposures:
     position models under which the same is to be seen.
     """
 
-    log: Impressions
+    log: Log
     target: Policy
     logging: Policy
     clusters: Clusters
@@ -333,7 +320,10 @@ class Exposures:
         if columns[1] is not Column.DISCOUNT:  # one denominator for all clips: no copies
             gains = self.rewards(reward, clips, of, more=1)
             gains.rows[-1] = self.unit_column(columns[1])
-            return gains.of_clips(ratios(gains.rows, defined=defined, clusters=clusters))
+            rows = gains.rows if defined.all() else np.where(defined, gains.rows, 0.0)
+            last = len(rows) - 1
+            pairs_of_rows = (rows[number :: last - number].T for number in range(last))
+            return gains.of_clips([Smooth(Ratio(), sums, defined, clusters) for sums in pairs_of_rows])
         gains = self.rewards(reward, clips, of)
         weights = self.clipped_sums(None, self.viewed_rows(), clips, of)
         rest = [self.unit_column(column) for column in columns[2:]]

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.counted import CountedItems
+from truerank.core.counted import CountedItems, side_by_side
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Estimator, EstimatorInfo, Learned, Request
 from truerank.core.log import Pairs
@@ -107,7 +107,6 @@ def _terms(metric: Metric, lists: ListedItems, chunk: JudgedChunk) -> Terms:
         return ratio(*sums, defined=defined, clusters=chunk.clusters, exact=True)
     if isinstance(metric, OfCounts):
         top = lists.lists
-        return CountedItems(
-            metric.form(lists.facts), top.start, top.item, top.length > 0, len(chunk.labels.items), chunk.clusters
-        )
+        listed = side_by_side(top.unit, top.item, n=len(top.length), width=metric.cutoff or 0)
+        return CountedItems(metric.form(lists.facts), listed, top.length > 0, len(chunk.labels.items), chunk.clusters)
     raise RefusedError(f"{metric} is no metric of lists.")

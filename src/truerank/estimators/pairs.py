@@ -10,10 +10,11 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.forms import Ratio
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
-from truerank.core.terms import Ratio, Smooth, smooth
+from truerank.core.terms import Smooth, smooth
 from truerank.estimators.refusals import DISTINCT_RANKS, not_additive, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample
 from truerank.metrics.average_precision import AveragePrecision

@@ -10,11 +10,12 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.forms import Form
 from truerank.core.metric import Metric
 from truerank.core.options import Discount, Ideal
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
-from truerank.core.terms import Form, Smooth, smooth
+from truerank.core.terms import Smooth, smooth
 from truerank.estimators.refusals import LABEL_FREE, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.dcg import DCG

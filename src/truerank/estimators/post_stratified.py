@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.estimator import EstimatorInfo, Exposed
+from truerank.core.forms import Form
 from truerank.core.metric import Metric
 from truerank.core.record import record
 from truerank.core.rows import Column
-from truerank.core.terms import Form
 from truerank.estimators.refusals import DISTINCT_RANKS, only_recall
 from truerank.estimators.rows import WEIGHTED, FormOfSums, WeightedRows
 

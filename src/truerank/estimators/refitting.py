@@ -15,17 +15,30 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.estimator import Estimator, Learned, Request
 from truerank.core.record import record
-from truerank.core.refits import Refitted
 from truerank.core.rows import Column
-from truerank.core.terms import Smooth, Terms
+from truerank.core.terms import Refitted, Smooth, Terms
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, Refits, blocks, limited_by
 from truerank.exposure.policies.policies import Policy, Rows, WholeList, tables_of
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.impressions import RankedChunk
+from truerank.io.sessions import RankedChunk
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
 
 Totals = tuple[Floats, Floats]  # [groups x columns], and what rounding left of them
+
+
+FIVE = (
+    "rewards in one session do not depend on other sessions",
+    "views depend on the position alone (position-based model)",
+    "the reward of an item does not depend on the other items shown",
+    "a reward needs a view and else depends on user and item alone (examination hypothesis)",
+    "whatever the target would show, the logging policy shows with some probability (support)",
+)
+CHOSEN = (
+    "rewards in one impression do not depend on other impressions",
+    "the logged propensities are the true probabilities that the item was chosen",
+    "whatever the target would choose, the logging policy chooses with some probability (support)",
+)
 
 
 class RankedEstimator(Estimator):

@@ -20,12 +20,13 @@ from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Exposed, Learned, Request
+from truerank.core.forms import Form
 from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
 from truerank.core.record import record
 from truerank.core.rows import Column, SampledRows, Weighting
-from truerank.core.terms import Form, Smooth, smooth
+from truerank.core.terms import Smooth, smooth
 from truerank.core.wording import option
 from truerank.estimators.impressions import Counted, Exposures, Normaliser, limited_by
 from truerank.estimators.refitting import RankedEstimator

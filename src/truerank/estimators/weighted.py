@@ -10,11 +10,12 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.forms import KnownTotal, Ratio
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
 from truerank.core.rows import Column
-from truerank.core.terms import KnownTotal, Ratio, Smooth, ratio
+from truerank.core.terms import Smooth, ratio
 from truerank.core.wording import option
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, RankedContext
 from truerank.estimators.refusals import (

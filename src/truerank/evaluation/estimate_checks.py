@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.core.arrays import exact_sum
-from truerank.core.counted import CountedItems
 from truerank.core.estimator import Clipping, Estimator, Exposed
 from truerank.core.messages import Message, message
 from truerank.core.metric import Metric
-from truerank.core.modelled import ModelledTerms
 from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth, Terms
 from truerank.estimators.listed_predictions import FAR, PredictionBalance
@@ -123,7 +121,7 @@ def check_interval(estimate: LabelEstimate) -> Iterator[Message]:
     """What an interval rests on."""
     terms, sums = estimate.terms, estimate.sums
     population = not estimate.plan.question.interval.needs_rows
-    counted = isinstance(terms, CountedItems)  # a function of all lists: no user has a value
+    counted = bool(np.isnan(terms.unit_values()).all())  # a function of all lists: no user has a value
     if counted and population and terms.n_independent() >= 2 and not np.any(terms.influence()):
         yield message("no-single-item")
     numerator, denominator = sums.sums[:, 0], sums.sums[:, 1]
@@ -168,8 +166,7 @@ def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
     estimator, request = estimate.question
     if balance is not None and np.isnan(balance.total):
         yield message("balance-unchecked", numbers={"rows": balance.rows})
-    if isinstance(estimate.terms, ModelledTerms):
-        yield from estimate.terms.cautions()
+    yield from estimate.terms.cautions()
     weighted = {Exposed.BIASED: estimator.info.weighs, Exposed.DESIGNED: not estimator.info.of_lists}
     if balance is not None and weighted.get(plan.rows.exposed, False) and np.isinf(request.clip):
         implied, error = quiet_weights(balance, estimate.sums, recall=is_recall(estimate.metric))
@@ -250,8 +247,7 @@ def check_sample(estimate: LabelEstimate) -> Iterator[Message]:
     if test is not None and test.not_random:
         yield message("not-random", effect=test.effect, large=LARGE, numbers={"p": test.p})
     yield from check_selected_users(estimate.plan, estimate.measured)
-    if isinstance(estimate.terms, ModelledTerms):
-        yield from estimate.terms.reasons(estimate.cell[0])
+    yield from estimate.terms.reasons(estimate.cell[0])
 
 
 VERDICT_CHECKS: tuple[Callable[[LabelEstimate], Iterator[Message]], ...] = (

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from truerank.core.arrays import Bools, Floats, Ints, two_sum
+from truerank.core.arrays import Ints
 from truerank.core.clusters import Clusters
-from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError
-from truerank.core.modelled import ModelledTerms
 from truerank.core.record import record
-from truerank.core.refits import Refitted
 from truerank.core.results import Results
-from truerank.core.rows import Weighting
-from truerank.core.terms import Smooth, Terms
+from truerank.core.terms import Terms
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.measure import ByPlace, Measured, join
 from truerank.evaluation.question import Cell, Plan, Tallies, added
 from truerank.io.spill import scratch
 
 BUDGET = 2**28  # bytes of sums that are held in memory
+NO_CLUSTERS = Clusters.numbered(0)
 
 
 def concluded(plan: Plan[Any], parts: Iterable[Measured]) -> Results:
@@ -47,7 +45,7 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
     for part in waiting:
         held.append(part)
         size += _bytes(part)
-        if size > (BUDGET if budget is None else budget) and not _has_rows(part):
+        if size > (BUDGET if budget is None else budget) and not any(terms.has_rows() for terms in part.terms.values()):
             break
     else:
         if not held:
@@ -64,27 +62,20 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
         yield store.measured()
 
 
-def _has_rows(part: Measured) -> bool:
-    """Whether single rows are kept, for an interval that needs all of them at once."""
-    summed = (terms for terms in part.terms.values() if not isinstance(terms, CountedItems | ModelledTerms))
-    return any(terms.whole.rows is not None for terms in summed)
+def _columns(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The columns of values of rows, [columns x rows]."""
+    return values[:, None].T if values.ndim == 1 else values.T
 
 
 def _bytes(part: Measured) -> int:
-    """Bytes of sums, counted once where several questions share them."""
-    shared = {id(terms.whole) if isinstance(terms, Refitted) else id(terms): terms for terms in part.terms.values()}
-    return sum(_size(terms) for terms in shared.values())
-
-
-def _size(terms: Terms) -> int:
-    if isinstance(terms, ModelledTerms):
-        return sum(column.nbytes for column in terms.columns().values())
-    return terms.item.nbytes if isinstance(terms, CountedItems) else terms.whole.sums.nbytes
+    """Bytes of what is kept of rows, counted once where several questions share it."""
+    columns = {id(values): values for terms in part.terms.values() for values in terms.columns().values()}
+    return sum(values.nbytes for values in columns.values())
 
 
 @dataclass(slots=True)
 class Store:
-    """Sums of all questions in files, one for each, to which every chunk appends."""
+    """Columns of all questions in files, to which every chunk appends; `kinds` are the terms without rows."""
 
     folder: Path
     place: list[Ints] = field(default_factory=list)
@@ -107,9 +98,12 @@ class Store:
         self.clusters.append(next(iter(part.terms.values())).clusters)
         try:
             for number, (cell, terms) in enumerate(part.terms.items()):
-                for name, values in _arrays(terms).items():
-                    _append(self._path(number, name), values)
-                self.kinds[cell] = _together(self.kinds.get(cell), terms)
+                for name, values in terms.columns().items():
+                    for path, column in zip(self._paths(number, name, values), _columns(values), strict=True):
+                        with path.open("ab") as file:
+                            np.ascontiguousarray(column).tofile(file)
+                kind = terms.from_columns({name: values[:0] for name, values in terms.columns().items()}, NO_CLUSTERS)
+                self.kinds[cell] = self.kinds[cell].merge([kind]) if cell in self.kinds else kind
         except OSError as error:
             raise InputError(
                 f"{self.folder}: cannot be written ({error.strerror}); what is measured is kept there until the end. "
@@ -127,33 +121,20 @@ class Store:
         return Measured(place, size, terms, tallies, self.n_rows, kept=False)
 
     def read(self, cell: Cell, order: Ints | None, clusters: Clusters) -> Terms:
-        number = list(self.kinds).index(cell)
-        kind = self.kinds[cell]
-        if isinstance(kind, CountedItems):
-            length, item = (_read(self._path(number, name), np.int64, None) for name in ("length", "item"))
-            start = np.concatenate([[0], np.cumsum(length)])
-            flags = _read(self._path(number, "defined"), np.bool_, None)
-            listed = replace(kind, start=start, item=item, defined=flags, clusters=clusters)
-            return listed if order is None else listed.take(order, clusters)
-        if isinstance(kind, ModelledTerms):
-            columns = {
-                name: _read(self._path(number, name), values.dtype.type, order)
-                for name, values in kind.columns().items()
-            }
-            return kind.of_columns(columns, clusters)
-        whole = kind.whole
-        sums: Floats = np.empty((len(whole.form.columns), len(clusters.of_row)))
-        for values, column in zip(sums, whole.form.columns, strict=True):
-            values[:] = _read(self._path(number, column), np.float64, order)
-        defined: Bools = _read(self._path(number, "defined"), np.bool_, order)
-        smooth = Smooth(whole.form, sums.T, defined, clusters, exact=whole.exact, weighting=whole.weighting)
-        if not isinstance(kind, Refitted):
-            return smooth
-        pattern = _read(self._path(number, "pattern"), np.uint64, order)
-        return Refitted(smooth, pattern, kind.without)
+        number, kind = list(self.kinds).index(cell), self.kinds[cell]
+        columns = {}
+        for name, empty in kind.columns().items():
+            paths = self._paths(number, name, empty)
+            values = np.empty((len(paths), len(clusters.of_row)), empty.dtype)
+            for column, path in zip(values, paths, strict=True):
+                read = np.fromfile(path, empty.dtype)
+                column[:] = read if order is None else read[order]
+            columns[name] = values.T.reshape(-1, *empty.shape[1:])
+        return kind.from_columns(columns, clusters)
 
-    def _path(self, number: int, what: str) -> Path:
-        return self.folder / f"{number}.{what}"
+    def _paths(self, number: int, name: str, values: npt.NDArray[Any]) -> list[Path]:
+        """The file of each column of values."""
+        return [self.folder / f"{number}.{name}{place}" for place in range(len(_columns(values)))]
 
 
 @record(eq=False)
@@ -177,56 +158,3 @@ class StoredTerms(Mapping[Cell, Terms]):
 
     def __len__(self) -> int:
         return len(self.store.kinds)
-
-
-def _arrays(terms: Terms) -> dict[str, np.ndarray]:
-    """What there is of terms for each row, or for each item of its list, by name."""
-    if isinstance(terms, CountedItems):
-        return {"length": np.diff(terms.start), "item": terms.item.astype(np.int64), "defined": terms.defined}
-    if isinstance(terms, ModelledTerms):
-        return terms.columns()
-    smooth = terms.whole
-    arrays: dict[str, np.ndarray] = dict(zip(smooth.form.columns, smooth.sums.T, strict=True))
-    arrays["defined"] = smooth.defined
-    return arrays | ({"pattern": terms.pattern} if isinstance(terms, Refitted) else {})
-
-
-def _append(path: Path, values: Floats | Bools | np.ndarray) -> None:
-    with path.open("ab") as file:
-        np.ascontiguousarray(values).tofile(file)
-
-
-def _read(path: Path, kind: type[Any], order: Ints | None) -> Any:
-    """All that was appended, in the order of the population."""
-    values = np.fromfile(path, dtype=kind)
-    return values if order is None else values[order]
-
-
-def _together(before: Terms | None, terms: Terms) -> Terms:
-    """What of terms is no row: their form, and what adds up over all rows."""
-    none = np.zeros(0, dtype=bool)
-    no_clusters = Clusters.numbered(0)
-    if isinstance(terms, CountedItems):
-        empty = np.zeros(0, dtype=np.int64)
-        return replace(terms, start=np.zeros(1, dtype=np.int64), item=empty, defined=none, clusters=no_clusters)
-    if isinstance(terms, ModelledTerms):
-        return terms.take(np.zeros(0, dtype=np.int64), no_clusters)
-    smooth = terms.whole
-    nothing = np.zeros((0, len(smooth.form.columns)))
-    earlier = None if before is None else before.whole
-    bare = Smooth(
-        smooth.form,
-        nothing,
-        none,
-        no_clusters,
-        exact=smooth.exact and (earlier is None or earlier.exact),
-        weighting=smooth.weighting if earlier is None else Weighting.merge([earlier.weighting, smooth.weighting]),
-    )
-    if not isinstance(terms, Refitted):
-        return bare
-    without = dict(before.without) if isinstance(before, Refitted) else {}
-    for code, (totals, rest) in terms.without.items():
-        sums_before, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
-        total, lost = two_sum(sums_before, totals)
-        without[code] = total, lost_before + rest + lost
-    return Refitted(bare, np.zeros(0, dtype=np.uint64), without)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.core.estimator import Clipping, Learned
+from truerank.core.log import Logged
 from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.record import record
-from truerank.core.refits import Refitted
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.core.wording import columns_option
 from truerank.evaluation.log_facts import LogFacts
@@ -23,7 +23,6 @@ from truerank.exposure.positions.position_models import Positions
 from truerank.inference.intervals import Interval
 from truerank.inference.tails import check_rewards, check_tails
 from truerank.inference.weights import check_unseen
-from truerank.io.impressions import Logged
 
 if TYPE_CHECKING:
     from truerank.evaluation.impression_rows import ImpressionRows
@@ -163,8 +162,8 @@ def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:
     elif paying < FEW_PAYING:
         yield message("few-rewards", units=paying, cluster=cluster)
     used = terms.clusters.has(terms.defined)
-    n_used, strata = int(np.count_nonzero(used)), terms.clusters.stratum
-    linear = not isinstance(terms, Refitted) and estimate.plan.question.interval.refits
+    n_used, strata = int(np.count_nonzero(used)), terms.strata
+    linear = estimate.plan.question.interval.refits
     if n_used == 1:
         yield message("no-interval.single", cluster=cluster)
     elif linear and strata is not None and (np.bincount(strata[used]) == 1).any():

@@ -19,7 +19,6 @@ from truerank.core.ids import Keys
 from truerank.core.messages import message
 from truerank.core.ranking import Pool
 from truerank.core.record import record
-from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.impressions import Exposures, Limited, Refits, limited_by
@@ -38,7 +37,7 @@ from truerank.inference.linearization import Spread
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.verdicts import UnseenExposure
 from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, unseen_of
-from truerank.io.impressions import RankedChunk
+from truerank.io.sessions import RankedChunk
 
 
 @record(kw_only=True, eq=False)
@@ -372,7 +371,7 @@ def _failures(plan: Plan[Any], measured: Measured, points: Points) -> dict[str, 
 
 def _undefined(terms: Terms) -> int:
     """Without how many groups these have no value, although they have one with all of them."""
-    if not isinstance(terms, Refitted) or terms.n_independent() < 2 or math.isnan(terms.value()):
+    if terms.n_independent() < 2 or math.isnan(terms.value()):
         return 0
     return int(np.count_nonzero(np.isnan(terms.values_without())))
 

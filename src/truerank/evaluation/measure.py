@@ -10,13 +10,11 @@ from typing import Any, Generic
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
-from truerank.core.clusters import Clusters
+from truerank.core.clusters import Clusters, Once
 from truerank.core.estimator import Estimator, Learned, Request
 from truerank.core.ids import Keys
-from truerank.core.once import Once
 from truerank.core.record import record
-from truerank.core.refits import Refitted
-from truerank.core.terms import Smooth, Terms
+from truerank.core.terms import Refitted, Terms
 from truerank.evaluation.question import Cell, Maker, Plan, Tallies, added
 
 
@@ -188,12 +186,11 @@ def _refitted(
         learned, others = plan.learned.without(without), group != without
         for model, view in views.items():
             for cell, part in _terms(plan, chunk, model, view, learned, refitted=True).items():
-                if not isinstance(part, Smooth):
-                    continue
                 for code in codes[cell[1]]:
                     rows = others & (pattern[cell[1]] == code)
-                    into = totals.setdefault(cell, {}).setdefault(code, np.zeros((len(groups), len(part.form.columns))))
-                    into[without] = [exact_sum(np.ascontiguousarray(column[rows])) for column in part.sums.T]
+                    sums = part.whole.sums
+                    into = totals.setdefault(cell, {}).setdefault(code, np.zeros((len(groups), sums.shape[1])))
+                    into[without] = [exact_sum(np.ascontiguousarray(column[rows])) for column in sums.T]
     return {
         cell: Refitted(
             terms[cell].whole, pattern[cell[1]], {code: (sums, np.zeros_like(sums)) for code, sums in by_code.items()}

@@ -11,7 +11,6 @@ import numpy as np
 from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.record import record
 from truerank.core.results import NOT_SHOWN, Comparison
-from truerank.core.terms import Smooth
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Pair, Plan
 from truerank.inference.intervals import common
@@ -75,9 +74,8 @@ def planned_pair(plan: Plan[Any], measured: Measured, pair: Pair, number: int) -
     if components is None:
         return None
     if measured.single is not None and not design:
-        singles = common(*(measured.single.terms[model, number].whole for model in pair))
-        if isinstance(singles[0], Smooth) and isinstance(singles[1], Smooth):
-            components = components_of_sessions(singles[0], singles[1], components, users=users)
+        singles = [part.whole for part in common(*(measured.single.terms[model, number] for model in pair))]
+        components = components_of_sessions(singles[0], singles[1], components, users=users)
     difference = both[0].value() - both[1].value()
     return PlannedPair(
         metric=planned.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Bools
+from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids, as_ids
 from truerank.core.messages import message
 from truerank.core.record import record
 from truerank.core.results import Results
+from truerank.core.terms import Smooth
 from truerank.core.units import KeptUnits, UnitTerms
 from truerank.evaluation.measure import Measured, by_cluster
 from truerank.evaluation.question import Plan
@@ -35,7 +37,7 @@ class UnitsOf:
         parts = []
         for (model, number), terms in measured.terms.items():
             planned = plan.estimates[number]
-            numerator, denominator, total = terms.whole.contributions()
+            numerator, denominator, total = contributions(terms.whole)
             parts.append(
                 UnitTerms(
                     model=model,
@@ -53,6 +55,22 @@ class UnitsOf:
                 )
             )
         return KeptUnits(parts).frame()
+
+
+def contributions(terms: Smooth) -> tuple[Floats, Floats, Floats | None]:
+    """Numerators, denominators and known totals of rows: the value is Σ / Σ, times the mean of the totals.
+
+    Of a form that is no such quotient the numerator is value + rows x influence, over 1: what a row adds, to first
+    order.
+    """
+    if terms.form.quotient:
+        names = terms.form.columns
+        return terms.sums[:, 0], terms.sums[:, 1], terms.sums[:, names.index("total")] if "total" in names else None
+    value = terms.value()
+    if math.isnan(value):
+        return np.zeros(len(terms.sums)), np.zeros(len(terms.sums)), None
+    effect = terms.form.influence(terms.sums, terms.totals())
+    return np.where(terms.defined, value + terms.n_defined * effect, 0.0), terms.defined.astype(np.float64), None
 
 
 def ids_of(plan: Plan[Any], measured: Measured) -> tuple[Any, Any]:

@@ -236,8 +236,9 @@ def _watched(
         if (planned.name, planned.estimator.info.name) == (compared.metric, compared.estimator)
     )
     pair = (compared.model, compared.baseline)
-    first, second = common(*(measured.terms[model, number] for model in pair))
-    if not isinstance(first, Smooth) or not isinstance(second, Smooth):
+    both = common(*(measured.terms[model, number] for model in pair))
+    first, second = (terms.whole for terms in both)
+    if any(terms.cluster_sums() is None for terms in both):
         raise RefusedError(
             f"{compared.metric}, {compared.estimator}: no mean of users and no ratio of two, so that no interval for "
             "every look is known; watch Precision, DCG or Recall, with exposure whose chances are not fitted."

@@ -21,7 +21,6 @@ from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Keys
 from truerank.core.record import record
-from truerank.core.refits import Refitted
 from truerank.core.rng import cell_uniforms
 from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
@@ -37,7 +36,6 @@ from truerank.inference.linearization import (
     spread_of,
     spreads_of_pairs,
     unseen_variance,
-    value_spread,
 )
 from truerank.inference.moments import ROUNDING, Moments
 
@@ -129,7 +127,7 @@ class Population(Interval):
                 effects = {name: influences(part) for name, part in parts.items()}
             differences |= _differences(parts, effects, members, level=level)
         values = {
-            name: alone[name].spread(level=level) if name in alone else value_spread(part, level=level)
+            name: (alone[name] if name in alone else influences(part)).spread(level=level)
             for name, part in terms.items()
         }
         return values, {pair: differences[pair] for pair in pairs}
@@ -142,18 +140,18 @@ def _differences(
     clusters = next(iter(terms.values())).clusters
     together: dict[tuple[Name, Name], Spread] = {}
     if clusters.stratum is None and len(pairs) >= MANY_PAIRS and 1 < len(clusters) <= MOST_CLUSTERS:
-        smooth = {
-            name: part
+        sums = {
+            name: sums
             for name, part in terms.items()
-            if isinstance(part, Smooth) and not math.isnan(effects[name].value)
+            if (sums := part.cluster_sums()) is not None and not math.isnan(effects[name].value)
         }
         batch = [
             (first, second)
             for first, second in pairs
-            if first in smooth and second in smooth and unseen_variance(effects[first].hits, effects[second].hits) == 0
+            if first in sums and second in sums and unseen_variance(effects[first].hits, effects[second].hits) == 0
         ]
         if batch:
-            together = spreads_of_pairs(smooth, {name: effects[name] for name in smooth}, batch, level=level)
+            together = spreads_of_pairs({name: effects[name] for name in sums}, sums, batch, level=level)
     return together | {
         (first, second): effects[first]
         .minus(effects[second], informative=terms[first].n_informative(terms[second]))
@@ -275,10 +273,6 @@ class Design(Interval):
 
     @staticmethod
     def _spread(terms: Sequence[Terms], *, level: float) -> Spread:
-        if any(isinstance(part, Refitted) for part in terms):
-            raise InputError(
-                "an interval for exactly these units needs the rows that were judged, and no fitted weights."
-            )
         parts, difference = [part.whole for part in terms], len(terms) > 1
         values = [part.value() for part in terms]
         value = values[0] - values[1] if difference else values[0]

@@ -16,11 +16,10 @@ import numpy as np
 
 from truerank.core import special
 from truerank.core.arrays import Floats, Ints, equal_parts, exact_sum
-from truerank.core.counted import CountedItems
-from truerank.core.modelled import ModelledTerms
+from truerank.core.forms import HitMove, Ratio
 from truerank.core.record import record
-from truerank.core.terms import HitMove, Ratio, Smooth, Terms
-from truerank.inference.moments import Moments, ends, mean_moments, skewed
+from truerank.core.terms import Smooth, Terms
+from truerank.inference.moments import Moments, ends, skewed
 
 Name = TypeVar("Name")
 Bounds = tuple[float, float]
@@ -145,21 +144,11 @@ def influences(terms: Terms) -> Influences:
         terms.leverage(),
         abs(value),
         terms.n_informative(),
-        terms.clusters.stratum if isinstance(terms, Smooth) else None,
-        terms.reach() if isinstance(terms, CountedItems) else 0.0,
-        terms.correction() if isinstance(terms, ModelledTerms) else None,
+        terms.strata,
+        terms.reach(),
+        terms.correction(),
         rare_hits(terms),
     )
-
-
-def value_spread(terms: Terms, *, level: float) -> Spread:
-    """The spread of one value."""
-    moments = mean_moments(terms) if isinstance(terms, Smooth) else None
-    value = terms.value()
-    if moments is None or not moments.show_spread(abs(value)):
-        return influences(terms).spread(level=level)
-    informative = terms.n_informative()
-    return spread_of(value, moments.stderr, moments, level=level, difference=False, informative=informative)
 
 
 def difference_of(first: Terms, second: Terms) -> Influences:
@@ -236,15 +225,16 @@ def _spreads(
 
 
 def spreads_of_pairs(
-    terms: Mapping[Name, Smooth],
     influences: Mapping[Name, Influences],
+    sums: Mapping[Name, Floats],
     pairs: Sequence[tuple[Name, Name]],
     *,
     level: float,
 ) -> dict[tuple[Name, Name], Spread]:
     """The spread of the first minus the second of each pair of values over the same clusters, many at once.
 
-    A thousand models have half a million pairs, of which each would take about a millisecond alone.
+    `sums` of clusters tell two values apart. A thousand models have half a million pairs, of which each would take
+    about a millisecond alone.
     """
     place = {name: number for number, name in enumerate(influences)}
     effect, leverage = (
@@ -252,7 +242,7 @@ def spreads_of_pairs(
     )
     value, scale = np.array([(part.value, part.scale) for part in influences.values()]).T
     shared = bool((leverage == leverage[0]).all())
-    telling = np.stack([[terms[name].clusters.sums(column) for column in terms[name].telling.T] for name in place])
+    telling = np.stack([sums[name] for name in place])
     places = np.array([(place[first], place[second]) for first, second in pairs])
     step = max(1, EFFECTS_AT_ONCE // effect.shape[1])
     spreads: list[Spread] = []

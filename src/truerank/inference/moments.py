@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
@@ -12,7 +11,6 @@ import numpy as np
 
 from truerank.core.arrays import Floats, compiled_for, exact_sum
 from truerank.core.record import record
-from truerank.core.terms import Ratio, Smooth
 
 ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
 SMALL, LARGE = 1e-50, 1e50  # between which fourth powers, and sums of them, are numbers
@@ -109,24 +107,6 @@ def _sums(effect: Floats, h: Floats, total: Callable[[Floats], Any]) -> tuple[An
         columns = (square * weight, square, square * effect, square * square, part, scaled, scaled * scaled)
     n = np.count_nonzero((effect != 0) | (h != 0), axis=-1)
     return n, *(np.asarray(total(column)) for column in columns)
-
-
-def mean_moments(terms: Smooth) -> Moments | None:
-    """The moments of a mean of many units in one compiled pass, without arrays of effects; None of other values."""
-    value, compiled, alone = terms.value(), compiled_for(len(terms.sums)), terms.clusters.each_alone()
-    if compiled is None or not isinstance(terms.form, Ratio) or math.isnan(value):
-        return None
-    numerator, denominator = (np.ascontiguousarray(column) for column in terms.sums.T)
-    if not alone or terms.clusters.stratum is not None or not compiled.are_equal(denominator):
-        return None
-    n, total, mean = len(numerator), float(terms.totals()[1]), value * float(denominator[0])
-    largest = max(float(numerator.max()) - mean, mean - float(numerator.min()))
-    if power_of_two(largest) != 1:
-        return None
-    squares, cubes, fourths = compiled.central_powers(numerator, mean)
-    h, scaled = 1.0 / n, 1.0 / (n * (n - 1.0))
-    sums = (n, squares / (1.0 - h), squares, cubes, fourths, h, n * scaled, n * scaled**2)
-    return Moments(*sums, highest_leverage=h, highest_effect=largest, unit=1.0 / total)
 
 
 def power_of_two(largest: Any) -> Floats:

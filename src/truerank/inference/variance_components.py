@@ -23,8 +23,8 @@ def components_of(first: Terms, second: Terms, *, users: int, design: bool = Fal
     The parts within users are known where single labelled rows were kept and some user has two of them. With `design`,
     for exactly these users, the rows are what is drawn.
     """
-    both = [part for part in (first, second) if isinstance(part, Smooth)]
-    within = _within_users(both[0], both[1], users) if len(both) == 2 else None
+    both = first.whole, second.whole
+    within = _within_users(*both, users)
     if design:
         moments = None if within is None else design_moments(both[0], residuals(both[0]) - residuals(both[1]))
         if within is None or moments is None or moments.n < 2 or not moments.squares > 0:

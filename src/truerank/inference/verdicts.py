@@ -9,7 +9,6 @@ import numpy as np
 
 from truerank.core.messages import Message, message
 from truerank.core.record import record
-from truerank.core.refits import Refitted
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
 from truerank.core.terms import Terms
 from truerank.inference.linearization import Spread, difference_of
@@ -64,9 +63,9 @@ def doubts(
 def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) -> bool:
     """Whether the difference loses its sign or its significance without the cluster that adds most to its variance."""
     largest = int(np.abs(difference_of(first, second).effect).argmax())
-    if isinstance(first, Refitted) and isinstance(second, Refitted):
-        without = float(first.values_without()[largest] - second.values_without()[largest])
-        return not without * spread.value > 0
+    refitted = [part.values_without() for part in (first, second)]
+    if len(refitted[0]):
+        return not float(refitted[0][largest] - refitted[1][largest]) * spread.value > 0
     others = first.clusters.of_row != largest
     rest = difference_of(first.restrict(others), second.restrict(others)).spread(level=level, difference=True)
     return not rest.value * spread.value > 0 or (spread.p < 1 - level and not rest.p < 1 - level)
