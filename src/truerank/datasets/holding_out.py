@@ -22,16 +22,8 @@ from truerank.io.atomic_write import FolderKind
 from truerank.io.times import about_missing_times, time_ranks, with_times
 from truerank.sampling.pools import Members, PoolOrder
 
-FOLDER = FolderKind(
-    "split",
-    tuple(
-        f"{fold}{part}.{ending}"
-        for fold in ("", "fold-*/")
-        for part in ("train", "test")
-        for ending in ("csv", "parquet")
-    )
-    + ("*.parquet",),  # the parts of a protocol
-)
+PAIR = ("train.csv", "train.parquet", "test.csv", "test.parquet")
+FOLDER = FolderKind("split", (*PAIR, *(f"fold-*/{name}" for name in PAIR), "*.parquet"))  # the last: of a protocol
 
 
 class SplitBy(StrEnum):
