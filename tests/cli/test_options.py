@@ -117,7 +117,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     assert sorted(evaluate_command.ESTIMATORS.split(", ")) == sorted(ours)  # packages beside it may bring more
     assert sorted(offpolicy_command.ESTIMATORS.split(", ")) == sorted(RANKED.catalogue())
     strategies = getattr(option_of("intervene", "--strategy"), "help", "")
-    assert sorted(strategies.removesuffix(".").split(", ")) == sorted(interventions.catalogue())
+    assert sorted(strategies.removesuffix(".").split(", ")) == sorted(interventions.STRATEGIES.catalogue())
 
 
 @pytest.mark.parametrize(

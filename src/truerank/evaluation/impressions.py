@@ -154,7 +154,7 @@ def off_policy(
         fits = {} if learner is None else plan.learned[learner].rejected()
         if learner is None or not fits:
             return results
-        rejected = RejectedFits(fits, plan.rows.facts, plan.learned[learner].depths is None)
+        rejected = RejectedFits(fits, plan.rows.facts, not plan.learned[learner].depths)
         if rejected.from_clicks:
             return checked_by_tables(results, None, rejected)
         plan = with_tables(plan, fits)

@@ -179,7 +179,7 @@ def sampled(data: Made, options: dict[str, Any]) -> Result:
 def intervened(data: Made, options: dict[str, Any]) -> Result:
     """Inclusion probabilities of a held-out log, and the evaluation with them; or a drawn part of the log."""
     log = _labels(data, options)
-    strategy = getattr(interventions.named(options.pop("strategy")), options.pop("preset", "published"))()
+    strategy = getattr(interventions.STRATEGIES.named(options.pop("strategy")), options.pop("preset", "published"))()
     train, random = (tr.read(data.frames[name], values=False) for name in ("train", "slice"))
     how = {"train": train, "random": random, "fraction": options.pop("fraction", 0.5), "seed": options.get("seed", 0)}
     if options.pop("draw", False):
@@ -260,7 +260,7 @@ _GRID = ("loggers", "sparsities", "samplers", "sizes", "repetitions")
 
 
 def reliability(data: Made, options: dict[str, Any]) -> Result:
-    grid = Grid.of(
+    grid = Grid.from_names(
         preset=Preset(options.get("preset", "published")),
         metrics=[metrics.parse(text) for text in options["metrics"]],
         **{name: options[name] for name in _GRID if name in options},
