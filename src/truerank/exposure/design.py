@@ -64,8 +64,8 @@ class ExposureDesign:
         )
         for row, batch, propensity in bad.head(1).rows():
             raise InputError(
-                f"{source}: row {row:,} has propensity {propensity} and batch {batch}; expected a probability in (0, 1] and "
-                "a batch from 1. Make the design again."
+                f"{source}: row {row:,} has propensity {propensity} and batch {batch}; expected a probability in "
+                "(0, 1] and a batch from 1. Make the design again."
             )
         pairs = pl.DataFrame({"user": user, "item": item}).with_columns(drawn.get_columns())
         if pairs.select("user", "item").is_duplicated().any():
