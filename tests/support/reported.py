@@ -19,6 +19,8 @@ from truerank.reliability import study
 from truerank.simulation.feed import FeedSettings, make_feed
 from truerank.simulation.feed_truth import draw_log, log_table, target_table
 
+SIZED = ("Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
+SIZELESS = ("Full", "Exposed", "Random@e")
 HOSTILE = (
     "<script>window.harmed = 1</script>",
     "</script><img src=x onerror='window.harmed = 2'>",
