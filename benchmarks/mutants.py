@@ -7,7 +7,7 @@
 
 A mutant is one change of one place: < for <=, + for -, `and` for `or`, another number, `max` for `min`. Places are drawn
 by the seed from all lines that a fast test runs. A mutant lives in a copy of the package; the tests that run its line are
-tried, the quickest first, until one fails: a few of them, then all. Each is tried in a fork of a process that has loaded
+tried, quick ones first, until one fails: a few of them, then all. Each is tried in a fork of a process that has loaded
 what truerank needs, and nothing of truerank.
 """
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import itertools
 import json
 import os
 import random
@@ -202,11 +203,21 @@ def cover(out: Path, tests: list[str]) -> None:
 
 
 def read_covered(out: Path) -> tuple[dict[str, dict[str, list[str]]], dict[str, float]]:
-    """The tests of every line, the quickest first, and the seconds of every test."""
+    """The tests of every line, and the seconds of every test. First the quickest of each file, then the second: tests of
+    one file often miss the same."""
     stored = json.loads((out / "covered.json").read_text())
     tests, seconds = stored["tests"], stored["seconds"]
+
+    def ordered(chosen: list[str]) -> list[str]:
+        number: Counter[str] = Counter()
+        ranks = {}
+        for test in sorted(chosen, key=seconds.__getitem__):
+            number[test.partition("::")[0]] += 1
+            ranks[test] = number[test.partition("::")[0]], seconds[test]
+        return sorted(ranks, key=ranks.__getitem__)
+
     lines = {
-        file: {line: sorted((tests[at] for at in places), key=seconds.__getitem__) for line, places in by_line.items()}
+        file: {line: ordered([tests[at] for at in places]) for line, places in by_line.items()}
         for file, by_line in stored["lines"].items()
     }
     return lines, seconds
@@ -215,7 +226,7 @@ def read_covered(out: Path) -> tuple[dict[str, dict[str, list[str]]], dict[str, 
 # ----------------------------------------------------------------------------------------------------------------- runs
 
 
-def run(out: Path, *, seed: int, count: int) -> None:
+def run(out: Path, *, seed: int, count: int, most: float) -> None:
     """Try mutants until `count` of them are written down in `mutants.jsonl`; those that are there are not tried again."""
     covered, seconds = read_covered(out)
     written = out / "mutants.jsonl"
@@ -228,7 +239,9 @@ def run(out: Path, *, seed: int, count: int) -> None:
         if str(mutant) in finished:
             continue
         begin = time.perf_counter()
-        tests = covered[mutant.file][str(mutant.first[0])]
+        every = covered[mutant.file][str(mutant.first[0])]
+        spent = itertools.accumulate(seconds[test] for test in every)
+        tests = [test for test, until in zip(every, spent, strict=True) if until <= most]
         outcome, by = tried(mutant, tests, seconds, copy)
         line = {"mutant": str(mutant), "outcome": outcome, "by": by, "tests": len(tests), **asdict(mutant)}
         with written.open("a") as file:
@@ -320,12 +333,15 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="a folder for what was measured; build/ is under no version control")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument(
+        "--most", type=float, default=float("inf"), help="for run: at most so many seconds of tests each"
+    )
     parser.add_argument("--tests", nargs="+", default=[], help="for cover: files or folders instead of all fast tests")
     chosen = parser.parse_args()
     if chosen.step == "cover":
         cover(chosen.out, chosen.tests)
     elif chosen.step == "run":
-        run(chosen.out, seed=chosen.seed, count=chosen.count)
+        run(chosen.out, seed=chosen.seed, count=chosen.count, most=chosen.most)
     else:
         listed(chosen.out, survivors=True)
 
