@@ -30,12 +30,13 @@ from truerank.engines.engine import Threads, map_chunks
 from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.conclude import conclude
+from truerank.evaluation.counts import ByPlace
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.label_checks import list_weights, unequal_labelling
+from truerank.evaluation.label_checks import list_counts, unequal_labelling
 from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import rows_of
 from truerank.evaluation.labels import prepare_labels
-from truerank.evaluation.measure import ByPlace, Measured, measure
+from truerank.evaluation.measure import Measured, MeasuredEstimate, measure
 from truerank.evaluation.question import Plan
 from truerank.evaluation.sources import check_call
 from truerank.exposure.kinds import Exposure
@@ -186,7 +187,7 @@ def watch(
             results = conclude(plan, measured)
             comparisons = [comparison for rule in rules for comparison in rule.comparisons(results)]
             sequence = ConfidenceSequence(planned, (1 - level) / len(comparisons))
-            unequal = unequal_labelling(measured.tallies)
+            unequal = unequal_labelling(measured.counts)
             if plan.rows.exposed in (Exposed.BIASED, Exposed.DESIGNED):
                 unequal = rows.propensity is None or bool(np.ptp(rows.propensity) > 0)
             # with unequal weights of rows the error of repeated looks is only about what the level says
@@ -247,7 +248,8 @@ def _watched(
     order = order[first.defined[order]]
     if len(order) < 2:
         raise InputError(f"{len(order)} users have come; expected at least 2.")
-    weights = [list_weights(plan, (model, number), measured) for model in pair]
+    estimates = [MeasuredEstimate(plan, (model, number), measured, first) for model in pair]
+    weights = [list_counts(estimate).weights for estimate in estimates]
     look = _look(first, second, max(map(_largest, (first, second), weights)), sequence)
     reasons = [
         *(reason for reason in compared.reasons if reason.code not in EARLY),
