@@ -20,7 +20,7 @@ from truerank.core.terms import Refitted, Smooth, Terms
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, Refits, blocks, limited_by
 from truerank.exposure.policies.policies import Policy, Rows, WholeList, tables_of
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.impressions import RankedChunk
+from truerank.io.sessions import RankedChunk
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
 

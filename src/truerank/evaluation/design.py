@@ -34,7 +34,8 @@ from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments
 from truerank.core.wording import option
 from truerank.evaluation.sources import check_call, check_sizes
 from truerank.exposure.design import ExposureDesign
-from truerank.io.read import LogSchema, read
+from truerank.io.log_schema import LogSchema
+from truerank.io.read import read
 from truerank.metrics import METRICS
 from truerank.ranking.candidates import catalogue_of, lay_out, whole_tables
 from truerank.ranking.kernel.rank import Aligned
@@ -189,10 +190,8 @@ class DesignData:
 
 
 def design_data(scores: Mapping[str, Any], *, exclude: Any = None, users: Any = None, items: Any = None) -> DesignData:
-    train = exclude
-    if isinstance(exclude, LogSchema):
-        train = exclude.read(exclude.table.read(exclude.needed))
-    elif exclude is not None and not isinstance(exclude, Log):
+    train = exclude.read(exclude.table.read(exclude.needed)) if isinstance(exclude, LogSchema) else exclude
+    if train is not None and not isinstance(train, Log):
         train = read(exclude, name=None if isinstance(exclude, str | Path) else "exclude", values=False)
     tables = {name: as_scores(model, name=name) for name, model in scores.items()}
     catalogued: dict[str, Any] = {

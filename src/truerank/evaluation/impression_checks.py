@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.core.estimator import Clipping, Learned
+from truerank.core.log import Logged
 from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
@@ -26,7 +27,6 @@ from truerank.inference.intervals import Interval
 from truerank.inference.tails import check_rewards, check_tails
 from truerank.inference.verdicts import UnseenExposure
 from truerank.inference.weights import WeightDiagnostics, check_unseen, unseen_of
-from truerank.io.impressions import Logged
 
 if TYPE_CHECKING:
     from truerank.evaluation.impression_rows import ImpressionRows

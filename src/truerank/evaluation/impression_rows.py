@@ -43,7 +43,7 @@ from truerank.inference.intervals import common
 from truerank.inference.linearization import Spread
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.weights import SupportTally, WeightTally
-from truerank.io.impressions import RankedChunk
+from truerank.io.sessions import RankedChunk
 
 
 @record(kw_only=True, eq=False)
