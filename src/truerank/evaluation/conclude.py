@@ -12,8 +12,16 @@ from truerank.core.errors import RefusedError, TruerankError
 from truerank.core.garbage import without_collecting
 from truerank.core.messages import message
 from truerank.core.results import Estimate, Results
-from truerank.evaluation.compare import PairedTerms, clip_of, compare, in_order
-from truerank.evaluation.families import Correlation, Difference, adjusted_families, correlation_of_estimate
+from truerank.evaluation.compare import (
+    Correlation,
+    Difference,
+    PairedTerms,
+    adjusted_families,
+    clip_of,
+    compare,
+    correlation_of_estimate,
+    in_order,
+)
 from truerank.evaluation.measure import Measured, MeasuredEstimate
 from truerank.evaluation.power import check_detectable
 from truerank.evaluation.question import Cell, Examined, Plan, PlannedEstimate, Points

@@ -18,7 +18,7 @@ from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate,
 from truerank.core.wording import columns_option
 from truerank.estimators.impressions import Limited, limited_by
 from truerank.evaluation.counts import TargetCounts
-from truerank.evaluation.log_facts import LogFacts
+from truerank.evaluation.impression_source import LogFacts
 from truerank.evaluation.measure import MeasuredEstimate
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks

@@ -30,7 +30,7 @@ from truerank.evaluation.impression_checks import (
     unseen_exposure,
     weight_diagnostics,
 )
-from truerank.evaluation.log_facts import LogFacts
+from truerank.evaluation.impression_source import LogFacts
 from truerank.evaluation.measure import Measured, MeasuredEstimate
 from truerank.evaluation.question import Examined, Pair, Plan, Points, Remarks, RowMaker, run_checks
 from truerank.exposure.policies.mixtures import LoggerShares, check_own_exposures, logger_of_units, mixed_policy

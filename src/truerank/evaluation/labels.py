@@ -42,7 +42,13 @@ from truerank.evaluation.label_checks import (
     check_scores,
     check_without_exclusions,
 )
-from truerank.evaluation.label_facts import learn_from_labels, list_facts, predictions_of, with_judge_users
+from truerank.evaluation.label_facts import (
+    check_numbers,
+    learn_from_labels,
+    list_facts,
+    predictions_of,
+    with_judge_users,
+)
 from truerank.evaluation.label_rows import LabelRows, measured_by
 from truerank.evaluation.label_source import (
     CatalogueLayout,
@@ -56,7 +62,6 @@ from truerank.evaluation.label_source import (
     source_of,
     training_rows,
 )
-from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
 from truerank.evaluation.sources import check_call, check_sizes

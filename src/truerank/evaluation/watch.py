@@ -24,10 +24,11 @@ from truerank.core.progress import Watching, watching
 from truerank.core.record import record
 from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison
+from truerank.core.rng import cell_keys
 from truerank.core.terms import Smooth
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments, shown
+from truerank.datasets.split import restrict
 from truerank.engines.engine import Threads, map_chunks
-from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.counts import ByPlace
@@ -44,6 +45,7 @@ from truerank.inference.intervals import common
 from truerank.inference.linearization import difference_of
 from truerank.inference.sequences import FIRST, UNSEEN, ConfidenceSequence
 from truerank.io.spill import scratch
+from truerank.io.times import about_missing_times, time_ranks, with_times
 
 PLANNED = 10_000  # users, about whom intervals are narrowest where nothing is said
 DRIFTS = 0.001  # p below which users did not come in random order
@@ -328,3 +330,31 @@ def _drift(first: Smooth, second: Smooth, order: Ints, compared: Comparison) -> 
     if p >= DRIFTS:
         return []
     return [message("drift", model=compared.model, baseline=compared.baseline, p=p, numbers={"z": z})]
+
+
+def with_arrival_times(log: Log) -> tuple[Log, list[Message]]:
+    """The rows that have a time, without the users of whom no row is left; and how many were dropped."""
+    timed, timed_rows = with_times(log, drop_missing=True)
+    had, has = (np.bincount(log.user[rows], minlength=log.n_units) > 0 for rows in (slice(None), timed_rows))
+    messages = [
+        message(
+            "missing-times",
+            sentence=sentence,
+            numbers={"rows": int(np.count_nonzero(~timed_rows)), "users": int(np.count_nonzero(had & ~has))},
+        )
+        for sentence in about_missing_times(timed_rows, log.source)
+    ]
+    users = replace(log.users, values=log.users.values.filter(pl.Series(has | ~had)))
+    return restrict(timed, users=users, items=log.items), messages
+
+
+def arrivals(log: Log, *, seed: int) -> Ints:
+    """The place of each user in the order of their first rows; at one time in an order of their own."""
+    first = np.full(log.n_units, np.iinfo(np.int64).max)  # those without a row come last
+    np.minimum.at(first, log.user, time_ranks(log))
+    keys = log.users.keys()
+    tie = cell_keys(seed, "arrival", keys, np.zeros(len(keys), dtype=np.uint64))
+    order = np.lexsort((tie, first))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
