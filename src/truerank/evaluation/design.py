@@ -32,7 +32,7 @@ from truerank.core.rng import cell_keys, generator
 from truerank.core.sizes import check_size
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments
 from truerank.core.wording import option
-from truerank.evaluation.sources import check_call, check_sizes
+from truerank.evaluation.sources import check_call
 from truerank.exposure.design import ExposureDesign
 from truerank.io.log_schema import LogSchema
 from truerank.io.read import read
@@ -126,7 +126,6 @@ def design_exposure(
         )
     wished = designed_metrics(as_values(metrics, METRICS, what="metrics"))
     check_call(scores)
-    check_sizes(threads=threads)
     if not 1 <= batches <= per_user:
         raise InputError(f"{batches} batches of {per_user} items per user; expected 1 to {per_user}.")
     with watching(progress) as say:

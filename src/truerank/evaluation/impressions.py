@@ -112,16 +112,16 @@ def off_policy(
     check_call(
         targets,
         baseline=baseline,
-        level=level,
         word="targets",
         form=either("NAME=FILE or NAME=@COLUMN", "{name: table}"),
     )
     targets = with_exposures(targets, position, temperature=temperature, n_candidates=n_candidates, columns=columns)
-    question = ImpressionQuestion(
-        estimators=(IPS(per), SNIPS(per)) if estimators is None else as_values(estimators, RANKED, what="estimators"),
+    question = impression_question(
+        estimators=estimators,
+        position=position,
+        normaliser=per,
         clips=tuple(check_clips(clips.grid if isinstance(clips, AutoClip) else clips)),
         chooses_clip=isinstance(clips, AutoClip),
-        position=None if position is None else as_positions(position),
         loggers=loggers or {},
         columns=columns,
         reward_range=reward_range,
@@ -182,6 +182,22 @@ class ImpressionQuestion(Question):
             *(name for target in self.loggers.values() for name in column_names(target)),
             *(name for estimator in self.estimators for name in estimator.columns),
         ]
+
+
+def impression_question(
+    *,
+    estimators: Sequence[RankedEstimator | str] | None,
+    position: Any,
+    normaliser: Normaliser = Normaliser.SESSION,
+    **options: Any,
+) -> ImpressionQuestion:
+    """The question of arguments that may be texts."""
+    default = (IPS(normaliser), SNIPS(normaliser))
+    return ImpressionQuestion(
+        estimators=default if estimators is None else as_values(estimators, RANKED, what="estimators"),
+        position=None if position is None else as_positions(position),
+        **options,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- prepare

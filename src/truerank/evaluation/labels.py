@@ -64,7 +64,7 @@ from truerank.evaluation.label_source import (
 )
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
-from truerank.evaluation.sources import check_call, check_sizes
+from truerank.evaluation.sources import check_call
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
@@ -161,8 +161,7 @@ def evaluate(
         adjust=as_value(adjust, Adjust),
         seed=seed,
     )
-    check_call(scores, baseline=baseline, level=level)
-    check_sizes(threads=threads, block_users=block_users, n_items=n_items)
+    check_call(scores, baseline=baseline)
     with watching(progress) as say, scratch() as space, as_engine(engine, threads=threads).open() as workers:
         tables = {"labels": labels, "exclude": exclude, "candidates": candidates}
         plan, source = prepare_labels(question, scores, tables, space=space, workers=workers, progress=say)

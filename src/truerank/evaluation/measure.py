@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
@@ -14,8 +15,10 @@ from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.clusters import Clusters, Once
 from truerank.core.estimator import Estimator, EstimatorInfo, Learned, Request
 from truerank.core.ids import Keys
+from truerank.core.progress import Progress
 from truerank.core.record import record
 from truerank.core.terms import Refitted, Smooth, Terms
+from truerank.engines.engine import Chunked, Threads, map_chunks
 from truerank.evaluation.question import Cell, Plan, PlannedEstimate
 
 
@@ -95,6 +98,13 @@ def measure(plan: Plan[Any], chunk: Any) -> Measured:
     measured = Measured(place, size, terms, plan.rows.count(plan, chunk, views), chunk.n_rows)
     rows = by_cluster(measured)
     return rows if rows is measured or not plan.keeps_units else replace(rows, single=measured)
+
+
+def measured_chunks(
+    plan: Plan[Any], chunks: Chunked[Any], *, threads: int | None = None, progress: Progress | None = None
+) -> Iterator[Measured]:
+    """What is measured of every chunk by threads of this process, all cores by default."""
+    return map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), chunks, progress=progress)
 
 
 def by_cluster(measured: Measured) -> Measured:

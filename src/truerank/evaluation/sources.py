@@ -86,13 +86,10 @@ def check_call(
     models: Any,
     *,
     baseline: str | None = None,
-    level: float = 0.95,
     word: str = "scores",
     form: str = either("NAME=FILE", "{name: scores}"),
 ) -> None:
     """What a caller can get wrong of models (or targets), before any work is done."""
-    if not 0 < level < 1:
-        raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(models, Mapping):
         raise InputError(f"{word} are a {type(models).__name__}; expected a name for each: {{name: {word}}}.")
     odd = [name for name in models if not isinstance(name, str)]
@@ -102,9 +99,3 @@ def check_call(
         raise InputError(f"no {word} given; expected at least one, as {form}.")
     if baseline is not None and baseline not in models:
         raise InputError(f"baseline {baseline!r} is not among the {word}; expected one of {', '.join(models)}.")
-
-
-def check_sizes(**sizes: int | None) -> None:
-    for name, value in sizes.items():
-        if value is not None and value < 1:
-            raise InputError(f"{name} is {value}; expected a whole number from 1.")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +24,8 @@ from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison
 from truerank.core.rng import cell_keys
 from truerank.core.terms import Smooth
-from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments, shown
+from truerank.core.validation import ANYTHING, COUNT, POSITIVE, checked_arguments, shown
 from truerank.datasets.split import restrict
-from truerank.engines.engine import Threads, map_chunks
 from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.counts import ByPlace
@@ -37,7 +34,7 @@ from truerank.evaluation.label_checks import list_counts, unequal_labelling
 from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import rows_of
 from truerank.evaluation.labels import prepare_labels
-from truerank.evaluation.measure import Measured, MeasuredEstimate, measure
+from truerank.evaluation.measure import Measured, MeasuredEstimate, measured_chunks
 from truerank.evaluation.question import Plan
 from truerank.evaluation.sources import check_call
 from truerank.exposure.kinds import Exposure
@@ -129,7 +126,7 @@ class Watched:
 
 
 @checked_arguments(
-    scores=ANYTHING, exclude=ANYTHING, require=ANYTHING, difference=NUMBER, planned=COUNT, estimators=ANYTHING
+    scores=ANYTHING, exclude=ANYTHING, require=ANYTHING, difference=POSITIVE, planned=COUNT, estimators=ANYTHING
 )  # fmt: skip
 def watch(
     scores: Mapping[str, Any],
@@ -162,11 +159,9 @@ def watch(
     without one, and users who have no other rows, and a message counts them.
     """
     rules = _rules(require)
-    check_call(scores, level=level)
+    check_call(scores)
     for rule in rules:
         rule.check(list(scores))
-    if difference is not None and not (difference > 0 and math.isfinite(difference)):
-        raise InputError(f"difference {difference:g}; expected the smallest difference that matters, above 0.")
     rows = rows_of(labels, role="labels")
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
@@ -184,8 +179,7 @@ def watch(
     with watching(progress) as say, scratch() as space:
         tables = {"labels": rows, "exclude": exclude}
         plan, source = prepare_labels(question, scores, tables, space=space, progress=say)
-        work = map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), source, progress=say)
-        with gathered(work) as measured:
+        with gathered(measured_chunks(plan, source, threads=threads, progress=say)) as measured:
             results = conclude(plan, measured)
             comparisons = [comparison for rule in rules for comparison in rule.comparisons(results)]
             sequence = ConfidenceSequence(planned, (1 - level) / len(comparisons))
