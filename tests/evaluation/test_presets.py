@@ -156,9 +156,3 @@ def test_a_metric_with_options_of_its_own_stays() -> None:
     (estimate,) = values(CASES["example"], "rectools", ["AP@3(denominator=cutoff)"]).estimates
     assert estimate.metric == "AP@3(denominator=cutoff)"
     assert estimate.value == pytest.approx(stored("rectools")["example"]["MAP(divide_by_k=True)@3"][MEAN], abs=1e-9)
-
-
-def test_it_is_for_hold_outs_alone() -> None:
-    lists, test = frames(CASES["example"])
-    with pytest.raises(InputError, match="holdout"):
-        tr.evaluate({"m": lists}, test, like="ranx", exposure="random")

@@ -98,14 +98,6 @@ def test_top_lists_that_are_the_same_for_everyone_are_top_lists(how: dict[str, A
         tr.evaluate({"a": SAME}, labels, exposure=NEGATIVE, metrics=[Recall(3)], **how)
 
 
-def test_cut_offs_reach_as_deep_as_the_list() -> None:
-    labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1)])
-    with pytest.raises(RefusedError, match=r"a lists at most 2 items per user.*up to 2"):
-        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[Recall(3)])
-    with pytest.raises(RefusedError, match="a lists at most 2 items per user"):
-        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[ReciprocalRank()])
-
-
 def test_a_cut_off_too_deep_is_left_out_beside_one_that_is_not() -> None:
     labels = table([(1, 10, 1), (2, 30, 1)])
     results = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, estimators=[Pooled()],
@@ -251,23 +243,6 @@ def test_the_bounds_of_two_relevant_items_that_tie() -> None:
         assert (low, high) == (worst, best)
 
 
-def test_all_scores_tied_and_only_positives_listed() -> None:
-    """Unlisted candidates are negatives: they come first in the worst order and last in the best."""
-    labels = table([(0, 1, 1)])
-    for ties, expected in ((Ties.PESSIMISTIC, 0.0), (Ties.OPTIMISTIC, 1.0), (Ties.EXPECTED, 0.25)):
-        results = tr.evaluate(FLAT, labels, exposure=NEGATIVE, metrics=[Recall(1)], ties=ties)
-        assert one(results, "Recall@1").value == expected
-
-
-def test_ties_are_said() -> None:
-    results = tr.evaluate(FLAT, grid([[0, 1, 0, 0]]), metrics=[Recall(1)])
-    note = (
-        "a: 100% of the relevant labelled items share their score with another candidate; "
-        "values are expected over tie orders."
-    )
-    assert note in results.notes
-
-
 def test_random_ties_are_one_order() -> None:
     """Every item is relevant, so whatever the order is, exactly K of N are in the top K."""
     everything = grid([[1] * 7] * 20)
@@ -290,13 +265,6 @@ def test_random_ties_depend_on_the_seed_alone() -> None:
     assert len({hits(seed) for seed in range(10)}) > 1
 
 
-def test_random_ties_are_the_same_for_two_equal_models() -> None:
-    scores = {"a": np.zeros((10, 5)), "b": np.zeros((10, 5))}
-    results = tr.evaluate(scores, grid([[0, 0, 1, 0, 0]] * 10), metrics=[Recall(2)], ties=Ties.RANDOM)
-    assert results.comparisons[0].difference == 0.0
-    assert math.isnan(results.comparisons[0].stderr)
-
-
 # -------------------------------------------------------------------------------------------------- as small as it gets
 
 
@@ -313,31 +281,12 @@ def test_a_single_user_has_a_value_but_no_interval(interval: Any) -> None:
     assert all(math.isnan(x) for x in (difference.low, difference.high, difference.p, difference.p_adjusted))
 
 
-def test_a_single_user_fully_labelled_is_known_exactly() -> None:
-    """For exactly these users nothing is left to chance; a population is not what the interval is about."""
-    results = tr.evaluate({"a": dense([3, 2, 1])}, grid([[1, 0, 0]]), metrics=[Recall(1)], interval=tr.Design())
-    found = one(results, "Recall@1")
-    assert (found.value, found.stderr, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
-    assert not any("population" in warning for warning in found.warning_texts)
-
-
 @pytest.mark.parametrize(("label", "recall"), [(1, 1.0), (0, math.nan)])
 def test_a_single_item(label: int, recall: float) -> None:
     results = tr.evaluate({"a": dense([7])}, grid([[label]]), metrics=[Recall(1), Precision(2), DCG(3)])
     assert one(results, "Recall@1").value == pytest.approx(recall, nan_ok=True)
     assert one(results, "Precision@2").value == label / 2
     assert one(results, "DCG@3").value == label
-
-
-def test_a_single_item_in_a_sample() -> None:
-    results = tr.evaluate(
-        {"a": dense([7], [7])},
-        table([(0, 0, 1), (1, 0, 0)]),
-        exposure=RandomExposure(),
-        metrics=[Recall(1), Precision(1)],
-    )
-    assert one(results, "Recall@1").value == 1.0
-    assert one(results, "Precision@1").value == 0.5
 
 
 # ----------------------------------------------------------------------------------------------------- nothing relevant
@@ -438,13 +387,6 @@ def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
         tr.evaluate(SCORES3, labels, exposure=NEGATIVE, metrics=[Recall(1)])
 
 
-def test_a_judged_row_dropped_outside_the_catalogue_is_counted() -> None:
-    """Nothing is dropped in silence."""
-    labels = table([(0, 0, 1), (0, 99, 1)])
-    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[Recall(1)])
-    assert "1 labelled rows are excluded items and were dropped (overlap=)." in results.notes
-
-
 def test_a_user_whose_judged_rows_are_all_excluded() -> None:
     """Full labels: no candidate is left, so every metric of that user is undefined."""
     exclude = table([(0, item, 1) for item in range(4)])
@@ -473,14 +415,6 @@ def test_a_user_whose_sample_is_all_excluded() -> None:
         assert "1 of 2 users are excluded: they have no judged item" in found.warning_texts
 
 
-def test_every_judged_row_excluded() -> None:
-    exclude = table([(user, item, 1) for user in range(2) for item in range(4)])
-    found = one(tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[Precision(1)]), "Precision@1")
-    assert math.isnan(found.value)
-    assert counts(found) == (0, 2)
-    assert "no user has a defined value" in found.warning_texts
-
-
 # ------------------------------------------------------------------------------------------------------ never, only
 
 
@@ -496,24 +430,10 @@ def test_minus_infinity_is_never_recommended() -> None:
     assert any(each.startswith(warning) for each in one(results, "Recall@2").warning_texts)
 
 
-def test_nothing_is_ever_recommended() -> None:
-    scores = {"a": dense([-INF, -INF])}
-    results = tr.evaluate(scores, grid([[1, 0]]), metrics=[Recall(2), Precision(2), ReciprocalRank()])
-    assert [each.value for each in results.estimates] == [0.0, 0.0, 0.0]
-    assert [counts(each) for each in results.estimates] == [(1, 0)] * 3
-    assert "a: 1 of 1 relevant labelled items are never recommended." in results.notes
-
-
 @pytest.mark.parametrize("ties", list(Ties))
 def test_never_recommended_items_do_not_tie(ties: Ties) -> None:
     results = tr.evaluate({"a": dense([-INF, -INF, 1])}, grid([[1, 1, 0]]), metrics=[Recall(3)], ties=ties)
     assert one(results, "Recall@3").value == 0.0
-
-
-def test_minus_infinity_in_a_table_of_all_pairs() -> None:
-    scores = table([(0, 0, -INF), (0, 1, 2.0)], "score")
-    results = tr.evaluate({"a": scores}, grid([[1, 1]]), metrics=[Recall(2)])
-    assert one(results, "Recall@2").value == 0.5
 
 
 @pytest.mark.parametrize("bad", [math.nan, INF])
@@ -544,16 +464,6 @@ def test_explicit_candidate_sets() -> None:
     assert one(results, "Precision@2").value == (3 / 2 + 1 / 2) / 2
 
 
-def test_explicit_candidates_lose_what_is_excluded() -> None:
-    scores = {"a": named([5, 4, 3, 2, 1])}
-    candidates = pl.DataFrame({"user": [0, 0, 0], "item": [1, 3, 4]})
-    labels = table([(0, 3, 0), (0, 4, 1)])
-    results = tr.evaluate(scores, labels, candidates=candidates, exclude=table([(0, 1, 1)]), metrics=[Recall(2)])
-    assert one(results, "Recall@2").value == 1.0
-    with pytest.raises(InputError, match="user 0, item 4"):
-        tr.evaluate(scores, labels, candidates=candidates.head(2), metrics=[Recall(2)])
-
-
 # ------------------------------------------------------------------------------------------------------ declared users
 
 
@@ -582,16 +492,6 @@ def test_users_declared_without_rows(rate: float | None, value: float, n: tuple[
     assert (left_out in found.warning_texts) == (rate is None)
 
 
-def test_a_declared_rate_also_holds_for_estimators_that_are_named() -> None:
-    """As on the command line: the results must not say rate 0.5 and be computed without it."""
-    labels = table([(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)])
-    asked: dict[str, Any] = {"exposure": RandomExposure(0.5), "metrics": [Precision(1)]}
-    scores = {"a": dense([3, 2, 1], [3, 2, 1])}
-    found = tr.evaluate(scores, labels, estimators=[HorvitzThompson()], **asked)
-    # 1 / 0.5, not 3 candidates / 2 judged
-    assert one(found, "Precision@1").value == 2.0
-
-
 @pytest.mark.parametrize("rows", [[], [(1, 2, 0)]], ids=["no row", "a row that is worth nothing"])
 def test_the_worth_of_a_short_list_is_known_without_rows(rows: Rows) -> None:
     """Hajek multiplies by the mean worth of the lists: user 1 is recommended one item, judged or not."""
@@ -614,11 +514,6 @@ def test_declared_users_count_in_full_labels_too() -> None:
     recall, precision = one(results, "Recall@1"), one(results, "Precision@1")
     assert (recall.value, counts(recall)) == (1.0, (1, 1))
     assert (precision.value, counts(precision)) == (0.5, (2, 0))
-
-
-def test_a_row_of_a_user_who_was_not_declared_is_an_error() -> None:
-    with pytest.raises(InputError, match="row 2, id 7 is not among the given users"):
-        tr.read(table([(0, 0, 1), (7, 0, 1)]), users=Ids.of([0, 1]))
 
 
 # ----------------------------------------------------------------------------------------------------------------- ids
@@ -664,24 +559,6 @@ def test_the_reference_is_what_the_hand_says() -> None:
     assert [each["value"] for each in REFERENCE[0] if each["model"] == "a"] == pytest.approx([recall, dcg], rel=1e-15)
 
 
-def test_ids_as_text() -> None:
-    assert numbers(of_ids(lambda user: f"u{user}", lambda item: f"i{item}")) == REFERENCE
-
-
-def test_ids_that_look_like_numbers_but_are_text() -> None:
-    """Leading zeros survive: 007 and 7 are different ids."""
-    assert numbers(of_ids(lambda user: f"00{user}", lambda item: f"0{item}")) == REFERENCE
-
-
-def test_ids_beyond_signed_64_bits() -> None:
-    big = 2**63
-
-    def unsigned(ids: list[int]) -> npt.NDArray[np.uint64]:
-        return np.array(ids, dtype=np.uint64)
-
-    assert numbers(of_ids(lambda user: big + user, lambda item: 2**64 - 5 + item, score_ids=unsigned)) == REFERENCE
-
-
 def test_ids_on_both_sides_of_signed_64_bits() -> None:
     """Some ids fit and some do not: still the same numbers, matched one by one."""
     users = {0: 1, 1: 2**63 - 1, 2: 2**63 + 1}
@@ -692,10 +569,6 @@ def test_ids_on_both_sides_of_signed_64_bits() -> None:
     assert numbers(of_ids(users.__getitem__, lambda item: item)) == REFERENCE
 
 
-def test_negative_ids() -> None:
-    assert numbers(of_ids(lambda user: user - 2, lambda item: item - 100)) == REFERENCE
-
-
 @pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["u0", "u1", "u2"])], ids=["categorical", "enum"])
 def test_ids_as_categories(kind: Any) -> None:
     labels = table([(f"u{user}", f"i{item}", label) for user, item, label in JUDGED])
@@ -703,17 +576,6 @@ def test_ids_as_categories(kind: Any) -> None:
     users, items = [f"u{user}" for user in range(3)], [f"i{item}" for item in range(4)]
     assert numbers(evaluated(labels, users, items)) == REFERENCE
     assert numbers(evaluated(labels, pl.Series(users, dtype=kind), pl.Series(items).cast(pl.Categorical))) == REFERENCE
-
-
-def test_categories_in_pandas() -> None:
-    labels = pd.DataFrame(
-        {
-            "user": pd.Categorical([f"u{user}" for user, _, _ in JUDGED], categories=["u2", "u9", "u0", "u1"]),
-            "item": pd.Categorical([f"i{item}" for _, item, _ in JUDGED]),
-            "label": [label for _, _, label in JUDGED],
-        }
-    )
-    assert numbers(evaluated(labels, ["u0", "u1", "u2"], ["i0", "i1", "i2", "i3"])) == REFERENCE
 
 
 @pytest.mark.parametrize("ours", [pl.Int8, pl.UInt8, pl.Int16, pl.UInt32, pl.Int64, pl.UInt64, pl.Float32, pl.Float64])
@@ -730,12 +592,6 @@ def test_text_never_matches_numbers() -> None:
         evaluated(table(JUDGED), items=["0", "1", "2", "3"])
 
 
-def test_text_items_never_match_numbers_in_top_lists() -> None:
-    top = table([(0, "i0", 1), (1, "i1", 1)], "rank")
-    with pytest.raises(InputError, match="text never matches numbers"):
-        tr.evaluate({"a": top}, table(JUDGED), exposure=RandomExposure(), metrics=[Recall(1)], n_items=9)
-
-
 @pytest.mark.parametrize("bad", [math.nan, 0.5, INF])
 def test_ids_that_are_no_whole_numbers_are_refused(bad: float) -> None:
     labels = table([(float(user), item, label) for user, item, label in JUDGED] + [(bad, 0, 1)])
@@ -748,10 +604,6 @@ def test_ids_that_are_no_whole_numbers_are_refused(bad: float) -> None:
 
 LONG = table([(u, i, MATRIX[u, i]) for u in range(3) for i in range(4)], "score")
 LABELS = table(JUDGED)
-
-
-def shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
-    return frame.sample(fraction=1.0, shuffle=True, seed=seed)
 
 
 def as_pandas(frame: pl.DataFrame) -> Any:
@@ -788,13 +640,6 @@ def test_frames_of_every_library_give_the_same(kind: str) -> None:
     assert run(FRAMES[kind]).json() == run(FRAMES["polars"]).json()
 
 
-def test_text_ids_in_every_library() -> None:
-    labels = LABELS.with_columns(pl.format("u{}", "user").alias("user"), pl.format("i{}", "item").alias("item"))
-    users, items = ["u0", "u1", "u2"], ["i0", "i1", "i2", "i3"]
-    for make in FRAMES.values():
-        assert numbers(evaluated(make(labels), users, items)) == REFERENCE
-
-
 @pytest.mark.parametrize("kind", ["boolean", "numpy boolean", "float", "int8"])
 def test_labels_of_every_type_give_the_same(kind: str) -> None:
     kinds: dict[str, Callable[[], Any]] = {
@@ -804,25 +649,6 @@ def test_labels_of_every_type_give_the_same(kind: str) -> None:
         "int8": lambda: LABELS.with_columns(pl.col("label").cast(pl.Int8)),
     }
     assert numbers(evaluated(kinds[kind]())) == REFERENCE
-
-
-def written(frame: pl.DataFrame, path: Path) -> Path:
-    if path.suffix == ".parquet":
-        frame.write_parquet(path)
-    else:
-        frame.write_csv(path, separator="," if path.suffix == ".csv" else "\t")
-    return path
-
-
-@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
-def test_files_of_every_kind_give_the_same(tmp_path: Path, ending: str) -> None:
-    labels = tr.read(written(LABELS, tmp_path / f"labels{ending}"))
-    scores = tr.read_scores(written(LONG, tmp_path / f"scores{ending}"))
-    exclude = tr.read(written(pl.DataFrame({"user": [0], "item": [2]}), tmp_path / f"train{ending}"), values=False)
-    asked: dict[str, Any] = {"exposure": RandomExposure(), "metrics": [Recall(2), DCG(2)]}
-    from_files = tr.evaluate({"a": scores}, labels, exclude=exclude, **asked)
-    from_frames = tr.evaluate({"a": LONG}, LABELS, exclude=pl.DataFrame({"user": [0], "item": [2]}), **asked)
-    assert numbers(from_files) == numbers(from_frames)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
@@ -858,18 +684,6 @@ def test_scores_of_every_shape_give_the_same(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------ names and order
 
 
-def test_columns_are_mapped() -> None:
-    labels = LABELS.rename({"user": "user_id", "item": "video_id", "label": "liked"})
-    log = tr.read(labels, columns={"user": "user_id", "item": "video_id", "label": "liked"})
-    assert numbers(evaluated(log)) == REFERENCE
-    scores = tr.scores.lists(
-        LONG.rename({"user": "who", "item": "what", "score": "points"}),
-        columns={"user": "who", "item": "what", "score": "points"},
-    )
-    results = tr.evaluate({"a": scores, "b": OTHER}, LABELS, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
-    assert numbers(results) == REFERENCE
-
-
 def test_a_mapped_column_wins_over_one_of_that_name() -> None:
     labels = LABELS.with_columns(pl.lit(0).alias("rating"), user=pl.col("item"), who=pl.col("user"))
     assert numbers(evaluated(tr.read(labels, columns={"user": "who", "label": "label"}))) == REFERENCE
@@ -883,18 +697,6 @@ def test_ratings_become_labels_by_a_rule() -> None:
     for rule in ("<1", "<=0", "<-0.5"):
         found = numbers(evaluated(tr.read(turned, positive=rule)))
         assert (found == REFERENCE) == (rule != "<-0.5")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_rows_does_not_matter(seed: int) -> None:
-    assert numbers(evaluated(shuffled(LABELS, seed))) == REFERENCE
-    results = tr.evaluate(
-        {"a": shuffled(LONG, seed), "b": OTHER},
-        shuffled(LABELS, seed + 1),
-        exposure=RandomExposure(),
-        metrics=[Recall(2), DCG(2)],
-    )
-    assert numbers(results) == REFERENCE
 
 
 def test_the_order_of_users_and_items_in_scores_does_not_matter(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -15,7 +14,7 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome
 from truerank.evaluation.watch import Watched, WatchState
 from truerank.inference.sequences import FIRST, ConfidenceSequence
-from truerank.report.plans import sentence, watch_chart, watch_picture, watch_plain, watch_text
+from truerank.report.plans import sentence, watch_plain, watch_text
 
 N_USERS, N_ITEMS = 400, 20
 
@@ -260,38 +259,6 @@ def test_ever_wrong_with_unequal_propensities() -> None:
         wrong += any(tr.watch(scores, look, **BIASED).pairs[0].state in ("shown", "the opposite is shown")
                      for look in looks)  # fmt: skip
     assert wrong <= 6
-
-
-def test_what_is_watched_says_what_it_is() -> None:
-    found = watched(0.8)
-    assert found.pairs[0].estimand.startswith("mean Precision@1 over users")
-    assert set(found.table()["estimand"]) == {found.pairs[0].estimand}
-    assert f"the difference of {found.pairs[0].estimand}" in watch_text(found)
-
-
-def test_the_picture_of_several_looks() -> None:
-    """An interval for each look that was made; labels of the axis stand apart."""
-    pytest.importorskip("altair")
-    scores, labels = arriving(better=0.8)
-    looks = [tr.watch(scores, labels.filter(pl.col("user") < n), require="a > b", metrics=["Precision@1"])
-             for n in (50, 100, 200, 300, 400)]  # fmt: skip
-    layers = watch_chart(*looks).to_dict()["vconcat"][0]["layer"]
-    assert [row["users"] for row in layers[0]["data"]["values"]] == [100, 200, 300, 400]
-    ticks = layers[0]["encoding"]["x"]["axis"]["values"]
-    assert len(ticks) > 1
-    assert all(after / before >= 2 for before, after in itertools.pairwise(ticks))
-
-
-def test_names_in_a_page_are_no_code() -> None:
-    """`<!--<script` would turn the end of the page's own program into a part of it."""
-    pytest.importorskip("altair")
-    scores, labels = arriving(better=0.8)
-    name = "<!--<script"
-    renamed = {name: scores["a"], "b": scores["b"]}
-    found = tr.watch(renamed, labels, require=f"{name} > b", metrics=["Precision@1"])
-    page = watch_picture(found, "html").decode()
-    assert name not in page
-    assert "\\u003c!--\\u003cscript" in page
 
 
 def test_users_without_a_hit_are_no_events_of_any_estimator() -> None:
