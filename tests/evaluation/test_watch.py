@@ -14,7 +14,9 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome
 from truerank.evaluation.watch import Watched, WatchState
 from truerank.inference.sequences import FIRST, ConfidenceSequence
-from truerank.report.plans import sentence, watch_plain, watch_text
+from truerank.report.page.render import answer_page, render
+from truerank.report.plans import watch_answer, watch_panels, watch_sentence
+from truerank.report.text import summary_text
 
 N_USERS, N_ITEMS = 400, 20
 
@@ -55,8 +57,14 @@ def test_a_clear_winner_is_shown() -> None:
     assert pair.look.users == N_USERS
     assert not pair.reasons
     assert not pair.cautions
-    assert str(N_USERS) in sentence(pair, result)
-    assert sentence(pair, result) in watch_text(result)
+    assert watch_answer(result).summary.verdict == watch_sentence(pair, result)
+    assert summary_text(watch_answer(result).summary, width=80) == (
+        "Stop: a is better than b on Precision@1, significant with 400 users.\n"
+        "Evidence: sufficient\n\n"
+        "any look               a - b (95% CI)    users  differ\n"
+        "Precision@1, full  +0.62 (0.49, 0.74) *    400     400\n"
+        "Precision: mean over users, full.\n"
+    )
 
 
 def test_the_opposite_equals_and_small_differences() -> None:
@@ -67,7 +75,7 @@ def test_the_opposite_equals_and_small_differences() -> None:
     assert going_on.outcome is Outcome.INSUFFICIENT
     small = watched(0.5, difference=0.3)
     assert small.pairs[0].state is WatchState.CLOSE
-    assert "without a winner" in sentence(small.pairs[0], small)
+    assert watch_sentence(small.pairs[0], small).startswith("Stop: a and b differ by less than 0.3")
 
 
 def test_a_look_is_that_of_the_formula() -> None:
@@ -154,7 +162,7 @@ def test_rows_that_carry_no_verdict_carry_no_promise() -> None:
     assert pair.state is WatchState.REFUSED
     assert found.outcome is Outcome.INSUFFICIENT
     assert pair.reasons
-    assert "No promise" in sentence(pair, found)
+    assert watch_answer(found).summary.evidence == "insufficient"
 
 
 @pytest.mark.parametrize("users", [20, 99])
@@ -165,7 +173,7 @@ def test_too_early(users: int) -> None:
     found = tr.watch(scores, labels, require="a > b", metrics=["Precision@1"])
     assert found.pairs[0].state is WatchState.EARLY
     assert math.isnan(found.pairs[0].look.low)
-    assert watch_plain(found)["watched"][0]["state"] == "too early"
+    assert watch_answer(found).document["watched"][0]["state"] == "too early"
 
 
 def test_what_cannot_be_watched_is_refused() -> None:
@@ -235,8 +243,8 @@ def test_unequal_propensities_are_cautioned() -> None:
     (pair,) = result.pairs
     assert [caution.code for caution in pair.cautions] == ["approximate-level"]
     assert "approximate-level" in {message.code for message in result.messages}
-    assert str(pair.cautions[0])[1:] in watch_text(result)
-    assert watch_plain(result)["watched"][0]["cautions"][0]["code"] == "approximate-level"
+    assert watch_answer(result).summary.warnings == (str(pair.cautions[0]),)
+    assert watch_answer(result).document["watched"][0]["cautions"][0]["code"] == "approximate-level"
 
 
 def test_rows_that_would_weigh_much_widen_the_interval_before_one_is_relevant() -> None:
@@ -259,6 +267,31 @@ def test_ever_wrong_with_unequal_propensities() -> None:
         wrong += any(tr.watch(scores, look, **BIASED).pairs[0].state in ("shown", "the opposite is shown")
                      for look in looks)  # fmt: skip
     assert wrong <= 6
+
+
+def test_the_picture_of_several_looks() -> None:
+    """Bars are the intersection of all intervals so far: they never widen; labels of the axis stand apart."""
+    pytest.importorskip("altair")
+    scores, labels = arriving(better=0.8)
+    looks = [tr.watch(scores, labels.filter(pl.col("user") < n), require="a > b", metrics=["Precision@1"])
+             for n in (50, 100, 200, 300, 400)]  # fmt: skip
+    layers = watch_panels(*looks)[0].chart.to_dict()["layer"]
+    rows = layers[0]["data"]["values"]
+    assert [row["users"] for row in rows] == [100, 200, 300, 400]
+    lows, highs = ([getattr(watched.pairs[0].look, end) for watched in looks[1:]] for end in ("low", "high"))
+    assert [row["low"] for row in rows] == np.maximum.accumulate(lows).tolist()
+    assert [row["high"] for row in rows] == np.minimum.accumulate(highs).tolist()
+    ticks = layers[0]["encoding"]["x"]["axis"]["values"]
+    assert len(ticks) > 1
+    assert all(after / before >= 2 for before, after in itertools.pairwise(ticks))
+
+
+def test_names_in_a_report_are_no_code() -> None:
+    pytest.importorskip("altair")
+    scores, labels = arriving(better=0.8)
+    name = "<!--<script"
+    found = tr.watch({name: scores["a"], "b": scores["b"]}, labels, require=f"{name} > b", metrics=["Precision@1"])
+    assert name not in render(answer_page(watch_answer(found))).decode()
 
 
 def test_users_without_a_hit_are_no_events_of_any_estimator() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from small_study import small_scores, small_train, small_world
 
-from truerank.cli.output import FORMS
+from truerank.cli.output import RESULTS_FORMS
 from truerank.core.errors import InputError
 from truerank.io.atomic_write import check_folder, read_marker
 from truerank.io.files import write
@@ -72,7 +72,7 @@ COMMANDS = (
     Writing("results again", words(f"{EVALUATE} --metric Recall@5 --save made --force"),
             before=words(f"{EVALUATE} --save made")),
     *(Writing(f"{what.split()[0]} as {form}", words(f"{what} --format {form} --out made"))
-      for what in (EVALUATE, OFFPOLICY) for form in dict.fromkeys(FORMS.values())),
+      for what in (EVALUATE, OFFPOLICY) for form in RESULTS_FORMS),
     Writing("one file again", words(f"{EVALUATE} --metric Recall@5 --format csv --out made"),
             before=words(f"{EVALUATE} --format csv --out made")),
     Writing("units", words(f"{EVALUATE} --units made.parquet --out made")),
@@ -126,7 +126,7 @@ def make_inputs(folder: Path) -> Path:
     shown.with_columns(rank=6 - position).write_parquet(folder / "new.parquet")
     rows = [f"{100 + at % 7},i{at % 11},{1 + at % 5},{at}" for at in range(40)]
     (folder / "ratings.csv").write_text("\n".join(["user,item,rating,time", *rows]) + "\n")
-    grid = Grid.of(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
+    grid = Grid.from_names(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
     for name in ("offline", "online"):
         (folder / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
     study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1)
