@@ -273,7 +273,7 @@ SAID: dict[str, tuple[Callable[[], Any], str]] = {
     "set": (lambda: UNTYPED.scores.dense(SCORES["a"], items={1, 2, 3, 4, 5, 6}), "ids are a set; expected a list"),
     "generator": (lambda: UNTYPED.scores.dense(SCORES["a"], items=(each for each in range(6))), "ids are a generator"),
     "large ids": (lambda: Ids.of([10**40]), "too large; expected whole numbers or text"),
-    "a name": (lambda: UNTYPED.evaluate({1: SCORES["a"]}, LABELS), "a model is called 1 (int); expected text"),
+    "a name": (lambda: UNTYPED.evaluate({1: SCORES["a"]}, LABELS), "expected a name for each"),
     "a column": (lambda: UNTYPED.read(pl.Series([1])), "cannot read rows from a Series"),
 }
 

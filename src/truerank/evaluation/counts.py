@@ -54,7 +54,7 @@ def by_place(place: Ints, value: Any = 1.0) -> ByPlace:
     return ByPlace((place,), (np.broadcast_to(np.asarray(value, dtype=np.float64), place.shape),))
 
 
-class Counts:
+class NamedCounts:
     """Named counts, which add field by field; None is of no kind of data."""
 
     __slots__ = ()
@@ -84,11 +84,11 @@ def _sum(first: Any, second: Any) -> Any:
 def _at(value: Any, place: Ints) -> Any:
     if isinstance(value, Mapping):
         return {key: _at(part, place) for key, part in value.items()}
-    return value.at(place) if isinstance(value, ByPlace | Counts) else value
+    return value.at(place) if isinstance(value, ByPlace | NamedCounts) else value
 
 
 @record(eq=False)
-class ListCounts(Counts):
+class ListCounts(NamedCounts):
     """Of the lists of one model that a metric looks at: `weights` are Σ w / π of the labelled rows of each user."""
 
     short: ByPlace | None = None
@@ -98,7 +98,7 @@ class ListCounts(Counts):
 
 
 @record(eq=False)
-class ModelCounts(Counts):
+class ModelCounts(NamedCounts):
     """Of one model: relevant rows that it scores, those it never recommends, those that share their score; users
     without scores; items of the first users' lists, and how many of these are excluded."""
 
@@ -113,7 +113,7 @@ class ModelCounts(Counts):
 
 
 @record(eq=False)
-class LabelCounts(Counts):
+class LabelCounts(NamedCounts):
     """Of labels; `expansion` as in `expansions`, `represented` are Σ 1 / π, its noise, and the pairs it estimates."""
 
     relevant: int
@@ -130,7 +130,7 @@ class LabelCounts(Counts):
 
 
 @record(eq=False)
-class TargetCounts(Counts):
+class TargetCounts(NamedCounts):
     """Of one target: units that it ranks, sessions that the log does not have, rows it never exposes.
 
     `unusable` are reasons why refitted models cannot be used, and without which groups.
@@ -145,7 +145,7 @@ class TargetCounts(Counts):
 
 
 @record(eq=False)
-class ImpressionCounts(Counts):
+class ImpressionCounts(NamedCounts):
     """Of impressions: rewards other than 0 and 1, and the rows of each unit where units are kept."""
 
     rewards: Mapping[str, RewardTally]

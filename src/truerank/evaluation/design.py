@@ -30,7 +30,7 @@ from truerank.core.ranking import Candidates, Pool, Scores, TopLists
 from truerank.core.record import record
 from truerank.core.rng import cell_keys, generator
 from truerank.core.sizes import check_size
-from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments
+from truerank.core.validation import ANYTHING, COUNT, NAMED, NUMBER, checked_arguments
 from truerank.core.wording import option
 from truerank.evaluation.sources import check_call
 from truerank.exposure.design import ExposureDesign
@@ -88,7 +88,7 @@ class PlannedDesign:
         self.design.write(path, force=force)
 
 
-@checked_arguments(scores=ANYTHING, exclude=ANYTHING, uniform=NUMBER, likely=NUMBER, per_user=COUNT, batches=COUNT)
+@checked_arguments(scores=NAMED, exclude=ANYTHING, uniform=NUMBER, likely=NUMBER, per_user=COUNT, batches=COUNT)
 def design_exposure(
     scores: Mapping[str, Any],
     *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial, reduce
 from itertools import pairwise
@@ -21,6 +21,7 @@ from truerank.core.progress import Progress
 from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.engines.engine import Chunked, Workers, chunks_wanted, map_chunks
+from truerank.evaluation.counts import NamedCounts
 from truerank.evaluation.sources import Part, fits_in_memory, in_memory, streamed
 from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.exposure.positions.learner import MOST_GROUPS
@@ -53,6 +54,12 @@ class RewardFacts:
         return (0.0, 1.0) if self.binary else self.declared
 
 
+def _reward_facts(values: Any) -> RewardFacts:
+    if values.dtype == np.uint8:
+        return RewardFacts(0.0, 1.0, binary=True)
+    return RewardFacts(float(values.min()), float(values.max()), binary=False)
+
+
 @record(kw_only=True)
 class LogFacts:
     """What is known of a whole log before any of it is measured.
@@ -80,32 +87,15 @@ class LogFacts:
     absent: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        log: Log,
-        *,
-        surfaces: Collection[Any] | None = None,
-        groups: Collection[Any] | None = None,
-        **totals: Any,
-    ) -> LogFacts:
+    def of(cls, log: Log, *, surfaces: Sequence[str], groups: Sequence[str], **totals: Any) -> LogFacts:
         """Of a log in memory, or of a chunk with the `totals` of all chunks."""
-        kinds: dict[str, Any] = {"surface": (surfaces, log.surface), "group": (groups, log.group)}
-        texts = {
-            name: tuple(np.unique(values if whole is None else list(whole)).astype(str).tolist())
-            for name, (whole, values) in kinds.items()
-            if whole is not None or values is not None
-        }
+        names = {"surface": _distinct(surfaces), "group": _distinct(groups)}
         facts: dict[str, Any] = {
             "source": log.source,
             "n_rows": len(log),
             "n_units": log.n_units,
             "n_items": len(log.items),
-            "rewards": {
-                name: RewardFacts(0.0, 1.0, binary=True)
-                if values.dtype == np.uint8
-                else RewardFacts(float(values.min()), float(values.max()), binary=False)
-                for name, values in log.rewards.items()
-            },
+            "rewards": {name: _reward_facts(values) for name, values in log.rewards.items()},
             "notes": log.notes,
         }
         return cls(
@@ -116,9 +106,9 @@ class LogFacts:
             sessions=log.sessions is not None,
             # who came to the end of a list has not stopped
             ends_known=log.length is not None or log.viewed is not None,
-            only={name: values[0] for name, values in texts.items() if len(values) == 1},
-            surfaces=texts.get("surface", ()),
-            groups=texts.get("group", ()),
+            only={name: values[0] for name, values in names.items() if len(values) == 1},
+            surfaces=names["surface"],
+            groups=names["group"],
             **facts | totals,
         )
 
@@ -161,7 +151,8 @@ class ImpressionSource:
 def held_source(log: Log, chunks: Sequence[RankedChunk]) -> ImpressionSource:
     """A log that is held in these chunks."""
     keys = np.concatenate([chunk.clusters().key for chunk in chunks])
-    return ImpressionSource(in_memory(chunks, log.items), LogFacts.of(log), keys, log)
+    facts = LogFacts.of(log, surfaces=_distinct(log.surface), groups=_distinct(log.group))
+    return ImpressionSource(in_memory(chunks, log.items), facts, keys, log)
 
 
 def chunks_of(
@@ -194,36 +185,27 @@ def _cut(source: Any, log: Log, edges: Ints, *, name: str, columns: Mapping[str,
 # ------------------------------------------------------------------------------------------------------------ streamed
 
 
-@record
-class LogCounts:
-    """What only the chunks of a log show together: units and clusters, empty sessions, what all rows share."""
+@record(eq=False)
+class LogCounts(NamedCounts):
+    """What only the chunks of a log show together: units and clusters, empty sessions, surfaces and user groups."""
 
-    n_units: tuple[int, ...] = ()
-    n_empty: int = 0
-    keys: tuple[Keys, ...] = ()
-    surfaces: frozenset[str] = frozenset()
-    groups: frozenset[str] = frozenset()
+    n_units: tuple[int, ...]
+    n_empty: int
+    keys: tuple[Keys, ...]
+    surfaces: tuple[str, ...]
+    groups: tuple[str, ...]
 
-    @classmethod
-    def of(cls, chunk: RankedChunk) -> LogCounts:
-        """Of one chunk; of very many surfaces or groups some, which is more than can be used."""
-        log = chunk.log
-        n_empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
-        surfaces, groups = (
-            frozenset(() if values is None else np.unique(values)[: MOST_GROUPS + 1].tolist())
-            for values in (log.surface, log.group)
-        )
-        return cls((log.n_units,), n_empty, (log.clusters().key,), surfaces, groups)
 
-    def __add__(self, more: LogCounts) -> LogCounts:
-        """Of these chunks, then of the others."""
-        return LogCounts(
-            self.n_units + more.n_units,
-            self.n_empty + more.n_empty,
-            self.keys + more.keys,
-            self.surfaces | more.surfaces,
-            self.groups | more.groups,
-        )
+def _count_log(chunk: RankedChunk) -> LogCounts:
+    """Of one chunk; of very many surfaces or groups some, which is more than can be used."""
+    log = chunk.log
+    n_empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
+    surfaces, groups = (_distinct(values)[: MOST_GROUPS + 1] for values in (log.surface, log.group))
+    return LogCounts((log.n_units,), n_empty, (log.clusters().key,), surfaces, groups)
+
+
+def _distinct(values: Any) -> tuple[str, ...]:
+    return () if values is None else tuple(np.unique(values).astype(str).tolist())
 
 
 def _read(schema: LogSchema, part: Part) -> RankedChunk:
@@ -250,10 +232,9 @@ def _streamed(
     tables = _brought(schema, targets, columns=columns, sessions=sessions, space=space, progress=progress)
     read, where = partial(_read, schema.without_rows()), schema.table.where
     alone = streamed(tables, read, lambda _: 0, (LOG, SESSIONS))
-    result = map_chunks(
-        workers, LogCounts.of, alone, progress=progress, what=f"counting sessions of {where}", ordered=True
-    )
-    counts, sample = reduce(operator.add, result, LogCounts()), alone.chunk(0).log
+    what = f"counting sessions of {where}"
+    result = map_chunks(workers, _count_log, alone, progress=progress, what=what, ordered=True)
+    counts, sample = reduce(operator.add, result), alone.chunk(0).log
     n_units, n_rows = sum(counts.n_units), schema.table.n_rows
     n_users = len(schema.users) if schema.user else None
     facts = LogFacts.of(

@@ -21,7 +21,7 @@ from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
-from truerank.core.wording import either, option
+from truerank.core.wording import option
 from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
@@ -109,12 +109,7 @@ def off_policy(
     1.25
     """
     per = as_value(normaliser, Normaliser)
-    check_call(
-        targets,
-        baseline=baseline,
-        word="targets",
-        form=either("NAME=FILE or NAME=@COLUMN", "{name: table}"),
-    )
+    check_call(targets, baseline=baseline, word="targets")
     targets = with_exposures(targets, position, temperature=temperature, n_candidates=n_candidates, columns=columns)
     question = impression_question(
         estimators=estimators,

@@ -19,7 +19,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
-from truerank.core.validation import ANYTHING, checked_arguments
+from truerank.core.validation import ANYTHING, NAMED, checked_arguments
 from truerank.core.wording import either, option
 from truerank.engines.engine import ONE_THREAD, Workers, chunks_wanted
 from truerank.engines.named import as_engine
@@ -77,7 +77,7 @@ from truerank.ranking.scores.tables import as_scores
 MOST_ROWS = 5_000_000  # labelled rows of all models and estimates, of which what they add is kept
 
 
-@checked_arguments(exclude=ANYTHING)
+@checked_arguments(scores=NAMED, exclude=ANYTHING)
 def evaluate(
     scores: Mapping[str, Any],
     labels: Any,

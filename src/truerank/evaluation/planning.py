@@ -19,7 +19,7 @@ from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.record import record
-from truerank.core.validation import ANYTHING, COUNT, NUMBER, POSITIVE, SHARE, checked_arguments
+from truerank.core.validation import ANYTHING, COUNT, NAMED, NUMBER, POSITIVE, SHARE, checked_arguments
 from truerank.core.wording import either
 from truerank.engines.engine import Threads
 from truerank.estimators import ESTIMATORS
@@ -96,7 +96,7 @@ def per_user(pair: PlannedPair) -> list[float]:
 
 
 @checked_arguments(
-    scores=ANYTHING, exclude=ANYTHING, difference=POSITIVE, power=SHARE, value=NUMBER, relevant=NUMBER, shared=NUMBER,
+    scores=NAMED, exclude=ANYTHING, difference=POSITIVE, power=SHARE, value=NUMBER, relevant=NUMBER, shared=NUMBER,
     n_users=COUNT,
 )  # fmt: skip
 def plan_exposure(
@@ -155,7 +155,7 @@ def plan_exposure(
 
 
 @checked_arguments(
-    pilot=ANYTHING, targets=ANYTHING, difference=POSITIVE, power=SHARE, reward=NUMBER, effective=NUMBER,
+    pilot=ANYTHING, targets=NAMED, difference=POSITIVE, power=SHARE, reward=NUMBER, effective=NUMBER,
     per_user=NUMBER, alike=NUMBER,
 )  # fmt: skip
 def plan_sessions(

@@ -24,7 +24,7 @@ from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison
 from truerank.core.rng import cell_keys
 from truerank.core.terms import Smooth
-from truerank.core.validation import ANYTHING, COUNT, POSITIVE, checked_arguments, shown
+from truerank.core.validation import ANYTHING, COUNT, NAMED, POSITIVE, checked_arguments, shown
 from truerank.datasets.split import restrict
 from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.conclude import conclude
@@ -126,7 +126,7 @@ class Watched:
 
 
 @checked_arguments(
-    scores=ANYTHING, exclude=ANYTHING, require=ANYTHING, difference=POSITIVE, planned=COUNT, estimators=ANYTHING
+    scores=NAMED, exclude=ANYTHING, require=ANYTHING, difference=POSITIVE, planned=COUNT, estimators=ANYTHING
 )  # fmt: skip
 def watch(
     scores: Mapping[str, Any],
