@@ -15,7 +15,7 @@ from truerank.core.record import record
 from truerank.estimators.impressions import Limited
 from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.predictions import Assistance
-from truerank.exposure.randomness.labelled import JudgedItems, UserCounts
+from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance
 from truerank.inference.tails import RewardTally
 from truerank.inference.weights import SupportTally, WeightTally
@@ -121,7 +121,7 @@ class LabelCounts(NamedCounts):
     without_rows: int
     excluded: int
     active: ByPlace
-    items: JudgedItems | None = None
+    items: LabelledItems | None = None
     users: UserCounts | None = None
     expansion: Floats | None = None
     returned: Returned | None = None

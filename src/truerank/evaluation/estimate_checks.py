@@ -25,7 +25,7 @@ from truerank.evaluation.label_checks import (
 )
 from truerank.evaluation.measure import MeasuredEstimate
 from truerank.evaluation.prediction_checks import PREDICTOR, predictions_behind
-from truerank.exposure.randomness.labelled import LARGE, JudgedItems
+from truerank.exposure.randomness.labelled import LARGE, LabelledItems
 from truerank.inference.balance import FEWEST_ROWS, quiet_weights
 from truerank.inference.linearization import shows_no_spread
 from truerank.inference.tails import check_unequal
@@ -212,7 +212,7 @@ def check_predictions(estimate: MeasuredEstimate) -> Iterator[Message]:
 
 def check_sample(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Labelled rows that plainly are no uniform sample, users selected by their labels, and a fitted model's doubts."""
-    items: JudgedItems | None = estimate.measured.counts.items
+    items: LabelledItems | None = estimate.measured.counts.items
     test = None if items is None else items.finding
     if test is not None and test.not_random:
         yield message("not-random", effect=test.effect, large=LARGE, numbers={"p": test.p})

@@ -43,7 +43,7 @@ from truerank.evaluation.label_source import EVERY_LABEL
 from truerank.evaluation.measure import Measured, MeasuredEstimate, measure
 from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Examined, Plan, Points, Remarks, RowMaker, run_checks
-from truerank.exposure.randomness.labelled import JudgedItems, UserCounts
+from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
 from truerank.inference.linearization import Spread, equally_weighted, spread_from_labels
 from truerank.inference.verdicts import UnseenExposure
@@ -123,8 +123,10 @@ class LabelRows(RowMaker):
         )
         labelled = np.bincount(labels.unit, minlength=labels.n_units)
         if self.exposed is Exposed.RANDOM:
-            users = UserCounts.of_chunk(chunk, relevant(labels))
-            return replace(counts, items=JudgedItems.of(chunk), users=users, expansion=expansions(labelled, pool.count))
+            users = UserCounts.from_chunk(chunk, relevant(labels))
+            return replace(
+                counts, items=LabelledItems.from_chunk(chunk), users=users, expansion=expansions(labelled, pool.count)
+            )
         if self.exposed in EVERY_LABEL:
             return counts
         designed = self.exposed is Exposed.DESIGNED  # rows carry their inclusion probabilities
