@@ -249,7 +249,7 @@ def test_both_parts_of_hajek_are_unbiased_for_graded_gains(metric: Additive) -> 
     full = GRADES.terms(Hajek(), metric, GRADES.everything())
     assert full.value() == pytest.approx(truth(GRADES, metric), abs=1e-12)
     assert full.sums[:, 1].sum() == pytest.approx(
-        sum(metric.worth(np.arange(1.0, n + 1)).sum() for n in (6, 5, 4)), abs=1e-12
+        sum(metric.rank_discount(np.arange(1.0, n + 1)).sum() for n in (6, 5, 4)), abs=1e-12
     )
     assert expect(GRADES, Hajek(), metric, DESIGNS, num) == pytest.approx(full.sums[:, 0].sum(), abs=1e-12)
     assert expect(GRADES, Hajek(), metric, DESIGNS, den) == pytest.approx(full.sums[:, 1].sum(), abs=1e-12)

@@ -28,11 +28,11 @@ from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.estimators.full import Full
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
+from truerank.metrics.discounts import Graded
 from truerank.metrics.expected_reciprocal_rank import ERR
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
-from truerank.metrics.worth import Graded
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import dense
 

@@ -141,7 +141,7 @@ def test_every_metric_class_is_in_the_catalogue() -> None:
         for value in vars(module).values():
             if dataclasses.is_dataclass(value) and isinstance(value, type) and value.__module__ == module.__name__:
                 usable = hasattr(value, "name") and any(
-                    hasattr(value, way) for way in ("worth", "values", "sums", "form")
+                    hasattr(value, way) for way in ("rank_discount", "values", "sums", "form")
                 )
                 assert usable == (value in metrics.catalogue().values()), value
 

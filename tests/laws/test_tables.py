@@ -18,11 +18,11 @@ from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Ideal
 from truerank.core.ranking import Ranks
 from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.discounts import unit_values
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.tables import unit_values_of
-from truerank.metrics.worth import unit_values
 
 FORMS = ("", "@1", "@3", "@20", "@0.7")
 

@@ -23,13 +23,13 @@ from terms import all_terms_of
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.clusters import Clusters, Once
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.forms import Ratio, slopes
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
-from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
+from truerank.core.ranking import Candidates, Pool, Ranks, Scores, Ties
 from truerank.core.terms import Smooth, Terms, known_total, ratio
 from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
@@ -61,7 +61,7 @@ class Harmonic:
     def __str__(self) -> str:
         return self.name
 
-    def worth(self, rank: Floats) -> Floats:
+    def rank_discount(self, rank: Floats) -> Floats:
         return 1.0 / rank
 
 
@@ -733,12 +733,10 @@ class OneTooMany(Estimator):
     def estimand(self, request: Request, unit: str = "user") -> str:
         return f"{request.metric}, wrongly"
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, request: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        n = view.ranks.n_candidates[:, None]
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        n = units.ranks.n_candidates[:, None]
         wrong = np.concatenate([n / (n + 1), np.ones_like(n)], axis=1)
-        sound = HorvitzThompson().term(chunk, view, request, learned, keep_rows=False)
+        sound = HorvitzThompson().term(units, request).whole
         return replace(sound, sums=sound.sums * wrong)
 
 

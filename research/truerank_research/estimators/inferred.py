@@ -9,20 +9,20 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Ideal
-from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
+from truerank.core.ranking import Ranks, Ties
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import check
 from truerank.estimators.refusals import only_labelled
 from truerank.estimators.rows import UNIFORM, Sample, per_unit, total_discount
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
+from truerank.metrics.discounts import expected_discount
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.metrics.worth import expected_worth
 from truerank_research.estimators import EXPERIMENTAL
 
 
@@ -97,11 +97,9 @@ class Inferred(Estimator):
         name = precision if isinstance(request.metric, AveragePrecision) else "infNDCG"
         return f"mean {name} over users with a judged relevant item, each as TREC has it; not mean {request.metric}"
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        log, ranks, metric = chunk.labels, view.ranks, question.metric
-        sample = Sample.uniform(chunk, ranks, rate=learned.facts.get("rate"))
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        log, ranks, metric = units.log, units.ranks, request.metric
+        sample = Sample.uniform(units.chunk, ranks, rate=units.learned.facts.get("rate"))
         defined = sample.defined & (per_unit(log, log.label) > 0)
         values = (
             inferred_precision(log, ranks, metric.k, outcomes=OUTCOMES[self.program])
@@ -109,7 +107,7 @@ class Inferred(Estimator):
             else _inferred_gain(log, ranks, metric, sample)
         )
         return ratio(
-            np.where(defined, values, 0.0), defined.astype(np.float64), defined=defined, clusters=chunk.clusters
+            np.where(defined, values, 0.0), defined.astype(np.float64), defined=defined, clusters=units.chunk.clusters
         )
 
 
@@ -138,10 +136,10 @@ def inferred_precision(log: Log, ranks: Ranks, k: int, *, outcomes: int) -> Floa
 def _inferred_gain(log: Log, ranks: Ranks, metric: NDCG, sample: Sample) -> Floats:
     dcg, inside = DCG(metric.k, discount=metric.discount), Recall(metric.k)
     places = total_discount(inside, ranks)
-    gain = per_unit(log, log.label * expected_worth(dcg, ranks))
-    judged = places if log.complete else per_unit(log, expected_worth(inside, ranks))
+    gain = per_unit(log, log.label * expected_discount(dcg, ranks))
+    judged = places if log.complete else per_unit(log, expected_discount(inside, ranks))
     mean = np.divide(gain, judged, out=np.zeros(len(gain)), where=judged > 0)
-    ideal = np.concatenate([[0.0], np.cumsum(dcg.worth(np.arange(1.0, metric.k + 1)))])
+    ideal = np.concatenate([[0.0], np.cumsum(dcg.rank_discount(np.arange(1.0, metric.k + 1)))])
     stands_for = np.divide(sample.n_candidates, sample.n_labelled, out=np.zeros(len(gain)), where=sample.n_labelled > 0)
     number = np.floor(stands_for * per_unit(log, log.label) + 0.5)
     best = ideal[np.minimum(number, metric.k).astype(np.int64)]

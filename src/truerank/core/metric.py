@@ -1,4 +1,4 @@
-"""Metrics: what one relevant item at a rank is worth."""
+"""Metrics: what one relevant item earns at a rank."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Metric(Protocol):
 
 @runtime_checkable
 class Additive(Metric, Protocol):
-    """A metric that is a sum over relevant items of gain x `worth(rank)`, divided by `denominator`.
+    """A metric that is a sum over relevant items of gain x `rank_discount(rank)`, divided by `denominator`.
 
     Only these can be estimated without bias from partial labels. The gain is the label, unless a metric has its own.
     """
 
     @property
     def denominator(self) -> Denominator: ...
-    def worth(self, rank: Floats) -> Floats: ...
+    def rank_discount(self, rank: Floats) -> Floats: ...
 
 
 @runtime_checkable
@@ -108,6 +108,8 @@ class BaseMetric:
 
     __slots__ = ()
 
+    on_full_labels: ClassVar[str] = "users"
+
     def __post_init__(self) -> None:
         check(self)
 
@@ -119,3 +121,13 @@ class BaseMetric:
         """The deepest rank that counts, None where every rank does."""
         k: int | None = getattr(self, "k", None)
         return k
+
+
+class ListMetric(BaseMetric):
+    """Defaults of metrics of lists: shares, of which more is only more."""
+
+    __slots__ = ()
+
+    on_full_labels: ClassVar[str] = "users with a recommended item"
+    directed: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)

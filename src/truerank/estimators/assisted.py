@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Learner, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learner, ObservedUnits, Request
 from truerank.core.forms import Form, KnownTotal
 from truerank.core.metric import Additive, Metric
-from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.ranking import RankView
 from truerank.core.record import record
 from truerank.core.terms import Smooth, smooth
 from truerank.core.values import CountFrom0, NotNegative, check
@@ -28,7 +27,7 @@ from truerank.estimators.post_stratified import TwoStrata
 from truerank.estimators.predictions import Assistance, chosen
 from truerank.estimators.refusals import DISTINCT_RANKS, additive, estimand, only_sums_or_recall
 from truerank.estimators.rows import WEIGHTED, Rows, per_unit
-from truerank.metrics.worth import Graded, gains_of
+from truerank.metrics.discounts import Graded, gains_of
 
 
 @record
@@ -90,49 +89,41 @@ class Assisted(Estimator):
         models = [prediction.learner(question.metric) for question in context.requests]
         return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        terms = []
-        for metric, rows, lists, kind in assisted_rows(self.by, chunk, view, requests, learned):
-            check_predictions(view, (kind, metric), rows, lists)
-            values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
-            totals: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
-            form: Form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
-            if rows.is_recall:
-                beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
-                values = [values[0], rows.gain, *values[1:], *beside]
-                totals = [*lists.inside.sums, *lists.outside]
-                form = AssistedShare(self.fewest, self.doubt)
-            sums = [per_unit(rows.log, rows.weight * value) for value in values]
-            terms.append(rows.smooth(form, [*sums, *totals], values, keep_rows=keep_rows))
-        return terms
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        metric, (rows, lists, kind) = request.metric, assisted_rows(self.by, units, request)
+        check_predictions(units.view, (kind, metric), rows, lists)
+        values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
+        totals: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
+        form: Form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
+        if rows.is_recall:
+            beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
+            values = [values[0], rows.gain, *values[1:], *beside]
+            totals = [*lists.inside.sums, *lists.outside]
+            form = AssistedShare(self.fewest, self.doubt)
+        sums = [per_unit(rows.log, rows.weight * value) for value in values]
+        return rows.smooth(form, [*sums, *totals], values, keep_rows=units.keep_rows)
 
 
 def assisted_rows(
-    by: Assistance | None, chunk: JudgedChunk, view: RankView, requests: Sequence[Request], learned: Learned
-) -> Iterator[tuple[Additive, Rows, PredictedLists, Assistance]]:
-    """The rows of each metric, what is predicted of them and of lists, and by what.
+    by: Assistance | None, units: ObservedUnits, request: Request
+) -> tuple[Rows, PredictedLists, Assistance]:
+    """The rows of a question, what is predicted of them and of lists, and by what.
 
     Units without a labelled row count too where a judge labelled some of their list, unless the interval is for exactly
     these users: which of them have labelled rows then is not random.
     """
-    metrics, ranks = [additive(question.metric) for question in requests], view.ranks
-    prediction = chosen(learned.facts["predictions"], by)
-    questions = [(metric, prediction.learner(metric)) for metric in metrics]
-    listed = predicted_lists("assisted", prediction, questions, chunk=chunk, view=view, learned=learned)
-    for metric, lists in zip(metrics, listed, strict=True):
-        rows = Rows.of(chunk, ranks, metric, learned)
-        if prediction.kind is Assistance.JUDGE and not learned.facts.get("exactly_these", False):
-            judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0) & rows.usable
-            rows = replace(rows, sample=replace(rows.sample, defined=rows.sample.defined | judged))
-        yield metric, rows, lists, prediction.kind
+    metric, ranks, facts = additive(request.metric), units.ranks, units.learned.facts
+    prediction = chosen(facts["predictions"], by)
+
+    def learner(request: Request) -> Learner | None:
+        return prediction.learner(request.metric)
+
+    lists = units.once("lists", lambda: predicted_lists("assisted", prediction, learner, units))[request]
+    rows = Rows.of(units.chunk, ranks, metric, units.learned)
+    if prediction.kind is Assistance.JUDGE and not facts.get("exactly_these", False):
+        judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0) & rows.usable
+        rows = replace(rows, sample=replace(rows.sample, defined=rows.sample.defined | judged))
+    return rows, lists, prediction.kind
 
 
 def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Rows, lists: PredictedLists) -> None:
@@ -184,24 +175,14 @@ class JudgeAlone(Estimator):
         chosen(context.predictions, Assistance.JUDGE)
         return ()
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        terms = []
-        for _, rows, lists, _ in assisted_rows(Assistance.JUDGE, chunk, view, requests, learned):
-            total, covered, predicted = lists.inside.sums
-            form: Form = KnownTotal()
-            columns = [predicted, covered, total, np.ones(len(total))]
-            if rows.is_recall:
-                others, covered_others, predicted_others = lists.outside
-                relevant = predicted + predicted_others
-                form = TwoStrata()
-                columns = [predicted, relevant, covered, predicted_others, covered_others, total, others]
-            terms.append(smooth(form, columns, rows.sample.defined, chunk.clusters))
-        return terms
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        rows, lists, _ = assisted_rows(Assistance.JUDGE, units, request)
+        total, covered, predicted = lists.inside.sums
+        form: Form = KnownTotal()
+        columns = [predicted, covered, total, np.ones(len(total))]
+        if rows.is_recall:
+            others, covered_others, predicted_others = lists.outside
+            relevant = predicted + predicted_others
+            form = TwoStrata()
+            columns = [predicted, relevant, covered, predicted_others, covered_others, total, others]
+        return smooth(form, columns, rows.sample.defined, units.chunk.clusters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar, Protocol
 
@@ -10,11 +9,20 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import InputError
-from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, Learner, Request
+from truerank.core.estimator import (
+    Beyond,
+    Clipping,
+    Estimator,
+    EstimatorInfo,
+    Exposed,
+    Learned,
+    Learner,
+    ObservedUnits,
+    Request,
+)
 from truerank.core.forms import Ratio
 from truerank.core.ids import Keys
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
 from truerank.core.terms import Smooth
@@ -28,7 +36,6 @@ from truerank.estimators.refusals import IMPRESSIONS, LABEL_FREE, additive, esti
 from truerank.estimators.rows import LOGGED, Rows, check_clip, per_unit
 from truerank.exposure.policies.policies import logging_policy
 from truerank.io.impressions import Logged, RankedChunk
-from truerank.metrics.worth import gains_of
 
 
 @record
@@ -85,30 +92,19 @@ class DoublyRobust(Estimator):
         ]
         return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        propensity = learned.facts.get("propensity")
-        clips = [self._clip(question) for question in requests]
-        questions = [
-            (additive(question.metric), self.reward.learner(question.metric, clip=clip, propensity=propensity))
-            for question, clip in zip(requests, clips, strict=True)
-        ]
-        listed = predicted_lists(self.info.name, self.reward, questions, chunk=chunk, view=view, learned=learned)
-        terms = []
-        for (metric, _), clip, lists in zip(questions, clips, listed, strict=True):
-            rows = Rows.of(chunk, view.ranks, metric, learned, exposed=Exposed.BIASED, clip=clip)
-            error = rows.weight * (gains_of(metric, rows.log) - lists.at_rows)
-            inside = lists.inside.sums[2] + per_unit(rows.log, error * rows.discount)
-            every = lists.candidates.sums[2] + per_unit(rows.log, error)
-            terms.append(rows.smooth(Ratio(), [inside, every if rows.is_recall else np.ones(rows.log.n_units)]))
-        return terms
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        propensity = units.learned.facts.get("propensity")
+
+        def learner(request: Request) -> Learner | None:
+            return self.reward.learner(request.metric, clip=self._clip(request), propensity=propensity)
+
+        lists = units.once("lists", lambda: predicted_lists(self.info.name, self.reward, learner, units))[request]
+        metric, clip = additive(request.metric), self._clip(request)
+        rows = Rows.of(units.chunk, units.ranks, metric, units.learned, exposed=Exposed.BIASED, clip=clip)
+        error = rows.weight * (rows.gain - lists.at_rows)
+        inside = lists.inside.sums[2] + per_unit(rows.log, error * rows.discount)
+        every = lists.candidates.sums[2] + per_unit(rows.log, error)
+        return rows.smooth(Ratio(), [inside, every if rows.is_recall else np.ones(rows.log.n_units)])
 
     def _clip(self, question: Request) -> float:
         return question.clip if self.clip is None else self.clip

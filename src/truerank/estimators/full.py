@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers
-from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
+from truerank.core.ranking import Pool, Ranks
 from truerank.core.record import record
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import check
 from truerank.estimators.refusals import only_labelled
+from truerank.metrics.discounts import Pairwise, relevant
 from truerank.metrics.tables import unit_values_of
-from truerank.metrics.worth import Pairwise, relevant
 
 
 class MeanOfUsers(Estimator):
@@ -37,25 +36,16 @@ class MeanOfUsers(Estimator):
         counted = ranks.scored & ~(ranks.n_candidates == 0)
         return counted, np.zeros_like(counted)
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        terms, values = [], unit_values_of([request.metric for request in requests], chunk.labels, view.ranks)
-        counted, zero = self.counted(chunk.labels, view.ranks)
-        for request in requests:
-            value = values[request.metric]
-            valued = counted & ~np.isnan(value)
-            # nothing relevant may count as 0; of pairs, as in AUC, there are none to be right or wrong about
-            defined = valued if isinstance(request.metric, Pairwise) and self.pairs_undefined else valued | zero
-            sums = np.where(valued, value, 0.0), defined.astype(np.float64)
-            terms.append(ratio(*sums, defined=defined, clusters=chunk.clusters, exact=self.exact))
-        return terms
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        log, ranks, metric = units.log, units.ranks, request.metric
+        metrics = [asked.metric for asked in units.requests]
+        value = units.once("values", lambda: unit_values_of(metrics, log, ranks))[metric]
+        counted, zero = units.once("counted", lambda: self.counted(log, ranks))
+        valued = counted & ~np.isnan(value)
+        # nothing relevant may count as 0; of pairs, as in AUC, there are none to be right or wrong about
+        defined = valued if isinstance(metric, Pairwise) and self.pairs_undefined else valued | zero
+        sums = np.where(valued, value, 0.0), defined.astype(np.float64)
+        return ratio(*sums, defined=defined, clusters=units.chunk.clusters, exact=self.exact)
 
 
 @record

@@ -26,7 +26,7 @@ from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, equal_folds, mean_over_cells, shrunk_means
 from truerank.estimators.rows import propensity_of
-from truerank.metrics.worth import Graded, gains_of
+from truerank.metrics.discounts import Graded, gains_of
 from truerank.ranking.kernel.rank import Aligned
 
 Predicted = Callable[[Ints], Floats]  # units of a chunk -> the predicted gain of every item, [units x items]

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
-from truerank.core.estimator import Estimator, Learned, Request
+from truerank.core.estimator import Estimator, Learned, ObservedUnits, Request
 from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Refitted, Smooth, Terms
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, Refits, blocks, limited_by
 from truerank.exposure.policies.policies import Policy, Rows, WholeList, tables_of
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.impressions import RankedChunk
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
 
@@ -69,22 +68,13 @@ class RankedEstimator(Estimator):
         """The columns of its form, where their totals under other position models follow from counts of places."""
         return ()
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        """The terms of each question, found for all clips of a reward at once."""
-        terms: dict[Request, Terms] = {}
-        for reward in dict.fromkeys(question.reward for question in requests):
-            questions = [question for question in requests if question.reward == reward]
-            clips = np.array([question.clip for question in questions])
-            terms |= dict(zip(questions, self._refitted(view, reward, clips, learned), strict=True))
-        return [terms[question] for question in requests]
+    def term(self, units: ObservedUnits, request: Request) -> Terms:
+        """The terms of one question, found for all clips of a reward at once."""
+        reward = request.reward
+        requests = [asked for asked in units.requests if asked.reward == reward]
+        clips = np.array([asked.clip for asked in requests])
+        terms = units.once(reward, lambda: self._refitted(units.view, reward, clips, units.learned))
+        return terms[requests.index(request)]
 
     def _refitted(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> Sequence[Terms]:
         """Terms with their totals under the model without each group, where the view has refits."""

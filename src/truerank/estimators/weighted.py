@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, ObservedUnits, Request
 from truerank.core.forms import KnownTotal, Ratio
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Smooth, ratio
@@ -29,7 +28,7 @@ from truerank.estimators.refusals import (
     only_sums_or_recall,
 )
 from truerank.estimators.rows import LOGGED, UNIFORM, FormOfSums, WeightedRows, check_clip, per_unit
-from truerank.metrics.worth import expected_worth
+from truerank.metrics.discounts import expected_discount
 
 DRAWN = frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED})
 LEFT_OUT = "have no judged item"
@@ -356,12 +355,10 @@ class Published(Estimator):
             "so users with many relevant items count more"
         )
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        log, ranks = chunk.labels, view.ranks
-        hits = per_unit(log, log.label * expected_worth(additive(question.metric), ranks))
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        log, ranks = units.log, units.ranks
+        hits = per_unit(log, log.label * expected_discount(additive(request.metric), ranks))
         n = per_unit(log, log.label)
         defined = ranks.scored & (n > 0)
         share = np.divide(hits, n, out=np.zeros(len(n)), where=defined)
-        return ratio(share, defined.astype(np.float64), defined=defined, clusters=chunk.clusters)
+        return ratio(share, defined.astype(np.float64), defined=defined, clusters=units.chunk.clusters)

@@ -35,12 +35,12 @@ from truerank.inference.balance import FEWEST_ROWS
 from truerank.inference.intervals import Interval, Population
 from truerank.metrics import METRICS
 from truerank.metrics.dcg import DCG
+from truerank.metrics.discounts import gains_of
 from truerank.metrics.hit_rate import HitRate
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
-from truerank.metrics.worth import gains_of
 from truerank.ranking.candidates import Overlap
 
 PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))

@@ -189,7 +189,7 @@ class DesignProbabilities:
         per_user: int,
         shares: tuple[float, float],
     ) -> DesignProbabilities:
-        discount = {str(metric): metric.worth(np.arange(1.0, (metric.cutoff or 0) + 1)) for metric in metrics}
+        discount = {str(metric): metric.rank_discount(np.arange(1.0, (metric.cutoff or 0) + 1)) for metric in metrics}
         recalls = [metric for metric in metrics if _is_recall(metric)]
         pairs = [*((model, "") for model in lists), *combinations(lists, 2)]
         sums: dict[Name, Floats] = {(str(metric), *pair): np.zeros(5) for metric in metrics for pair in pairs}
