@@ -19,6 +19,7 @@ from benchmarks.measure import ratios
 from benchmarks.ranks import timed
 from benchmarks.workloads import OFFPOLICY_CLIPS, Array, offpolicy_work
 from truerank.core.estimator import Learned, Request
+from truerank.core.log import Log
 from truerank.estimators.impressions import Exposures
 from truerank.estimators.weighted import IPS
 from truerank.exposure.policies.policies import logging_policy
@@ -28,7 +29,7 @@ from truerank.inference.intervals import Population
 from truerank.inference.linearization import Spread
 from truerank.inference.tails import tail_length
 from truerank.inference.weights import WeightTally
-from truerank.io.impressions import Impressions, RankedChunk
+from truerank.io.sessions import RankedChunk
 
 CLIPS = np.array(OFFPOLICY_CLIPS)
 
@@ -80,7 +81,7 @@ def spreads(view: Exposures, reward: str) -> list[Spread]:
     ]
 
 
-def read_log(frame: pl.DataFrame) -> Impressions:
+def read_log(frame: pl.DataFrame) -> Log:
     return tr.read_impressions(frame, rewards=["click", "dwell"], extra=["new"])
 
 

@@ -75,7 +75,7 @@ def _log(user: Array, item: Array, n_users: int, items: Ids) -> Log:
     return Log(
         users=Ids.of(np.arange(n_users)),
         items=items,
-        user=user,
+        unit=user,
         item=item,
         rewards={"label": np.ones(len(user))},
         complete=True,

@@ -29,8 +29,8 @@ from truerank.inference.intervals import Population as Population
 from truerank.io.features import read_features as read_features
 from truerank.io.files import write as write
 from truerank.io.read import read as read
+from truerank.io.read import read_impressions as read_impressions
 from truerank.io.read import scan as scan
-from truerank.io.read_impressions import read_impressions as read_impressions
 from truerank.ranking import scores as scores
 from truerank.ranking.samplers.draw import sample_candidates as sample_candidates
 from truerank.ranking.scores.files import read_scores as read_scores

@@ -14,6 +14,7 @@ from calling import every_command
 
 import truerank.cli
 from truerank import estimators, metrics
+from truerank.core.log import Logged
 from truerank.core.options import ListsAre
 from truerank.core.ranking import Ties
 from truerank.datasets.holding_out import SplitBy
@@ -22,7 +23,6 @@ from truerank.estimators.impressions import Normaliser
 from truerank.evaluation import presets
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
-from truerank.io.impressions import Logged
 from truerank.ranking.candidates import Overlap
 from truerank.reliability import grid
 from truerank.report.charts import PictureFormat
@@ -117,7 +117,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     assert sorted(evaluate_command.ESTIMATORS.split(", ")) == sorted(ours)  # packages beside it may bring more
     assert sorted(offpolicy_command.ESTIMATORS.split(", ")) == sorted(RANKED.catalogue())
     strategies = getattr(option_of("intervene", "--strategy"), "help", "")
-    assert sorted(strategies.removesuffix(".").split(", ")) == sorted(interventions.catalogue())
+    assert sorted(strategies.removesuffix(".").split(", ")) == sorted(interventions.STRATEGIES.catalogue())
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ import truerank as tr
 from truerank.core.errors import InputError
 from truerank.engines.named import frame_of
 from truerank.evaluation import intervening
-from truerank.exposure.interventions import catalogue
+from truerank.exposure.interventions import STRATEGIES
 from truerank.io import partition
 from truerank.sampling import pools
 from truerank.sampling.pools import DrawKeys, Members, Narrowing, PoolOrder
 
-STRATEGIES = sorted(catalogue())
+NAMES = sorted(STRATEGIES.catalogue())
 OPTIONS: dict[str, Any] = {"fraction": 0.4, "seed": 3}
 
 
@@ -64,7 +64,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "FEW", 20)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", NAMES)
 def test_all_strategies_on_frames_and_files(tmp_path: Path, strategy: str, request: pytest.FixtureRequest) -> None:
     expected = wanted(strategy)
     assert 0 < len(expected) <= len(logs()[0])
@@ -86,7 +86,7 @@ def test_a_column_may_have_the_name_of_row_numbers(tmp_path: Path, name: str, st
     assert users[name].to_list() == wanted("skew")["user"].to_list()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", NAMES)
 def test_all_strategies_on_engines(tmp_path: Path, strategy: str, engine: Any) -> None:
     path = tmp_path / "log.parquet"
     logs()[0].write_parquet(path)

@@ -14,8 +14,16 @@ from outcomes import outcomes
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.results import Results
-from truerank.evaluation.design import drawn_places
-from truerank.evaluation.design_probabilities import DesignProbabilities, design_data, designed_metrics, lists_of
+from truerank.evaluation.design import (
+    DesignData,
+    DesignGoal,
+    design_data,
+    design_goal,
+    drawn_places,
+    effects_of,
+    exposure_probabilities,
+    wishes,
+)
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
@@ -73,23 +81,23 @@ def test_every_way_to_draw_shows_as_many(way: DrawBy) -> None:
     assert np.bincount(design.user).tolist() == [5] * N_USERS
 
 
-def test_chances_are_those_of_the_formula() -> None:
+def wished(data: DesignData, goal: DesignGoal, user: int) -> tuple[np.ndarray, np.ndarray]:
+    """How much each place is wished for, and the places in lists."""
+    listed, places, effects = effects_of(goal, user, len(data.items))
+    return wishes(effects, places, data.likely(user) ** 2), listed
+
+
+def test_probabilities_are_those_of_the_formula() -> None:
     """N = 10, n = 2, a uniform share of .25, none for what is likely, two equal targets: .05 and .80."""
-    one = {"a": np.array([[9.0, 8.0] + [0.0] * 8])}
-    world = design_data(one, exclude=None, users=None, items=None)
-    maker = DesignProbabilities.of(
-        world, lists_of(world, 2, seed=0, threads=1, progress=None), [Precision(2)], per_user=2, shares=(0.25, 0.0)
-    )
-    likely = world.likely(0)
-    chance = maker.chances(likely, maker.wishes(0, likely**2)[0], world.seen(0), 2)
-    assert np.sort(chance).round(9).tolist() == [0.05] * 8 + [0.8] * 2
+    data = design_data({"a": np.array([[9.0, 8.0] + [0.0] * 8])})
+    wish, _ = wished(data, design_goal(data, [Precision(2)]), 0)
+    probability = exposure_probabilities(data.likely(0), wish, data.excluded(0), 2, (0.25, 0.0))
+    assert np.sort(probability).round(9).tolist() == [0.05] * 8 + [0.8] * 2
 
 
 def test_a_wish_for_recall_is_for_everything() -> None:
-    world = design_data(scores(), exclude=None, users=None, items=None)
-    lists = lists_of(world, 3, seed=0, threads=1, progress=None)
-    maker = DesignProbabilities.of(world, lists, designed_metrics([Recall(3)]), per_user=4, shares=(0.25, 0.25))
-    wish, listed = maker.wishes(0, world.likely(0) ** 2)
+    data = design_data(scores())
+    wish, listed = wished(data, design_goal(data, [Recall(3)]), 0)
     assert (wish > 0).all()
     assert wish[listed].min() > np.delete(wish, listed).max()
 
@@ -293,7 +301,7 @@ def test_savings_are_those_that_happen() -> None:
     matrix = rng.normal(size=(n_users, n_items))
     given = {"a": tr.scores.dense(matrix, users=np.arange(n_users), items=np.arange(n_items))}
     pairs = pl.DataFrame({"user": np.repeat(np.arange(n_users), 3), "item": rng.integers(0, n_items, 3 * n_users)})
-    world = design_data(given, exclude=pairs, users=None, items=None)
+    world = design_data(given, exclude=pairs)
     guess = np.array([world.likely(user) ** 2 for user in range(n_users)])[:, world.place]
     label = rng.random(guess.shape) < guess
     seen = np.zeros(label.shape, dtype=bool)
@@ -304,13 +312,11 @@ def test_savings_are_those_that_happen() -> None:
     z = np.where(seen, np.nan, label * top / 5 / n_users)
     n = (~seen).sum(axis=1)
     uniform = float((n**2 * (1 - per_user / n) * np.nanvar(z, axis=1, ddof=1) / per_user).sum())
-    lists = lists_of(world, 5, seed=0, threads=1, progress=None)
-    maker = DesignProbabilities.of(world, lists, [Precision(5)], per_user=per_user, shares=(0.25, 0.25))
+    goal = design_goal(world, [Precision(5)])
     chances, listed = [], []
     for user in range(n_users):
-        likely = world.likely(user)
-        wish, rows = maker.wishes(user, likely**2)
-        chances.append(maker.chances(likely, wish, world.seen(user), per_user))
+        wish, rows = wished(world, goal, user)
+        chances.append(exposure_probabilities(world.likely(user), wish, world.excluded(user), per_user))
         listed.append(rows)
     values = []
     for number in range(200):

@@ -11,13 +11,13 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError
+from truerank.core.log import Logged
 from truerank.estimators.doubly_robust import RankedDoublyRobust
 from truerank.estimators.impressions import Normaliser
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential
-from truerank.io.impressions import Logged
 
 HALF = Exponential(0.5)
 LOG = pl.DataFrame(

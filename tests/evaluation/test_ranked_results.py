@@ -11,6 +11,7 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import RefusedError
+from truerank.core.log import Logged
 from truerank.estimators.discounted import LearntDiscountRaw, RankedNDCG, RankedPostNormalised
 from truerank.estimators.doubly_robust import RankedDoublyRobust
 from truerank.estimators.impressions import Normaliser
@@ -19,7 +20,6 @@ from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential, Place, Positions, YuleSimon
 from truerank.inference.clipping import AutoClip
-from truerank.io.impressions import Logged
 
 HALF = Exponential(0.5)
 LOG = pl.DataFrame(

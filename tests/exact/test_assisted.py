@@ -64,7 +64,7 @@ def terms(
     log = Log(
         users=users,
         items=items,
-        user=user,
+        unit=user,
         item=item,
         rewards={"label": LABELS[user, item]},
         propensity=None if propensity is None else propensity[user, item],

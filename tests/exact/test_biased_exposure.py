@@ -76,7 +76,7 @@ def log_of(rows: Sequence[Sequence[int]], propensity: Floats) -> Log:
     return Log(
         users=Ids.of(np.arange(3)),
         items=Ids.of(np.arange(4)),
-        user=user,
+        unit=user,
         item=item,
         rewards={"label": LABELS[user, item]},
         propensity=propensity[user, item],

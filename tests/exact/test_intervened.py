@@ -58,7 +58,7 @@ class Pool:
         log = Log(
             users=Ids.of(np.arange(n_users)),
             items=Ids.of(np.arange(N_ITEMS)),
-            user=user,
+            unit=user,
             item=rank - 1,
             rewards={"label": label.astype(np.float64)},
             inclusion=chance[kept],

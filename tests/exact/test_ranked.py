@@ -14,6 +14,7 @@ from ranked import denominator, numerator, plan_of, read, terms_of, views_of
 from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_rankings
 
 import truerank as tr
+from truerank.core.log import Logged
 from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth
 from truerank.estimators.doubly_robust import ItemMeans, PredictionColumn, RankedDoublyRobust, folds_of
@@ -21,7 +22,6 @@ from truerank.estimators.impressions import Exposures, Limited, Normaliser
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions.position_models import Table
-from truerank.io.impressions import Logged
 
 EXACT = 1e-10
 INF = math.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from truerank.core.errors import RefusedError
@@ -12,15 +13,16 @@ from truerank.exposure.positions.position_models import Table
 THETA, QUALITY = np.array([1.0, 0.5, 0.2]), np.array([0.9, 0.6, 0.3])
 
 
-def exact_rows(shown: dict[tuple[int, int], int]) -> ClickCells:
+def impressions(rows: list[tuple[int, int, float, float]]) -> ClickCells:
+    """Of item, rank, clicks and impressions without one."""
+    table = pl.DataFrame(rows, schema=["item", "rank", "clicks", "others"], orient="row")
+    return ClickCells.from_table(table.with_columns(pl.col("rank") - 1, pl.col("clicks", "others").cast(float)))
+
+
+def exact_rows(displayed: dict[tuple[int, int], int]) -> ClickCells:
     """Impressions of (item, rank) whose click rates are exactly θ q."""
-    item, rank, click = [], [], []
-    for (i, r), n in shown.items():
-        hits = round(n * THETA[r - 1] * QUALITY[i])
-        item += [i] * n
-        rank += [r] * n
-        click += [1] * hits + [0] * (n - hits)
-    return ClickCells.of(item, rank, click)
+    hits = {(item, rank): round(n * THETA[rank - 1] * QUALITY[item]) for (item, rank), n in displayed.items()}
+    return impressions([(*cell, hits[cell], n - hits[cell]) for cell, n in displayed.items()])
 
 
 @pytest.mark.parametrize("fit", [fit_clicks, fit_harvest])
@@ -41,16 +43,16 @@ def test_ranks_that_no_item_connects_are_refused(fit: object) -> None:
 
 
 def test_an_item_without_clicks_connects_nothing() -> None:
-    rows = ClickCells.of([0, 0, 1, 1, 2], [1, 1, 1, 2, 2], [1, 0, 0, 0, 1])
+    rows = impressions([(0, 1, 1, 1), (1, 1, 0, 1), (1, 2, 0, 1), (2, 2, 1, 0)])
     with pytest.raises(RefusedError, match="rank 2 shares no clicked item"):
         fit_clicks(rows)
 
 
 def test_clicks_that_tell_nothing_are_refused() -> None:
     with pytest.raises(RefusedError, match="no click"):
-        fit_clicks(ClickCells.of([1], [1], [0]))
+        fit_clicks(impressions([(1, 1, 0, 1)]))
     with pytest.raises(RefusedError, match="nothing was displayed at rank 2"):
-        fit_clicks(ClickCells.of([1, 1], [1, 3], [1, 1]))
+        fit_clicks(impressions([(1, 1, 1, 0), (1, 3, 1, 0)]))
 
 
 def test_few_impressions_are_told() -> None:

@@ -12,11 +12,12 @@ import pytest
 from outcomes import outcomes
 
 import truerank as tr
+from truerank import intervene, with_inclusion
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.exposure.counts import Floor, Smoothed
-from truerank.exposure.interventions import catalogue, dispersion, intervene, named, rule_in_memory, with_inclusion
-from truerank.exposure.interventions.strategies import (
+from truerank.exposure.interventions import (
+    STRATEGIES,
     EqualPerItemIntervention,
     FullIntervention,
     PopularityStratifiedIntervention,
@@ -25,12 +26,15 @@ from truerank.exposure.interventions.strategies import (
     Unseen,
     WTDHIntervention,
     WTDIntervention,
+    drawing_rule,
+    index_of_dispersion,
 )
 from truerank.sampling.designs import WeightedDesign
 from truerank.sampling.pools import Members
 
-STRATEGIES = [cls() for cls in catalogue().values()]
-every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda each: each.name)
+every_strategy = pytest.mark.parametrize(
+    "strategy", [cls() for cls in STRATEGIES.catalogue().values()], ids=lambda each: each.name
+)
 
 
 def log_of(pairs: Sequence[tuple[int, int]], *, name: str = "log") -> Log:
@@ -128,7 +132,7 @@ def test_inclusion_probabilities_are_how_often_rows_are_drawn(strategy: Any) -> 
 )
 def test_small_pools_have_exact_inclusion_probabilities(strategy: Any) -> None:
     small = HELDOUT.select(np.arange(0, 501, 63))
-    weight = rule_in_memory(small, strategy, **DATA, fraction=0.5, seed=0).design(small)[1].weights
+    weight = drawing_rule(small, strategy, **DATA, fraction=0.5, seed=0).design(small)[1].weights
     expected = np.zeros(len(small))
     for rows, chance in outcomes(WeightedDesign(4), Members.alone(len(small), weight=weight)):
         expected[list(rows)] += chance
@@ -138,9 +142,13 @@ def test_small_pools_have_exact_inclusion_probabilities(strategy: Any) -> None:
 
 
 def test_a_training_set_can_be_intervened_on() -> None:
-    found = intervene(TRAIN, WTDHIntervention(item_power=1), train=TRAIN, seed=0)
-    assert len(found) == 350
-    assert dispersion(found) < 0.7 * dispersion(intervene(TRAIN, RegularIntervention(), seed=0))
+    drawn, regular = (
+        intervene(TRAIN, strategy, train=TRAIN, seed=0)
+        for strategy in (WTDHIntervention(item_power=1), RegularIntervention())
+    )
+    assert len(drawn) == 350
+    level, usual = (index_of_dispersion(np.bincount(log.item, minlength=40)) for log in (drawn, regular))
+    assert level < 0.7 * usual
 
 
 # ------------------------------------------------------------------------------------------------- weights (spec 13.3)
@@ -249,7 +257,7 @@ def test_items_unseen_in_training_under_skew() -> None:
 
 def test_popularity_strata_have_equal_numbers_of_items_and_give_equal_numbers_of_rows() -> None:
     strategy = PopularityStratifiedIntervention(4)
-    stratum = rule_in_memory(HELDOUT, strategy, train=TRAIN, random=None, fraction=0.5, seed=0).pool
+    stratum = drawing_rule(HELDOUT, strategy, train=TRAIN, random=None, fraction=0.5, seed=0).pool
     assert stratum is not None
     assert np.bincount(stratum).tolist() == [10, 10, 10, 10]
     popularity = np.bincount(TRAIN.item, minlength=40)
@@ -307,13 +315,16 @@ def test_equal_numbers_per_item() -> None:
             ),
             r"heldout and random have no user and no item in common",
         ),
-        (lambda: intervene(log_of([(1, 1), (1, 1)]), RegularIntervention(), seed=0), r"1 pairs occur more than once"),
+        (
+            lambda: intervene(log_of([(1, 1), (1, 1)]), RegularIntervention(), seed=0),
+            r"1 pairs occur more than once",
+        ),
         (
             lambda: intervene(HELDOUT, SkewIntervention, train=TRAIN, seed=0),  # type: ignore[arg-type]
             r"expected a strategy or its text, one of full, reg, .*skew, wtd, wtd_h",
         ),
         (lambda: intervene(HELDOUT, "skw", train=TRAIN, seed=0), r"unknown strategy 'skw'; .* Did you mean skew\?"),
-        (lambda: named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
+        (lambda: STRATEGIES.named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
         (lambda: Floor(-1), "floor: least=-1; expected a number from 0 up to 1"),
         (lambda: Smoothed(0), "smoothed: added=0; expected a number above 0"),
         (lambda: WTDIntervention(item_power=-1), "wtd: item_power=-1; expected a number from 0"),

@@ -12,8 +12,8 @@ from truerank.exposure.policies.mixtures import LoggerShares, mixed_policy
 from truerank.exposure.policies.rankers import ranker_exposures
 from truerank.exposure.policies.targets import ExposureColumn
 from truerank.exposure.positions.position_models import Exponential
-from truerank.io.impressions import RankedChunk
-from truerank.io.read_impressions import read_impressions
+from truerank.io.read import read_impressions
+from truerank.io.sessions import RankedChunk
 
 SCORE = np.array([0.3, 1.2, -0.5, 0.0, 2.0])
 

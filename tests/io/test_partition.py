@@ -22,7 +22,7 @@ from truerank.core.ids import as_ids
 from truerank.io import partition
 from truerank.io.batches import LazyTable
 from truerank.io.partition import ChunkRule, Chunks, Keyed, hashed, together
-from truerank.io.session_chunks import SessionChunks
+from truerank.io.sessions import SessionChunks
 from truerank.io.spill import Scratch, scratch
 
 N = 3000

@@ -11,13 +11,11 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
-from truerank.core.log import Log
+from truerank.core.log import Log, Logged
 from truerank.io import scan as scanning
 from truerank.io.batches import LazyTable
-from truerank.io.impressions import Impressions, Logged
 from truerank.io.partition import together
-from truerank.io.read import read, scan
-from truerank.io.read_impressions import read_impressions, scan_impressions
+from truerank.io.read import read, read_impressions, scan, scan_impressions
 from truerank.io.scan import Distinct, Facts, exact_total
 from truerank.io.spill import scratch
 
@@ -50,8 +48,8 @@ def test_chunks_of_labels(tmp_path: Path, n_chunks: int, positive: str | None) -
     schema = scan(tmp_path / "x.csv", columns={"user": "uid"}, positive=positive)
     assert schema.users == whole.users
     assert schema.items == whole.items
-    assert schema.values is not None
-    assert schema.values.total == LABELS["rating"].sum()
+    assert schema.value_facts is not None
+    assert schema.value_facts.total == LABELS["rating"].sum()
     with scratch(tmp_path) as place:
         chunks = together({"labels": schema.keyed}, scratch=place, n_chunks=n_chunks)
         logs = [schema.read(chunks.chunk(at)["labels"]) for at in range(n_chunks)]
@@ -72,7 +70,7 @@ def test_declared_users_are_those_of_their_chunk() -> None:
     rows = pl.DataFrame({"user": [1, 2], "item": [1, 1], "label": [0, 1]})
     schema = scan(rows, users=[1, 2, 3], items=[1, 5])
     assert (len(schema.users), len(schema.items)) == (3, 2)
-    assert schema.read(rows[1:], users=Ids.of([2, 3])).n_units == 2
+    assert schema.read(rows[1:], units=Ids.of([2, 3])).n_units == 2
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,7 @@ def test_rows_of_the_file_are_named(monkeypatch: pytest.MonkeyPatch, column: str
 # ------------------------------------------------------------------------------------------------------- impressions
 
 
-def rows_of_log_shown(log: Impressions) -> list[tuple[Any, ...]]:
+def rows_of_impressions(log: Log) -> list[tuple[Any, ...]]:
     if log.sessions is None or log.session_of_unit is None or log.position is None or log.surface is None:
         raise TypeError
     unit = log.sessions.texts(log.session_of_unit[log.unit])
@@ -123,9 +121,9 @@ def test_chunks_of_impressions(tmp_path: Path, n_chunks: int, without: list[str]
     with scratch(tmp_path) as place:
         chunks = together({"log": schema.keyed}, scratch=place, n_chunks=n_chunks)
         logs = [schema.read(chunks.chunk(at)["log"]) for at in range(n_chunks)]
-    assert sorted(row for log in logs for row in rows_of_log_shown(log)) == rows_of_log_shown(whole)
+    assert sorted(row for log in logs for row in rows_of_impressions(log)) == rows_of_impressions(whole)
     assert sum(log.n_units for log in logs) == whole.n_units
-    assert sum(len(np.unique(log.cluster)) for log in logs) == len(np.unique(whole.cluster))
+    assert sum(len(np.unique(log.cluster_of_unit())) for log in logs) == len(np.unique(whole.cluster_of_unit()))
     kinds = {key: values.dtype for key, values in whole.rewards.items()}
     assert all({key: values.dtype for key, values in log.rewards.items()} == kinds for log in logs)
     assert all(log.viewed is None for log in logs)
@@ -195,7 +193,7 @@ def test_chunks_without_rows_and_whether_all_was_viewed() -> None:
     viewed = schema.read(rows[:1]).viewed
     assert viewed is not None
     assert viewed.all()
-    assert len(schema.read(rows[:1], sessions=Ids.of([1, 7])).cluster) == 2
+    assert len(schema.read(rows[:1], units=Ids.of([1, 7])).cluster_of_unit()) == 2
 
 
 # -------------------------------------------------------------------------------------------------------------- parts

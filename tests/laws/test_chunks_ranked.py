@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from ranked import read
 
+from truerank.core.log import OF_ROWS, OF_UNITS, Log, Logged
 from truerank.core.results import Results
 from truerank.estimators import RANKED
 from truerank.evaluation.conclude import conclude
@@ -20,7 +21,7 @@ from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressi
 from truerank.evaluation.measure import join, measure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
-from truerank.io.impressions import OF_ROWS, OF_UNITS, Impressions, Logged, RankedChunk
+from truerank.io.sessions import RankedChunk
 
 CLIPS = (1.5, 4.0, math.inf)
 RANKS = {"new": RankColumn("new"), "other": RankColumn("other"), "log": RankColumn("position")}
@@ -105,7 +106,7 @@ def targets_of(case: Case, frame: pl.DataFrame) -> dict[str, Any]:
     return {"new": lists(frame, seed=1), "other": lists(frame, seed=2, without=3), "log": RankColumn("position")}
 
 
-def units_of(log: Impressions, kept: np.ndarray) -> Impressions:
+def units_of(log: Log, kept: np.ndarray) -> Log:
     """The log of these units alone; users, sessions and items keep their ids."""
     rows, number, parts = kept[log.unit], np.cumsum(kept) - 1, dict[str, Any]()
     for names, chosen in ((OF_ROWS, rows), (OF_UNITS, kept)):
@@ -113,10 +114,11 @@ def units_of(log: Impressions, kept: np.ndarray) -> Impressions:
     rewards = {name: values[rows] for name, values in log.rewards.items()}
     columns = {name: values[rows] for name, values in log.columns.items()}
     assert log.candidates is None
-    return replace(log, unit=number[log.unit[rows]], rewards=rewards, columns=columns, **parts)
+    parts |= {"unit": number[log.unit[rows]], "rewards": rewards, "columns": columns}
+    return replace(log, **parts)
 
 
-def chunks(log: Impressions, targets: Mapping[str, Any], n: int, *, seed: int) -> Iterator[RankedChunk]:
+def chunks(log: Log, targets: Mapping[str, Any], n: int, *, seed: int) -> Iterator[RankedChunk]:
     """Clusters dealt into n chunks at random; tables in rows of another order in every chunk."""
     clusters = log.clusters()
     part = np.random.default_rng(seed).permutation(len(clusters)) % n

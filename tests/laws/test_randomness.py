@@ -58,7 +58,7 @@ def test_size_over_random_logs(how: str) -> None:
         label, train = world(rng), None
         if how == "bernoulli":
             user, item = np.nonzero(rng.random((N_USERS, N_ITEMS)) < 0.12)
-            log = replace(log_of(np.zeros((N_USERS, 1), np.int64), label), user=user, item=item)
+            log = replace(log_of(np.zeros((N_USERS, 1), np.int64), label), unit=user, item=item)
             log = replace(log, rewards={"label": label[user, item].astype(np.float64)})
         else:
             taken = drawn(rng, 10, weight=np.linspace(1, 0.05, N_ITEMS) * np.exp(label))
@@ -127,7 +127,7 @@ def test_numbers_of_rows_of_users_are_told_but_do_not_decide() -> None:
     half = many.user < N_USERS // 2
     user, item = (np.concatenate([a[half], b[few.user >= N_USERS // 2]]) for a, b in
                   ((many.user, few.user), (many.item, few.item)))  # fmt: skip
-    found = randomness(replace(many, user=user, item=item))
+    found = randomness(replace(many, unit=user, item=item))
     assert found.random is True
     assert check(found, "rows of users") < 1e-6
     assert "Also: users have more unequal numbers of rows" in found.verdict

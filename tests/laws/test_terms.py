@@ -183,7 +183,7 @@ def ranked(
     log = Log(
         users=Ids.of(chosen),
         items=Ids.of(np.arange(n_items)),
-        user=user,
+        unit=user,
         item=item,
         rewards={"label": label},
         propensity=propensity,
@@ -245,7 +245,7 @@ def one_unit(whole: Ranked, unit: int) -> Ranked:
     """One user's rows, with that user as the whole population."""
     log, ranks, pool = whole.log, whole.ranks, whole.candidates
     rows = np.flatnonzero(log.user == unit)
-    part = replace(log.select(rows), users=Ids.of(log.users.values[[unit]]), user=np.zeros(len(rows), dtype=np.int64))
+    part = replace(log.select(rows), users=Ids.of(log.users.values[[unit]]), unit=np.zeros(len(rows), dtype=np.int64))
     at = slice(unit, unit + 1)
     only, exclude = (None if pairs is None else pairs.of_units(unit, unit + 1) for pairs in (pool.only, pool.exclude))
     return Ranked(

@@ -31,7 +31,7 @@ def log_of(user: Array, item: Array, n_users: int, n_items: int) -> Log:
     return Log(
         users=Ids.of(np.arange(n_users)),
         items=Ids.of(np.arange(n_items)),
-        user=user[order].astype(np.int64),
+        unit=user[order].astype(np.int64),
         item=item[order].astype(np.int64),
         rewards={"label": np.ones(len(user))},
     )

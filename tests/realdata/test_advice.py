@@ -29,7 +29,7 @@ def of_users(log: Log, kept: Ints) -> Log:
     mine[kept] = True
     rows = log.select(np.flatnonzero(mine[log.user]))
     users = Ids(log.users.values.filter(pl.Series(mine)))
-    return replace(rows, users=users, user=(np.cumsum(mine) - 1)[rows.user])
+    return replace(rows, users=users, unit=(np.cumsum(mine) - 1)[rows.user])
 
 
 def test_fresh_logs_of_few_users_are_recognised(tmp_path: Path) -> None:

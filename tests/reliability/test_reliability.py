@@ -241,7 +241,7 @@ def test_tie_rates_of_known_cases(tmp_path: Path) -> None:
     world = Log(
         Ids.of(np.arange(4)),
         Ids.of(np.arange(n_items)),
-        user=np.repeat(np.arange(4), n_items),
+        unit=np.repeat(np.arange(4), n_items),
         item=np.tile(np.arange(n_items), 4),
         rewards={"label": np.tile(np.arange(n_items) == 0, 4).astype(np.float64)},
     )
@@ -346,7 +346,7 @@ def test_positives_alone_are_a_world(tmp_path: Path) -> None:
 
 
 def pairs_of(world: Log, user: Ints, item: Ints) -> Log:
-    return Log(world.users, world.items, user=user, item=item, rewards={}, source="seen")
+    return Log(world.users, world.items, unit=user, item=item, rewards={}, source="seen")
 
 
 def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path) -> None:
@@ -389,7 +389,7 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
     """Rows in training data and in what is left of the world add up to the same for every item."""
     world = small_world(missing=0)
     train = small_train()
-    train = replace(train, users=world.users, user=train.user % 12)
+    train = replace(train, users=world.users, unit=train.user % 12)
     whole, left = LabelledDataset.of(world), LabelledDataset.of(world, exclude=train)
     logger = PopularityLogger()
     assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()

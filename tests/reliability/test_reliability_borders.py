@@ -68,10 +68,10 @@ def test_a_folder_may_have_any_name_and_a_table_that_is_lost_is_made_again(tmp_p
 def test_pairs_to_exclude_must_be_of_this_world(tmp_path: Path) -> None:
     world = small_world()
     rows = np.arange(3)
-    strangers = Log(Ids.of([7, 8, 9]), world.items, user=rows, item=rows, rewards={}, source="seen")
+    strangers = Log(Ids.of([7, 8, 9]), world.items, unit=rows, item=rows, rewards={}, source="seen")
     with pytest.raises(InputError, match="none of the pairs to exclude has a user and an item of world"):
         study(small_scores(world), world, tmp_path / "a", exclude=strangers, **small())
-    some = Log(Ids.of([7, 101]), world.items, user=np.array([0, 1]), item=np.array([0, 1]), rewards={}, source="seen")
+    some = Log(Ids.of([7, 101]), world.items, unit=np.array([0, 1]), item=np.array([0, 1]), rewards={}, source="seen")
     notes = study(small_scores(world), world, tmp_path / "b", exclude=some, **small()).notes
     assert "1 pairs to exclude are of users or items that the labels lack." in notes
     everything = replace(world, rewards={}, source="seen")

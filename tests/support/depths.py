@@ -44,9 +44,7 @@ def fitted(
     models = for_places(Positions.everywhere(position), surfaces=surfaces, groups=groups)
     depth = np.asarray(depth)
     rule = models.at(len(depth), surface=surface, group=group)
-
-    def depths_of(number: int, cutoff: int | None) -> Depths | None:
-        return Depths.of(depth[rule == number], cutoff=cutoff) if (rule == number).any() else None
-
-    result = fit_requests(models, depths_of, clicks=None, level=0.95)
+    places = [place for place, _ in models.rules]
+    lists = {places[number]: Depths.from_sessions(depth[rule == number]) for number in np.unique(rule)}
+    result = fit_requests(models, lists, clicks=None, level=0.95)
     return result.positions, result.fits

@@ -16,7 +16,7 @@ def log_of(rows: Sequence[tuple[int, int, int]], *, n_users: int, n_items: int, 
     return Log(
         users=Ids.of(np.arange(n_users)),
         items=Ids.of(np.arange(n_items)),
-        user=user.copy(),
+        unit=user.copy(),
         item=item.copy(),
         rewards={"label": label.astype(np.float64)},
         source=source,

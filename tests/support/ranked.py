@@ -10,6 +10,7 @@ import polars as pl
 
 import truerank as tr
 from truerank.core.estimator import Learned, Request
+from truerank.core.log import Log, Logged
 from truerank.core.ranking import Pool
 from truerank.core.terms import Smooth
 from truerank.estimators.impressions import Exposures
@@ -17,24 +18,23 @@ from truerank.evaluation.impression_rows import ImpressionRows
 from truerank.evaluation.impression_source import chunks_of, held_source
 from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.question import Plan
-from truerank.io.impressions import Impressions, Logged
 
 EXTRA = ("new", "other", "prediction", "by_a", "by_b")
 
 
-def read(frame: pl.DataFrame, *, logged: Logged = Logged.VIEWED, **options: Any) -> Impressions:
+def read(frame: pl.DataFrame, *, logged: Logged = Logged.VIEWED, **options: Any) -> Log:
     """A log with all columns that tests give targets and models."""
     extra = [name for name in frame.columns if name in EXTRA]
     return tr.read_impressions(frame, extra=extra, logged=logged, **options)
 
 
-def plan_of(log: Impressions, targets: Mapping[str, Any], *, chunks: int | None = None, **options: Any) -> Any:
+def plan_of(log: Log, targets: Mapping[str, Any], *, chunks: int | None = None, **options: Any) -> Any:
     """The plan of an evaluation and its chunks."""
     parts = chunks_of(log, targets, n=chunks or 1)
     return prepare_impressions(ImpressionQuestion(**options), held_source(log, parts), targets), parts
 
 
-def views_of(log: Impressions, targets: Mapping[str, Any], **options: Any) -> dict[str, Exposures]:
+def views_of(log: Log, targets: Mapping[str, Any], **options: Any) -> dict[str, Exposures]:
     """How each target looks at a log."""
     plan, (chunk,) = plan_of(log, targets, **options)
     return {name: plan.rows.views(plan, chunk)[name][Pool.CATALOGUE] for name in targets}

@@ -23,7 +23,7 @@ def small_world(n_users: int = 12, n_items: int = 30, *, missing: int = 3) -> Lo
     return Log(
         Ids.of(100 + np.arange(n_users)),
         Ids.of([f"i{at:03}" for at in range(n_items)]),
-        user=user[kept],
+        unit=user[kept],
         item=item[kept],
         rewards={"label": label.ravel()[kept]},
         source="world",
@@ -37,7 +37,7 @@ def small_train() -> Log:
     return Log(
         Ids.of(np.arange(40)),
         Ids.of([f"i{at:03}" for at in range(25)]),
-        user=np.sort(rng.integers(0, 40, 200)),
+        unit=np.sort(rng.integers(0, 40, 200)),
         item=item,
         rewards={"label": label},
         source="train",

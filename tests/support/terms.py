@@ -125,7 +125,7 @@ def split(chunk: JudgedChunk, part: Ints) -> Iterator[JudgedChunk]:
         place = np.full(log.n_units, -1)
         place[users] = np.arange(len(users))
         rows = log.select(place[log.user] >= 0)
-        own = replace(rows, users=Ids(log.users.values[users]), user=place[rows.user])
+        own = replace(rows, users=Ids(log.users.values[users]), unit=place[rows.user])
         pools = {
             kind: replace(pool, n_units=len(users), only=_of(pool.only, users), exclude=_of(pool.exclude, users))
             for kind, pool in chunk.pools.items()

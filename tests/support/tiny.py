@@ -46,7 +46,7 @@ class Tiny:
         log = Log(
             users=Ids.of(np.arange(n_users)),
             items=Ids.of(np.arange(int(size.max()))),
-            user=np.array(user, dtype=np.int64),
+            unit=np.array(user, dtype=np.int64),
             item=np.array(place, dtype=np.int64),
             rewards={self.column: np.array([float(self.labels[u][i]) for u, i in zip(user, place, strict=True)])},
         )

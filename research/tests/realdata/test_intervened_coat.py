@@ -10,15 +10,21 @@ from realdata import folder_of
 from truerank.core.log import Log
 from truerank.datasets.coat import Coat
 from truerank.estimators.intervened import Intervened, IntervenedPooled
-from truerank.exposure.interventions import dispersion, intervene, with_inclusion
-from truerank.exposure.interventions.strategies import RegularIntervention, SkewIntervention, WTDHIntervention
+from truerank.exposure.interventions import RegularIntervention, SkewIntervention, WTDHIntervention
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranking.candidates import Overlap
 from truerank_research.papers.splits import wtd
-from truerank_research.papers.wtd.inclusion import ALL_STRATEGIES, MODELS, REQUESTS, RankedHeldOut, draw_sets
+from truerank_research.papers.wtd.inclusion import (
+    ALL_STRATEGIES,
+    MODELS,
+    REQUESTS,
+    RankedHeldOut,
+    dispersion,
+    draw_sets,
+)
 from truerank_research.papers.wtd.setting import split_of
 from truerank_research.runner import Setting, Source
 
@@ -49,7 +55,7 @@ def test_half_of_the_held_out_rows_without_duplicates(coat: dict[str, Log]) -> N
         held = set(zip(heldout.user.tolist(), heldout.item.tolist(), strict=True))
         level = {}
         for name, strategy in ALL_STRATEGIES.items():
-            drawn = intervene(heldout, strategy, train=split["train"], random=split["weights"], seed=seed)
+            drawn = tr.intervene(heldout, strategy, train=split["train"], random=split["weights"], seed=seed)
             pairs = set(zip(drawn.user.tolist(), drawn.item.tolist(), strict=True))
             assert len(pairs) == len(drawn)
             assert pairs <= held
@@ -67,7 +73,7 @@ def test_the_squared_weight_over_corrects(coat: dict[str, Log]) -> None:
     popularity = np.bincount(train.item, minlength=300)
 
     def slope(strategy: RegularIntervention | SkewIntervention | WTDHIntervention) -> float:
-        chance = with_inclusion(heldout, strategy, train=train).inclusion
+        chance = tr.with_inclusion(heldout, strategy, train=train).inclusion
         assert chance is not None
         expected = np.bincount(heldout.item, chance, minlength=300)
         return float(np.corrcoef(popularity, expected)[0, 1])
@@ -81,7 +87,7 @@ def test_the_squared_weight_over_corrects(coat: dict[str, Log]) -> None:
 
 def test_through_evaluate(world: RankedHeldOut) -> None:
     """One call gives what the pieces give, with intervals and comparisons."""
-    log = with_inclusion(world.heldout, SkewIntervention(), train=world.split.train)
+    log = tr.with_inclusion(world.heldout, SkewIntervention(), train=world.split.train)
     found = tr.evaluate(
         {name: model.fit(world.split.train, seed=0) for name, model in MODELS.items()},
         log,

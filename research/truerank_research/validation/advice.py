@@ -81,7 +81,7 @@ class HalvedUsers:
         mine = (cell_uniforms(self.seed, "halves", key, np.zeros_like(key)) < 0.5) == (which == 0)
         users = Ids(self.labels.users.values.filter(pl.Series(mine)))
         rows = self.labels.select(np.flatnonzero(mine[self.labels.user]))
-        return replace(rows, users=users, user=(np.cumsum(mine) - 1)[rows.user], source=f"half {which} of the users")
+        return replace(rows, users=users, unit=(np.cumsum(mine) - 1)[rows.user], source=f"half {which} of the users")
 
 
 @cache

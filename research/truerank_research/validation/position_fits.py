@@ -88,7 +88,7 @@ class PlantedDepths:
         """(value, low, high) of the parameter."""
         rng = generator(seed, f"position {self} {run}")
         depth, censored = cut(draw_depths(self.family, np.full(self.n, self.u), rng), self.shortest, self.longest, rng)
-        found = fit_depths(self.family, Depths.of(depth, censored=censored)).parameter
+        found = fit_depths(self.family, Depths.from_sessions(depth, censored=censored)).parameter
         return np.array([[found.value, found.low, found.high]])
 
 
@@ -153,11 +153,13 @@ def fit_with_bootstrap(method: str, rows: tuple[Ints, Bools], *, replicates: int
     item, click = rows
     n, n_ranks = item.shape
     rng = generator(seed, "position bootstrap")
-    position = np.tile(np.arange(1, n_ranks + 1), n)
+    rank = np.tile(np.arange(n_ranks), n)
 
     def theta(count: Floats) -> list[float]:
-        cells = ClickCells.of(item.ravel(), position, click.ravel(), count=np.repeat(count, n_ranks))
-        return [parameter.value for parameter in METHODS[method](cells).parameters]
+        of_row = np.repeat(count, n_ranks)
+        clicks, others = of_row * click.ravel(), of_row * ~click.ravel()
+        table = pl.DataFrame({"item": item.ravel(), "rank": rank, "clicks": clicks, "others": others})
+        return [parameter.value for parameter in METHODS[method](ClickCells.from_table(table)).parameters]
 
     drawn = np.array([theta(np.bincount(rng.integers(0, n, n), minlength=n).astype(float)) for _ in range(replicates)])
     return np.column_stack([theta(np.ones(n)), *np.quantile(drawn, [0.025, 0.975], axis=0), drawn.std(axis=0, ddof=1)])

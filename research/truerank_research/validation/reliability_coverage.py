@@ -83,7 +83,7 @@ class StudiedPopulation:
         n, n_items = len(users), self.label.shape[1]
         ids, items = np.arange(n), np.arange(n_items)
         labels = Log(
-            Ids.of(ids), Ids.of(items), user=np.repeat(ids, n_items), item=np.tile(items, n),
+            Ids.of(ids), Ids.of(items), unit=np.repeat(ids, n_items), item=np.tile(items, n),
             rewards={"label": self.label[users].ravel()},
         )  # fmt: skip
         scores = {name: dense(each[users], users=ids, items=items) for name, each in self.scores.items()}
@@ -100,7 +100,7 @@ class StudiedPopulation:
         rows = [np.arange(start[u], start[u + 1]) for u in users]
         copy = np.repeat(np.arange(len(users)), [len(each) for each in rows])
         item = self.train.item[np.concatenate(rows)]
-        return Log(Ids.of(np.arange(len(users))), self.train.items, user=copy, item=item, rewards={}, source="seen")
+        return Log(Ids.of(np.arange(len(users))), self.train.items, unit=copy, item=item, rewards={}, source="seen")
 
 
 @cache

@@ -21,8 +21,14 @@ from truerank.core.rng import generator
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Hajek, Pooled
-from truerank.evaluation.design import drawn_places
-from truerank.evaluation.design_probabilities import SHARE, DesignProbabilities, design_data, lists_of
+from truerank.evaluation.design import (
+    design_data,
+    design_goal,
+    drawn_places,
+    effects_of,
+    exposure_probabilities,
+    wishes,
+)
 from truerank.inference.intervals import Design, around, between
 from truerank.metrics.dcg import DCG
 from truerank.metrics.discounts import expected_discount
@@ -138,13 +144,13 @@ def targeted_chances(setting: TargetedSetting) -> TargetedChances:
     found = setting.models()
     known = {name: found.scores[name] for name in KNOWN}
     world = design_data(known, exclude=found.outside, users=found.labels.users, items=found.labels.items)
-    lists = lists_of(world, setting.k, seed=setting.seed, threads=1, progress=None)
-    maker = DesignProbabilities.of(world, lists, setting.summed, per_user=PER_USER, shares=(SHARE, SHARE))
+    goal = design_goal(world, setting.summed, seed=setting.seed)
     chance, listed = np.empty(found.shape), []
     for user in range(len(chance)):
         likely = world.likely(user)
-        wish, rows = maker.wishes(user, likely**2)
-        chance[user] = maker.chances(likely, wish, world.seen(user), PER_USER)
+        rows, places, effects = effects_of(goal, user, len(world.items))
+        wish = wishes(effects, places, likely**2)
+        chance[user] = exposure_probabilities(likely, wish, world.excluded(user), PER_USER)
         listed.append(rows)
     worth = {
         (name, str(metric)): float(setting.worth(metric, ranks).sum())

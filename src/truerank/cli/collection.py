@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truerank.exposure.kinds import Exposure
     from truerank.exposure.propensities import PropensityModel
     from truerank.io.features import Features
-    from truerank.io.read import LogSchema
+    from truerank.io.log_schema import LogSchema
 
 COLLECTION = (
     choice(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truerank.core.values import Option
     from truerank.inference.intervals import Interval
     from truerank.io.fingerprint import FileVersion
-    from truerank.io.read import LogSchema
+    from truerank.io.log_schema import LogSchema
 
 
 @record

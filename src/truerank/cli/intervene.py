@@ -15,7 +15,7 @@ from truerank.core.errors import InputError
 from truerank.core.record import record
 
 if TYPE_CHECKING:
-    from truerank.exposure.interventions.strategies import Strategy
+    from truerank.exposure.interventions import Strategy
 
 INCLUSION = "inclusion"
 
@@ -40,7 +40,7 @@ class Intervening:
             raise InputError("--floor and --smoothing are two rules for counts of 0; give one of them.")
         floor = None if self.floor is None else Floor(self.floor)
         zero = floor if self.smoothing is None else Smoothed(self.smoothing)
-        preset: Any = getattr(interventions.named(self.strategy), self.preset)()
+        preset: Any = getattr(interventions.STRATEGIES.named(self.strategy), self.preset)()
         options = {
             "user_power": ("--user-power", self.user_power),
             "item_power": ("--item-power", self.item_power),
@@ -48,7 +48,9 @@ class Intervening:
         }
         changed = {key: value for key, (_, value) in options.items() if value is not None}
         for key in changed.keys() - {field.name for field in fields(preset)}:
-            able = [name for name, cls in interventions.catalogue().items() if key in cls.__dataclass_fields__]
+            able = [
+                name for name, cls in interventions.STRATEGIES.catalogue().items() if key in cls.__dataclass_fields__
+            ]
             raise InputError(f"{options[key][0]} has no meaning for {self.strategy}; it goes with {', '.join(able)}.")
         strategy: Strategy = replace(preset, **changed)
         return strategy

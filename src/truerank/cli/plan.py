@@ -248,8 +248,7 @@ def _allocate(
     output: Output,
 ) -> None:
     """Choose what to show, write it to a folder, and say what it saves."""
-    from truerank.evaluation.design import design_exposure
-    from truerank.evaluation.design_probabilities import SHARE
+    from truerank.evaluation.design import SHARE, design_exposure
     from truerank.exposure.design import FOLDER
     from truerank.io.atomic_write import check_place
     from truerank.io.paths import files_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
@@ -274,14 +274,14 @@ class Counts:
 
     arrays: Mapping[str, Floats]
 
-    def __add__(self, more: Counts) -> Counts:
-        return Counts({name: values + more.arrays[name] for name, values in self.arrays.items()})
+    def __add__(self, more: Self) -> Self:
+        return replace(self, arrays={name: values + more.arrays[name] for name, values in self.arrays.items()})
 
-    def without(self, group: int | None) -> Counts:
+    def without(self, group: int | None) -> Self:
         whole = {name: values.sum(axis=0, keepdims=True) for name, values in self.arrays.items()}
-        if group is None:
-            return Counts(whole)
-        return Counts({name: total - self.arrays[name][group][None] for name, total in whole.items()})
+        if group is not None:
+            whole = {name: total - self.arrays[name][group][None] for name, total in whole.items()}
+        return replace(self, arrays=whole)
 
 
 @record

@@ -16,7 +16,7 @@ import numpy as np
 
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
-from truerank.core.log import Log
+from truerank.core.log import has_user_units
 from truerank.core.options import Drawn
 from truerank.core.ranking import Candidates
 from truerank.core.record import record
@@ -88,7 +88,7 @@ TEXTS = Wanted("a list of names", is_texts)
 SEVERAL = Wanted("a list of values", is_several)
 NAMED = Wanted("a name for each: {name: ...}", is_named)
 IDS = Wanted("ids, as truerank gives them (log.items)", lambda value: isinstance(value, Ids))
-LOG = Wanted("a log, as truerank.read gives it", lambda value: isinstance(value, Log))
+LOG = Wanted("a log, as truerank.read gives it", has_user_units)
 CANDIDATES = Wanted("candidates, as truerank gives them", lambda value: isinstance(value, Candidates))
 DRAWN = Wanted(f"how items were drawn: {' or '.join(Drawn)}", lambda value: isinstance(value, str))
 INTERVAL = Wanted(

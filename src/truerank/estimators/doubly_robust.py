@@ -22,6 +22,7 @@ from truerank.core.estimator import (
 )
 from truerank.core.forms import Ratio
 from truerank.core.ids import Keys
+from truerank.core.log import Logged
 from truerank.core.metric import Metric
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
@@ -35,7 +36,7 @@ from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.refusals import IMPRESSIONS, LABEL_FREE, additive, estimand, only_sums_or_recall
 from truerank.estimators.rows import LOGGED, Rows, check_clip, per_unit
 from truerank.exposure.policies.policies import logging_policy
-from truerank.io.impressions import Logged, RankedChunk
+from truerank.io.sessions import RankedChunk
 
 
 @record

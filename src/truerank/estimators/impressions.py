@@ -19,12 +19,12 @@ from truerank.core.clusters import Clusters
 from truerank.core.estimator import Learner
 from truerank.core.forms import Form, Ratio
 from truerank.core.ids import Keys
+from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Smooth, ratio, smooth
 from truerank.exposure.policies.policies import Policy, Rows, differs
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.impressions import Impressions, Logged
 
 BLOCK = 1 << 17  # rows whose exposures stay in cache
 
@@ -155,7 +155,7 @@ class RankedContext:
     propensity: ClassVar[None] = None  # of labels; that of impressions is in the log
 
     @classmethod
-    def of(cls, log: Impressions, target: Policy, logging: Policy) -> RankedContext:
+    def of(cls, log: Log, target: Policy, logging: Policy) -> RankedContext:
         """Without a reward."""
         return cls(
             target=target.name,
@@ -209,7 +209,7 @@ class Exposures:
     position models under which the same is to be seen.
     """
 
-    log: Impressions
+    log: Log
     target: Policy
     logging: Policy
     clusters: Clusters

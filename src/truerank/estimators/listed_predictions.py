@@ -141,7 +141,7 @@ def ranked_lists(
         part = replace(
             log,
             users=Ids(log.users.values[int(units[0]) : int(units[-1]) + 1]),
-            user=unit,
+            unit=unit,
             item=item,
             rewards={"label": np.zeros(len(unit))},
             propensity=None,

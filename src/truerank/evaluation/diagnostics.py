@@ -26,8 +26,7 @@ from truerank.exposure.randomness.tests import Randomness, randomness
 from truerank.inference.verdicts import FEWEST
 from truerank.io.batches import LazyTable
 from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule, with_usual
-from truerank.io.read import read
-from truerank.io.read_impressions import read_impressions
+from truerank.io.read import read, read_impressions
 
 KINDS = ("user", "item", "label", "rating", "time", "session", "position", "propensity")
 FEW_POSITIVES = 30
@@ -270,7 +269,7 @@ def _impressions(source: Any, mapping: Mapping[str, str], names: Mapping[str, st
         "rows": len(log), "sessions": log.n_units, "items": items, "rewarded": rewarded,
         "mean_reward": float(earned.mean()),
     }  # fmt: skip
-    facts |= {} if log.users is None else {"users": len(log.users)}
+    facts |= {} if not log.has_users else {"users": len(log.users)}
     findings = [*check_positives(rewarded)]
     if log.position is not None:
         position = np.asarray(log.position, dtype=np.int64)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from truerank.core.estimator import Clipping, Learned
+from truerank.core.log import Logged
 from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
@@ -22,7 +23,6 @@ from truerank.exposure.positions.position_models import Positions
 from truerank.inference.intervals import Interval
 from truerank.inference.tails import check_rewards, check_tails
 from truerank.inference.weights import check_unseen
-from truerank.io.impressions import Logged
 
 if TYPE_CHECKING:
     from truerank.evaluation.impression_rows import ImpressionRows

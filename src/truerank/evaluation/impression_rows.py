@@ -37,7 +37,7 @@ from truerank.inference.linearization import Spread
 from truerank.inference.tails import RewardTally, tail_length
 from truerank.inference.verdicts import UnseenExposure
 from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, unseen_of
-from truerank.io.impressions import RankedChunk
+from truerank.io.sessions import RankedChunk
 
 
 @record(kw_only=True, eq=False)

@@ -15,6 +15,7 @@ import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.ids import Ids, Keys
+from truerank.core.log import Log, Logged, has_user_units
 from truerank.core.progress import Progress
 from truerank.core.record import record
 from truerank.engines.engine import Chunked, Workers, chunks_wanted, map_chunks
@@ -24,10 +25,10 @@ from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.io.batches import LazyTable
 from truerank.io.columns import header, table_columns, with_users
-from truerank.io.impressions import Impressions, Logged, RankedChunk, notes_of
+from truerank.io.log_schema import LogSchema
 from truerank.io.partition import Chunks, Keyed, together
-from truerank.io.read_impressions import ImpressionSchema, read_impressions, scan_impressions
-from truerank.io.session_chunks import SessionChunks
+from truerank.io.read import read_impressions, scan_impressions
+from truerank.io.sessions import RankedChunk, SessionChunks, notes_of
 from truerank.io.spill import Scratch
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are given by options
@@ -41,17 +42,17 @@ class ImpressionSource:
     chunks: Chunked[RankedChunk]
     facts: LogFacts
     keys: Keys
-    log: Impressions | None = None
+    log: Log | None = None
 
 
-def held_source(log: Impressions, chunks: Sequence[RankedChunk]) -> ImpressionSource:
+def held_source(log: Log, chunks: Sequence[RankedChunk]) -> ImpressionSource:
     """A log that is held in these chunks."""
     keys = np.concatenate([chunk.clusters().key for chunk in chunks])
     return ImpressionSource(in_memory(chunks, log.items), LogFacts.of(log), keys, log)
 
 
 def chunks_of(
-    log: Impressions, targets: Mapping[str, Target], *, columns: Mapping[str, str] | None = None, n: int = 1
+    log: Log, targets: Mapping[str, Target], *, columns: Mapping[str, str] | None = None, n: int = 1
 ) -> list[RankedChunk]:
     """A log in memory in at most n chunks of whole clusters, with the rows of each target's table for its sessions."""
     tables = {name: target for name, target in targets.items() if is_table(target)}
@@ -66,9 +67,7 @@ def chunks_of(
     ]
 
 
-def _cut(
-    source: Any, log: Impressions, edges: Ints, *, name: str, columns: Mapping[str, str] | None
-) -> list[pl.DataFrame]:
+def _cut(source: Any, log: Log, edges: Ints, *, name: str, columns: Mapping[str, str] | None) -> list[pl.DataFrame]:
     """The rows of a table for the units of each chunk; those of sessions that the log does not have come first."""
     rows = table_columns(source, columns, unnamed=name)
     unit = log.unit_of_session(rows.get("session"), where=f"{rows.where}, column 'session'")
@@ -114,18 +113,18 @@ class LogCounts:
         )
 
 
-def _read(schema: ImpressionSchema, part: Part) -> RankedChunk:
+def _read(schema: LogSchema, part: Part) -> RankedChunk:
     """A chunk of a log, with the rows of targets' tables for its sessions."""
     first, tables = part
     frames = {name: rows.read() for name, rows in tables.items()}
     declared = frames.pop(SESSIONS, None)
     sessions = None if declared is None else Ids.of(declared["session"])
-    log = schema.read(frames.pop(LOG), sessions=sessions)
+    log = schema.read(frames.pop(LOG), units=sessions)
     return RankedChunk(log, frames, first + np.arange(log.n_units))
 
 
 def _streamed(
-    schema: ImpressionSchema,
+    schema: LogSchema,
     targets: Mapping[str, Target],
     *,
     columns: Mapping[str, str] | None,
@@ -143,7 +142,7 @@ def _streamed(
     )
     counts, sample = reduce(operator.add, result, LogCounts()), alone.chunk(0).log
     n_units, n_rows = sum(counts.n_units), schema.table.n_rows
-    n_users = None if schema.users is None else len(schema.users)
+    n_users = len(schema.users) if schema.user else None
     facts = LogFacts.of(
         sample,
         surfaces=counts.surfaces,
@@ -163,7 +162,7 @@ def _streamed(
 
 
 def _brought(
-    schema: ImpressionSchema,
+    schema: LogSchema,
     targets: Mapping[str, Target],
     *,
     columns: Mapping[str, str] | None,
@@ -231,7 +230,7 @@ def source_of(
                 table.columns, dict(columns or {}), source_with, taken=[*(rewards or ()), *extra]
             )
             return replace(source, facts=replace(source.facts, notes=(*source.facts.notes, *notes)))
-    if not isinstance(log, Impressions):
+    if not isinstance(log, Log) or has_user_units(log):
         log = read_impressions(log, columns=columns, rewards=rewards, extra=extra, sessions=sessions, logged=logged)
     n = max(chunks_wanted(workers), -(-len(log) // ROWS_AT_ONCE))
     return held_source(log, chunks_of(log, targets, columns=columns, n=n))

@@ -14,6 +14,7 @@ import polars as pl
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Clipping, Learner, Request, clips_of
 from truerank.core.language import as_value, as_values
+from truerank.core.log import Log, Logged
 from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Input, Provenance, versions
@@ -44,7 +45,6 @@ from truerank.exposure.positions.position_models import Positions
 from truerank.inference.clipping import AutoClip, check_clips
 from truerank.inference.intervals import Interval, Population
 from truerank.io.batches import LazyTable
-from truerank.io.impressions import Impressions, Logged
 from truerank.io.spill import scratch
 from truerank.io.streams import is_stream
 
@@ -154,7 +154,7 @@ def off_policy(
         fits = {} if learner is None else plan.learned[learner].rejected()
         if learner is None or not fits:
             return results
-        rejected = RejectedFits(fits, plan.rows.facts, plan.learned[learner].depths is None)
+        rejected = RejectedFits(fits, plan.rows.facts, not plan.learned[learner].depths)
         if rejected.from_clicks:
             return checked_by_tables(results, None, rejected)
         plan = with_tables(plan, fits)
@@ -357,12 +357,12 @@ def _planned(question: ImpressionQuestion, able: Sequence[Able], rows: Impressio
     return tuple(estimates)
 
 
-def _unit_ids(log: Impressions) -> tuple[Any, Any]:
+def _unit_ids(log: Log) -> tuple[Any, Any]:
     """The ids of units and of their clusters; a session without a row has no known user."""
     unit: Any = pl.Series(np.arange(log.n_units))
     if log.sessions is not None and log.session_of_unit is not None:
         unit = log.sessions.values.gather(log.session_of_unit)
-    if log.users is None:
+    if log.cluster is None:
         return unit, unit
     observed = log.cluster < len(log.users)
     place = pl.Series(np.where(observed, log.cluster, 0)).set(pl.Series(~observed), None)

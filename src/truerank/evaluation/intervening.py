@@ -18,7 +18,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Ints
 from truerank.core.errors import TruerankError
 from truerank.core.ids import Ids, Keys
-from truerank.core.log import Log
+from truerank.core.log import Log, has_user_units
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
@@ -26,17 +26,14 @@ from truerank.core.validation import ANYTHING, checked_arguments
 from truerank.engines.engine import Chunked, Workers, chunks_wanted, map_chunks
 from truerank.engines.named import as_engine, of_the_kind_of
 from truerank.evaluation.sources import Part, streamed
-from truerank.exposure.counts import Margins, pair_order
-from truerank.exposure.interventions import intervene as draw_log
-from truerank.exposure.interventions import rule_of, unevenness, unseen_notes
-from truerank.exposure.interventions.strategies import (
-    PAIR,
-    PURPOSE,
-    DrawingRule,
+from truerank.exposure.counts import PAIR, PURPOSE, DrawingRule, Margins, check_largest, pair_order
+from truerank.exposure.interventions import (
     EqualPerItemIntervention,
     PopularityStratifiedIntervention,
     Strategy,
-    check_largest,
+    drawing_rule,
+    index_of_dispersion,
+    unseen_notes,
 )
 from truerank.io.atomic_write import whole_file
 from truerank.io.batches import LazyTable
@@ -122,7 +119,7 @@ def margins_of(source: Any, *, columns: Mapping[str, str] | None = None, name: s
     """How many rows users and items have; of a table in two passes, with memory for the ids."""
     if isinstance(source, Margins):
         return source
-    if isinstance(source, Log):
+    if has_user_units(source):
         return Margins.of(source)
     table, names = pair_table(source, columns, name=None if isinstance(source, str | Path) else name, strict=False)
     users, items = ids_of(table, names)
@@ -239,7 +236,7 @@ class DrawnRows:
         notes, n, source = unseen_notes(self.log, strategy, self.train), len(self.log), self.log.source
         if not len(self):
             return [*notes, f"none of {n:,} rows drawn: {fraction:g} of them is less than one."]
-        before, after = unevenness(self.log.by_item), unevenness(self.by_item)
+        before, after = index_of_dispersion(self.log.by_item), index_of_dispersion(self.by_item)
         notes.append(
             f"{len(self):,} of {n:,} rows drawn; variance / mean of rows per item {after:.2f}, "
             f"{before:.2f} in {source} (about 1 at random)."
@@ -284,7 +281,8 @@ def intervene(
     [7, 8]
     """
     if isinstance(log, Log):
-        return draw_log(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+        rule = drawing_rule(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+        return log.select(rule.draw(log, seed=seed))
     drawn = draw_table(
         log, strategy, train=train, random=random, fraction=fraction, seed=seed, columns=columns, engine=engine,
         threads=threads, progress=progress,
@@ -322,7 +320,7 @@ def draw_table(
         log = Margins(users, items, by_user, by_item, named.where)
         if len(log) != table.n_rows:
             raise TruerankError(f"{table.n_rows:,} rows went in, and {len(log):,} were counted.")  # never in silence
-        rule = rule_of(log, strategy, train=beside["train"], random=beside["random"], fraction=fraction, seed=seed)
+        rule = drawing_rule(log, strategy, train=beside["train"], random=beside["random"], fraction=fraction, seed=seed)
         drawing, sizes = PairDrawing(rule, seed), rule.sizes(log)
         if rule.weighs:  # which rows have weight, and the largest of them, only rows tell
             largest = max(mapped(work=partial(_heaviest, rule), what="weighing"))

@@ -15,7 +15,7 @@ from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Exposed, Learned, Request
 from truerank.core.ids import Ids
-from truerank.core.log import Log, Pairs
+from truerank.core.log import Log, Pairs, has_user_units
 from truerank.core.metric import ListNeed, Metric
 from truerank.core.progress import Progress
 from truerank.core.provenance import Input
@@ -66,7 +66,7 @@ def predictions_of(question: LabelQuestion) -> tuple[dict[Assistance, Prediction
 
 def read_judge(source: Any, *, columns: Mapping[str, str] | None = None) -> Log:
     """Rows of what a judge says; its value may be called probability."""
-    if isinstance(source, Log):
+    if has_user_units(source):
         return source
     mapping = dict(columns or {})
     names = () if isinstance(source, Mapping) else LazyTable.of(source).columns
@@ -97,7 +97,7 @@ def with_judge_users(
         return labels
     users = Ids.union({"labels": labels.users, where: Ids(users.values.filter(pl.Series(new)))})
     if isinstance(labels, Log):
-        return replace(labels, users=users, user=frozen(users.locate(labels.users)[labels.user]))
+        return replace(labels, users=users, unit=frozen(users.locate(labels.users)[labels.user]))
     return replace(labels, users=users)
 
 

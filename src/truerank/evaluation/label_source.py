@@ -16,7 +16,7 @@ from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.estimator import Exposed
 from truerank.core.ids import Ids
-from truerank.core.log import Log
+from truerank.core.log import Log, has_user_units
 from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
@@ -27,8 +27,9 @@ from truerank.evaluation.sources import Part, fits_in_memory, in_memory, streame
 from truerank.exposure.kinds import Exposure
 from truerank.io.batches import UNNAMED
 from truerank.io.columns import PositiveRule
+from truerank.io.log_schema import LogSchema
 from truerank.io.partition import Chunks, together
-from truerank.io.read import LogSchema, read, scan
+from truerank.io.read import read, scan
 from truerank.io.spill import Scratch
 from truerank.io.streams import is_stream
 from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
@@ -125,7 +126,7 @@ Rows = Log | LogSchema  # rows in memory, or what is known of rows that are read
 def rows_of(source: Any, *, role: str, progress: Progress | None = None) -> Rows:
     """The rows of a source: a Log as it is, a file that does not fit in memory as what is known of it."""
     values = role == "labels"
-    if isinstance(source, Log):
+    if has_user_units(source):
         return replace(source, source=role) if source.source in UNNAMED else source
     if isinstance(source, str | Path):
         source = scan(source, values=values, progress=progress)
@@ -135,7 +136,7 @@ def rows_of(source: Any, *, role: str, progress: Progress | None = None) -> Rows
         return read(source, name=role, values=values)
     if not fits_in_memory(source.table, source.needed):
         return source
-    return source.read(source.table.read(source.needed), users=source.users)
+    return source.read(source.table.read(source.needed), units=source.users)
 
 
 def source_of(rows: Rows) -> str:
@@ -154,7 +155,7 @@ def first_rows(labels: Rows, n: int = 1000) -> Log:
 def label_by(rows: Rows, rule: PositiveRule) -> Rows:
     """Rows with labels by a rule, where they have values that are not 0/1 and were read without a rule."""
     if isinstance(rows, LogSchema):
-        has_labels = rows.values is None or rows.values.binary or rows.rule is not None
+        has_labels = rows.value_facts is None or rows.value_facts.binary or rows.rule is not None
         return rows if has_labels else replace(rows, rule=rule)
     if not rows.rewards or "label" in rows.rewards:
         return rows
@@ -207,7 +208,7 @@ def chunked(
         for role, log in held.items():
             part = log.select((place.of_ids(log.users.values) == chunk)[log.user])
             if role == "labels":
-                part = replace(part, users=own, user=own.locate(part.users)[part.user])
+                part = replace(part, users=own, unit=own.locate(part.users)[part.user])
             parts[role] = part
         return unit, own, parts
 
@@ -220,7 +221,7 @@ def _laid_out(layout: CatalogueLayout, schemas: Mapping[str, LogSchema], part: P
     (unit, users, held), tables = part
     # other tables may have users who are not evaluated
     rows = {
-        role: schema.read(tables[role].read(), users=users if role == "labels" else None)
+        role: schema.read(tables[role].read(), units=users if role == "labels" else None)
         for role, schema in schemas.items()
     }
     setting = layout.lay({**rows, **held})

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from truerank.core.errors import InputError
+from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.inference.linearization import Bounds
-from truerank.io.impressions import Impressions, Logged
 
 
 @record
@@ -63,7 +63,7 @@ class LogFacts:
     @classmethod
     def of(
         cls,
-        log: Impressions,
+        log: Log,
         *,
         surfaces: Collection[Any] | None = None,
         groups: Collection[Any] | None = None,

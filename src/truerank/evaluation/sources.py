@@ -17,8 +17,8 @@ from truerank.core.validation import shown
 from truerank.core.wording import either
 from truerank.engines.engine import Chunked, Workers, as_chunks, map_chunks
 from truerank.io.batches import LazyTable
-from truerank.io.impressions import RankedChunk
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks
+from truerank.io.sessions import RankedChunk
 from truerank.io.spill import RowsOfPart
 
 GROUPS = 40  # of clusters, without each of which models are fitted again

@@ -12,11 +12,15 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError, some
-from truerank.core.ids import Ids
+from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.record import record
+from truerank.core.rng import cell_keys
 from truerank.core.values import Positive, Range, Value
+from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members, row_keys
 
+PAIR, PURPOSE = "pair", "intervene"  # one for all strategies: they differ by weights alone
 ZIPF = 0.5  # the exponent of the KuaiRec authors' demonstration, which papers on loggers and samplers follow
 
 
@@ -141,7 +145,9 @@ class Margins:
     source: str
 
     @classmethod
-    def of(cls, log: Log) -> Margins:
+    def of(cls, log: Log | Margins) -> Margins:
+        if isinstance(log, Margins):
+            return log
         by_user = np.bincount(log.user, minlength=len(log.users))
         return cls(log.users, log.items, by_user, np.bincount(log.item, minlength=len(log.items)), log.source)
 
@@ -179,3 +185,81 @@ def ratio_of(log: Margins, margin: str, *, train: Margins, random: Margins | Non
             "leaves no weight; give a floor above 0, or smoothing."
         )
     return ratio
+
+
+@record(eq=False)
+class DrawingRule:
+    """How rows are drawn, as far as users and items tell: `n` of each pool, uniformly or by the weights of both.
+
+    `pool` is the pool of each item, -1 where its rows are never drawn; None where all rows are one pool. It serves for
+    all rows at once and for those of any chunk.
+    """
+
+    n: int
+    pool: Ints | None = None
+    of_user: Floats | None = None
+    of_item: Floats | None = None
+
+    @property
+    def weighs(self) -> bool:
+        return self.of_item is not None
+
+    @property
+    def n_pools(self) -> int:
+        return 1 if self.pool is None else int(self.pool.max(initial=-1)) + 1
+
+    def sizes(self, log: Margins) -> Ints:
+        """How many rows each pool has."""
+        pool = np.zeros(len(log.items), dtype=np.int64) if self.pool is None else self.pool
+        count = np.bincount(pool + 1, weights=log.by_item, minlength=self.n_pools + 1)
+        return count[1:].astype(np.int64)
+
+    def weights(self, log: Log, unit: Ints | None = None) -> Floats:
+        """Of each row; `unit` are the places of the log's users, where it has some of them alone."""
+        if self.of_item is None:
+            return np.ones(len(log))
+        of_item = self.of_item[log.item]
+        if self.of_user is None:
+            return of_item
+        return np.asarray(self.of_user[log.user if unit is None else unit[log.user]] * of_item)
+
+    def members(self, log: Log, key: Keys, *, largest: float, unit: Ints | None = None) -> tuple[Ints, Members]:
+        """The rows that can be drawn, as members of pools, by keys of pairs; `largest` is the largest of all weights.
+
+        The scale of weights is free; far from 1 they could leave the range of numbers.
+        """
+        if self.weighs:
+            return np.arange(len(log)), Members.together(key, weight=self.weights(log, unit) / largest)
+        if self.pool is None:
+            return np.arange(len(log)), Members.together(key)
+        pool = self.pool[log.item]
+        rows = np.flatnonzero(pool >= 0)
+        return rows, Members(pool[rows].astype(np.uint64), key[rows])
+
+    def draw(self, log: Log, *, seed: int) -> Ints:
+        """The rows of a log in memory that are drawn, ascending."""
+        rows, members, design = self.design(log)
+        return rows[design.draw(members, seed=seed, purpose=PURPOSE)]
+
+    def inclusion(self, log: Log) -> Floats:
+        """The probability of each row of a log in memory to be drawn."""
+        rows, members, design = self.design(log)
+        probability = np.zeros(len(log))
+        probability[rows] = design.inclusion(members)
+        return probability
+
+    def design(self, log: Log) -> tuple[Ints, Members, SamplingDesign]:
+        """The rows that can be drawn, as members of pools, and the design that draws from them."""
+        largest = float(self.weights(log).max(initial=0.0))
+        check_largest(largest, log.source)
+        members = self.members(log, cell_keys(0, PAIR, *row_keys(log)), largest=largest)
+        return *members, WeightedDesign(self.n) if self.weighs else UniformDesign(self.n)
+
+
+def check_largest(largest: float, source: str) -> None:
+    """Refuse rows of which none can be drawn."""
+    if not largest > 0:
+        raise InputError(
+            f"{source}: no row has a positive weight, so nothing can be drawn; give a floor above 0 for users and "
+            "items without a row in the random slice."
+        )

@@ -26,7 +26,6 @@ from truerank.exposure.propensities import (
     PROPENSITIES,
     Fitted,
     GivenPropensity,
-    GivenValues,
     PropensityLearner,
     PropensityModel,
     column_of,
@@ -201,7 +200,7 @@ class BiasedExposure(Exposure):
 
     def description(self, learned: Learned) -> str:
         learner = learned.facts.get("propensity")
-        fitted: Fitted = GivenValues() if learner is None else learned[learner]
+        fitted: Fitted = COLUMN if learner is None else learned[learner]
         return fitted.description
 
     @property

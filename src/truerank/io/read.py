@@ -1,23 +1,22 @@
-"""Read a Log from a file or a frame, all at once or in chunks of whole users, checked once, here."""
+"""Read a log from a file or a frame, all at once or in chunks of whole units, checked once, here."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
-from truerank.core.log import Log
-from truerank.core.progress import Watching
+from truerank.core.log import Log, Logged
+from truerank.core.progress import Watching, watching
 from truerank.core.record import record
 from truerank.core.validation import checked_arguments
-from truerank.core.wording import columns_option, option
+from truerank.core.wording import columns_option, either
 from truerank.io.batches import MATRIX, LazyTable
 from truerank.io.columns import (
     ALL,
@@ -30,16 +29,15 @@ from truerank.io.columns import (
     TableColumns,
     check_columns,
     header,
-    is_binary,
     recognition,
+    with_users,
     with_usual,
 )
 from truerank.io.frames import by_user, is_sparse, population, rows_of, stored
-from truerank.io.partition import Keyed
-from truerank.io.scan import Facts, located, scan_rows
+from truerank.io.log_schema import OF_IMPRESSIONS, OF_LABELS, LogSchema, is_list
+from truerank.io.scan import Distinct, Facts, located
+from truerank.io.sessions import notes_of
 from truerank.io.times import time_array
-
-CHECKED = ("propensity", "position", "inclusion")
 
 
 @checked_arguments(positive=RULE)
@@ -76,7 +74,7 @@ def read(
         users = population(users, entries.shape[0], where=f"{name}, users")
         items = population(items, entries.shape[1], where=f"{name}, items")
     rows = by_user(source, value="rating") if isinstance(source, Mapping) else source
-    schema = LogSchema.of(rows, columns=columns, positive=positive, values=values, name=name)
+    schema = label_schema(rows, columns=columns, positive=positive, values=values, name=name)
     log = schema.log(schema.table.read(schema.needed), declared(users, "user"), declared(items, "item"))
     return replace(log, notes=schema.notes)
 
@@ -86,130 +84,42 @@ def declared(ids: Ids | IdColumn | None, kind: str) -> Ids | None:
     return ids if ids is None or isinstance(ids, Ids) else Ids.of(ids, where=f"{kind}s")
 
 
-@record
-class LogSchema:
-    """What is known of the rows of a log, so that chunks of them can be read.
+@checked_arguments()
+def read_impressions(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    rewards: Sequence[str] | None = None,
+    extra: Collection[str] = (),
+    sessions: Ids | IdColumn | None = None,
+    logged: Logged = Logged.VIEWED,
+    name: str | None = None,
+) -> Log:
+    """Impressions from a Parquet, CSV or TSV file, a folder of parts, a glob, or a frame.
 
-    `users` and `items` are those of the rows, or the declared ones; `values` are facts of the value column. Both are
-    found by `scan`. `value` and `grades` name the value column and the values that labels were made of beside it.
+    Columns: item; session (without it each row is its own unit); position; one or several rewards (by default the one
+    called label, reward, rating or value); where known user, propensity (the logging exposure of the item, or the
+    probability that it was chosen), viewed, candidates (how many items compete, or a list of them), surface, group,
+    logger, time. A column of users is also known by its usual names (`columns.USUAL`). `sessions` declares all
+    sessions: those without a row count as sessions in which nothing was viewed.
+
+    >>> log = read_impressions(pl.DataFrame({"session": [7, 7, 5], "item": [1, 2, 1], "position": [1, 2, 1],
+    ...                                      "like": [0, 1, 1]}), rewards=["like"])
+    >>> log.n_units, log.unit.tolist(), log.reward("like").tolist()
+    (2, [0, 1, 1], [1, 0, 1])
     """
+    table = LazyTable.of(source, columns=columns, name=name)
 
-    table: LazyTable
-    mapping: Mapping[str, str]
-    user: str
-    item: str
-    needed: tuple[str, ...]
-    rule: PositiveRule | None = None
-    value: str = ""
-    grades: str = ""
-    with_values: bool = True
-    notes: tuple[str, ...] = ()  # what to report of how it is read
-    users: Ids = field(default_factory=lambda: Ids.of([]))
-    items: Ids = field(default_factory=lambda: Ids.of([]))
-    values: Facts | None = None
-    users_declared: bool = False
+    def make(mapping: Mapping[str, str]) -> Log:
+        schema = impression_schema(table, columns=mapping, rewards=rewards, extra=extra, logged=logged)
+        return schema.log(schema.table.read(schema.needed), declared(sessions, "session"), None)
 
-    @classmethod
-    def of(
-        cls,
-        source: Any,
-        *,
-        columns: Mapping[str, str] | None,
-        positive: str | PositiveRule | None,
-        values: bool,
-        name: str | None,
-    ) -> LogSchema:
-        """The columns of a source, before its rows are read."""
-        table = LazyTable.of(source, name=name, columns=columns)
-        mapping = with_usual(table.columns, check_columns(columns), LABELLED if values else PAIR)
-        table = table.as_written(mapping)
-        rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
-        empty = header(table, mapping)
-        user, item = (empty.get(key, strict=values).name for key in PAIR)
-        value = _value_key(table.columns, mapping, rule, where=table.where) if values else ""
-        grades = _beside_label(table.columns, mapping) if value and rule is None else ""
-        names = [user, item, *(empty.get(key, strict=True).name for key in (value, grades) if key)]
-        others = (empty.find(key) for key in (*CHECKED, "session", "time"))
-        names += [column.name for column in others if column is not None]
-        return cls(
-            table, mapping, user, item, tuple(dict.fromkeys(names)), rule if values else None, value, grades, values,
-            recognition(table.where, columns, mapping),
-        )  # fmt: skip
-
-    def has(self, key: str) -> bool:
-        """Whether there is a column for it."""
-        return self.mapping.get(key, key) in self.needed
-
-    def without_rows(self) -> LogSchema:
-        """What is needed to read chunks of it, without the rows and the users of the whole: small, to be sent."""
-        return replace(self, table=self.table.without_rows(), users=Ids.of([]))
-
-    @property
-    def keyed(self) -> Keyed:
-        """The table as chunks need it: its rows by user."""
-        return Keyed(self.table, self.user, self.needed)
-
-    def read(self, chunk: pl.DataFrame, *, users: Ids | None = None) -> Log:
-        """The Log of a chunk, over all items; `users` are those of the chunk, where some may be without rows."""
-        return self.log(chunk, users, self.items)
-
-    def log(self, rows: pl.DataFrame, users: Ids | None, items: Ids | None) -> Log:
-        """The Log of rows, over the given populations or those of the rows."""
-        where = self.table.where
-        columns = TableColumns(rows, self.mapping, where)
-        (users, user), (items, item) = (
-            Ids.factorise(rows[name], where=f"{where}, column {kind!r}")
-            if ids is None
-            else (ids, located(ids, rows[name], kind=kind, where=f"{where}, column {kind!r}"))
-            for kind, name, ids in (("user", self.user, users), ("item", self.item, items))
-        )
-        # one order for all files with the same rows: results cannot depend on how a file was sorted
-        cell = user * max(len(items), 1) + item
-        order = np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
-
-        def ordered(values: pl.Series | None) -> Any:
-            return None if values is None else frozen(values.to_numpy()[order])
-
-        propensity, position, inclusion = (columns.numbers(key) for key in CHECKED)
-        time = columns.find("time")
-        return Log(
-            users=users,
-            items=items,
-            user=frozen(user[order]),
-            item=frozen(item[order]),
-            rewards={key: frozen(values[order]) for key, values in self._rewards(columns).items()},
-            propensity=ordered(propensity),
-            position=ordered(None if position is None else position.cast(pl.Int64)),
-            session=ordered(columns.find("session")),
-            time=None if time is None else frozen(time_array(time)[order]),
-            inclusion=ordered(inclusion),
-            source=where,
-        )
-
-    def _rewards(self, columns: TableColumns) -> dict[str, Floats]:
-        """The value column as numbers, and the label where the values are binary or a rule is given."""
-        key, rule, where = self.value, self.rule, self.table.where
-        if not key:
-            return {} if rule is None else {"label": np.ones(columns.table.height)}
-        numbers = columns.values(key)
-        binary = is_binary(numbers) if self.values is None else self.values.binary
-        raw = "value" if key == "label" else key  # the name label is kept for what is 0 or 1
-        if rule is not None and rule.comparison == ALL and binary and not bool((numbers == 1.0).all()):
-            raise InputError(
-                f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave "
-                f"{option('positive')} out, or remove those rows."
-            )
-        if rule is not None:
-            labels = rule.apply(numbers).cast(pl.Float64).to_numpy()
-            return {"label": labels} if binary and key == "label" else {"label": labels, raw: numbers.to_numpy()}
-        if not self.grades:
-            return {"label" if binary else raw: numbers.to_numpy()}
-        if not binary:
-            raise InputError(
-                f"{where}: values in label and in {self.grades}, and those of label are not 0 and 1; expected one of "
-                f"the two. Say which holds the label: {columns_option('label', self.grades)}."
-            )
-        return {"label": numbers.to_numpy(), self.grades: columns.values(self.grades).to_numpy()}
+    log, notes = with_users(table.columns, dict(columns or {}), make, taken=[*(rewards or ()), *extra])
+    facts = {key: Facts.of(values) for key, values in log.rewards.items()}
+    n_empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
+    n_users = len(log.users) if log.has_users else None
+    counts = notes_of(log, facts, n_rows=len(log), n_units=log.n_units, n_users=n_users, n_empty=n_empty)
+    return replace(log, notes=(*counts, *notes))
 
 
 @checked_arguments(positive=RULE)
@@ -231,38 +141,140 @@ def scan(
 
     >>> rows = pl.DataFrame({"user": ["b", "a", "b"], "item": [7, 7, 8], "rating": [5, 0, 1]})
     >>> schema = scan(rows, positive=">3")
-    >>> schema.users.texts(), schema.values.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
+    >>> schema.users.texts(), schema.value_facts.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
     (['a', 'b'], 5.0, [0.0])
     """
-    schema = LogSchema.of(source, columns=columns, positive=positive, values=values, name=name)
+    schema = label_schema(source, columns=columns, positive=positive, values=values, name=name)
+    return _scanned(schema, declared(users, "user"), declared(items, "item"), progress=progress)
 
-    def check(rows: TableColumns) -> None:
-        for key in CHECKED:
-            rows.numbers(key)
 
-    populations, facts = scan_rows(
-        schema.table,
-        schema.mapping,
-        schema.needed,
-        ids={"user": schema.user, "item": schema.item},
-        declared={"user": declared(users, "user"), "item": declared(items, "item")},
-        values=[key for key in (schema.value, schema.grades) if key],
-        check=check,
-        progress=progress,
-    )
+def scan_impressions(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    rewards: Sequence[str] | None = None,
+    extra: Collection[str] = (),
+    logged: Logged = Logged.VIEWED,
+    progress: Watching = None,
+) -> LogSchema:
+    """One pass over what `read_impressions` would read."""
+    schema = impression_schema(source, columns=columns, rewards=rewards, extra=extra, logged=logged)
+    return _scanned(schema, progress=progress)
+
+
+def _scanned(
+    schema: LogSchema, users: Ids | None = None, items: Ids | None = None, *, progress: Watching = None
+) -> LogSchema:
+    """The schema with the ids of all rows (or the declared ones, which must have all) and facts of all values."""
+    table, where = schema.table, schema.table.where
+    populations, names = {"item": items, "user": users}, {"item": schema.item, "user": schema.user}
+    distinct = {kind: Distinct(f"{where}, column {kind!r}") for kind, name in names.items() if name}
+    competing = Distinct(f"{where}, candidates")
+    facts, before, all_viewed = {key: Facts() for key in schema.values}, 0, True
+    with watching(progress) as report:
+        for batch in table.batches(schema.needed):
+            for kind, part in distinct.items():
+                given = populations[kind]
+                if given is None:
+                    part.add(batch[names[kind]], before)
+                else:
+                    located(given, batch[names[kind]], kind=kind, where=part.where, before=before)
+            columns = TableColumns(batch, schema.mapping, where, before)
+            facts = {key: total + Facts.of(columns.values(key).to_numpy()) for key, total in facts.items()}
+            for key, values in schema.checked(columns):
+                all_viewed &= key != "viewed" or bool(values.all())
+            for key in schema.extra:
+                columns.any_numbers(key)
+            listed = columns.find("candidates")
+            if listed is not None and is_list(listed):
+                competing.add(listed.explode().drop_nulls(), 0)
+            before += len(batch)
+            if report is not None:
+                report(f"looking through {where}", before, table.n_rows)
+    ids = {kind: given if (given := populations[kind]) is not None else part.ids() for kind, part in distinct.items()}
+    if competing.others or len(competing.flags):
+        ids["item"] = Ids.union({distinct["item"].where: ids["item"], competing.where: competing.ids()})
     return replace(
         schema,
-        users=populations["user"],
-        items=populations["item"],
-        values=facts.get(schema.value),
+        users=ids.get("user", schema.users),
+        items=ids["item"],
+        facts=facts,
+        all_viewed=all_viewed,
         users_declared=users is not None,
     )
 
 
-def _value_key(columns: Collection[str], mapping: Mapping[str, str], rule: PositiveRule | None, *, where: str) -> str:
-    """Which of label, reward, rating and value the rows have; empty where they have none, and need none."""
-    keys = [key for key in VALUE_NAMES if key in mapping] or [key for key in VALUE_NAMES if key in columns]
-    if len(keys) > 1 and not (rule is None and _beside_label(columns, mapping)):
+# ------------------------------------------------------------------------------------------------------------- columns
+
+
+def label_schema(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None,
+    positive: str | PositiveRule | None,
+    values: bool,
+    name: str | None,
+) -> LogSchema:
+    """The columns of rows of users and items, before the rows are read; without `values` of pairs alone."""
+    table = LazyTable.of(source, name=name, columns=columns)
+    mapping = with_usual(table.columns, check_columns(columns), LABELLED if values else PAIR)
+    table = table.as_written(mapping)
+    rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
+    empty = header(table, mapping)
+    user, item = (empty.get(key, strict=values).name for key in PAIR)
+    keys = _value_keys(table.columns, mapping, rule, where=table.where) if values else ()
+    others = (empty.find(key) for key in OF_LABELS)
+    content = [item, *(column.name for column in others if column is not None)]
+    content += [empty.get(key, strict=True).name for key in keys]
+    return LogSchema(
+        table, mapping, user, item, tuple(dict.fromkeys(content)), keys, rule=rule if values else None,
+        notes=recognition(table.where, columns, mapping),
+    )  # fmt: skip
+
+
+def impression_schema(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None,
+    rewards: Sequence[str] | None,
+    extra: Collection[str],
+    logged: Logged,
+) -> LogSchema:
+    """The columns of a log of impressions, before its rows are read."""
+    mapping = check_columns(columns, also=(*(rewards or ()), *extra))
+    table = LazyTable.of(source).as_written(mapping)
+    if table.n_rows == 0:
+        raise InputError(f"{table.where}: no rows; expected one row for each item that was viewed.")
+    empty = header(table, mapping)
+
+    def name_of(key: str) -> str:
+        column = empty.get(key, strict=True) if key in mapping else empty.find(key)
+        return "" if column is None else column.name
+
+    item = empty.get("item", strict=True).name
+    keys = _reward_keys(table.columns, mapping, rewards, where=table.where)
+    names = [item, *map(name_of, OF_IMPRESSIONS), *(empty.get(key, strict=True).name for key in (*keys, *extra))]
+    return LogSchema(
+        table, mapping, name_of("user"), item, tuple(dict.fromkeys(name for name in names if name)), keys,
+        session=name_of("session"), ranked=True, extra=tuple(extra), logged=logged,
+    )  # fmt: skip
+
+
+def _named_values(columns: Collection[str], mapping: Mapping[str, str]) -> list[str]:
+    return [key for key in VALUE_NAMES if key in mapping] or [key for key in VALUE_NAMES if key in columns]
+
+
+def _value_keys(
+    columns: Collection[str], mapping: Mapping[str, str], rule: PositiveRule | None, *, where: str
+) -> tuple[str, ...]:
+    """Which of label, reward, rating and value the rows have: none where none is needed, one, or label and the values
+    that labels were made of, as `write` keeps them beside the label.
+    """
+    keys = _named_values(columns, mapping)
+    is_named = any(key in mapping for key in VALUE_NAMES)
+    if rule is None and not is_named and len(keys) == 2 and keys[0] == "label":
+        return tuple(keys)
+    if len(keys) > 1:
         raise InputError(
             f"{where}: several value columns ({', '.join(keys)}); expected one. "
             f"Say which holds the label: {columns_option('label', keys[0])}."
@@ -272,18 +284,25 @@ def _value_key(columns: Collection[str], mapping: Mapping[str, str], rule: Posit
             f"{where}: no value column for the rule {rule}; found {some(list(columns), most=SHOWN)}. "
             f"Name the one that holds the values: {columns_option('label')}."
         )
-    return keys[0] if keys else ""
+    return tuple(keys)
 
 
-def _beside_label(columns: Collection[str], mapping: Mapping[str, str]) -> str:
-    """The values that labels were made of, as `write` keeps them in a column beside the label; empty where none are.
-
-    >>> _beside_label(["user", "item", "label", "rating"], {}), _beside_label(["label", "rating"], {"label": "rating"})
-    ('rating', '')
-    """
-    keys = [key for key in VALUE_NAMES if key in columns]
-    is_named = any(key in mapping for key in VALUE_NAMES)
-    return keys[1] if len(keys) == 2 and keys[0] == "label" and not is_named else ""
+def _reward_keys(
+    columns: Collection[str], mapping: Mapping[str, str], names: Sequence[str] | None, *, where: str
+) -> tuple[str, ...]:
+    """The rewards that are requested, or the one value column that there is."""
+    if names is not None:
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"rewards {', '.join(names) or 'of no name'}; expected one or several different columns.")
+        return tuple(names)
+    keys = _named_values(columns, mapping)
+    if len(keys) != 1:
+        several = f"several value columns ({', '.join(keys)})" if keys else "no value column"
+        raise InputError(
+            f"{where}: {several}; found {some(list(columns), most=SHOWN)}. "
+            f"Name the rewards: {either('--reward NAME, several times for several', 'rewards=[...]')}."
+        )
+    return tuple(keys)
 
 
 # ------------------------------------------------------------------------------------------------- tables as they are

@@ -1,9 +1,8 @@
-"""One pass over rows that may not fit into memory: what all of them say together, before they are read in chunks."""
+"""What all rows say together, found in one pass over rows that may not fit into memory."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -15,10 +14,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints, exact_parts
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids, joined_ids
-from truerank.core.progress import Watching, watching
 from truerank.core.record import record
-from truerank.io.batches import LazyTable
-from truerank.io.columns import TableColumns
 
 DENSE = 2**27  # whole numbers below it are collected in a table of flags
 WAITING = 2**22  # ids that are kept before repeated ones are removed
@@ -113,41 +109,6 @@ class Distinct:
         if len(self.flags):
             self.others.append(pl.Series(np.flatnonzero(self.flags)))
         return Ids.of(joined_ids(self.others), where=self.where)
-
-
-def scan_rows(
-    table: LazyTable,
-    mapping: Mapping[str, str],
-    needed: Sequence[str],
-    *,
-    ids: Mapping[str, str],
-    declared: Mapping[str, Ids | None],
-    values: Sequence[str],
-    check: Callable[[TableColumns], None],
-    progress: Watching = None,
-) -> tuple[dict[str, Ids], dict[str, Facts]]:
-    """The distinct ids of each kind (or the declared ones, which must have all) and facts of all values.
-
-    `ids` names the column of each kind, `needed` all columns that are read, `check` refuses rows by their number.
-    """
-    distinct = {kind: Distinct(f"{table.where}, column {kind!r}") for kind in ids}
-    facts, before = {key: Facts() for key in values}, 0
-    with watching(progress) as report:
-        for batch in table.batches(needed):
-            for kind, name in ids.items():
-                population = declared.get(kind)
-                if population is None:
-                    distinct[kind].add(batch[name], before)
-                else:
-                    located(population, batch[name], kind=kind, where=distinct[kind].where, before=before)
-            columns = TableColumns(batch, mapping, table.where, before)
-            facts = {key: part + Facts.of(columns.values(key).to_numpy()) for key, part in facts.items()}
-            check(columns)
-            before += len(batch)
-            if report is not None:
-                report(f"looking through {table.where}", before, table.n_rows)
-    populations = {kind: ids for kind, ids in declared.items() if ids is not None}
-    return {kind: part.ids() for kind, part in distinct.items() if kind not in populations} | populations, facts
 
 
 def located(ids: Ids, column: pl.Series, *, kind: str, where: str, before: int = 0) -> Ints:

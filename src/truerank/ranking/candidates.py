@@ -65,14 +65,12 @@ def chunks_of(setting: Setting, *, users: int = CHUNK_USERS, rows: int = CHUNK_R
     while first < labels.n_units:
         last = int(np.searchsorted(start, start[first] + rows, side="right")) - 1
         last = min(max(last, first + 1), first + users, labels.n_units)
-        yield _chunk(setting, start, first, last)
+        yield _chunk(setting, first, last)
         first = last
 
 
-def _chunk(setting: Setting, start: Ints, first: int, last: int) -> JudgedChunk:
+def _chunk(setting: Setting, first: int, last: int) -> JudgedChunk:
     """The users first ... last - 1, numbered from 0."""
-    part = setting.labels.select(slice(int(start[first]), int(start[last])))
-    labels = replace(part, users=Ids(part.users.values[first:last]), user=frozen(part.user - first))
     pools = {
         pool: replace(
             candidates,
@@ -82,7 +80,7 @@ def _chunk(setting: Setting, start: Ints, first: int, last: int) -> JudgedChunk:
         )
         for pool, candidates in setting.pools.items()
     }
-    return JudgedChunk(labels, pools, np.arange(first, last))
+    return JudgedChunk(setting.labels.between(first, last), pools, np.arange(first, last))
 
 
 def catalogue_of(

@@ -86,7 +86,7 @@ class LoggerRun:
         n, fraction = len(dataset.items), 0.0
         held, nobody = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
         if holdout is not None:
-            rows = Log(Ids.of([0]), dataset.items, user=nobody, item=np.arange(n), rewards={"label": np.zeros(n)})
+            rows = Log(Ids.of([0]), dataset.items, unit=nobody, item=np.arange(n), rewards={"label": np.zeros(n)})
             _, out = holdout.split(rows, logger=logger, seed=seed)
             if holdout.unit is HoldOutUnit.ITEMS and out is not None:
                 held[out.item] = True

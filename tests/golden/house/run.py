@@ -19,6 +19,7 @@ from tests.golden.house.data import Made, Model, log_of, made
 from truerank import estimators, metrics
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
+from truerank.core.log import Logged
 from truerank.core.messages import Message
 from truerank.estimators import RANKED
 from truerank.estimators.discounted import IdealSum
@@ -29,7 +30,6 @@ from truerank.exposure import interventions
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.inference.clipping import AutoClip
-from truerank.io.impressions import Logged
 from truerank.ranking import samplers
 from truerank.reliability import Grid, Preset, study
 
@@ -179,7 +179,7 @@ def sampled(data: Made, options: dict[str, Any]) -> Result:
 def intervened(data: Made, options: dict[str, Any]) -> Result:
     """Inclusion probabilities of a held-out log, and the evaluation with them; or a drawn part of the log."""
     log = _labels(data, options)
-    strategy = getattr(interventions.named(options.pop("strategy")), options.pop("preset", "published"))()
+    strategy = getattr(interventions.STRATEGIES.named(options.pop("strategy")), options.pop("preset", "published"))()
     train, random = (tr.read(data.frames[name], values=False) for name in ("train", "slice"))
     how = {"train": train, "random": random, "fraction": options.pop("fraction", 0.5), "seed": options.get("seed", 0)}
     if options.pop("draw", False):

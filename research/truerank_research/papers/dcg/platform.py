@@ -94,7 +94,7 @@ class Week:
         """P(V | r) for every rank, fitted to the scroll depths of one day, or of the whole week."""
         viewed = self.viewed if day is None else self.viewed[self.day == day]
         depth = viewed.sum(axis=1)
-        fit = fit_depths(self.platform.family, Depths.of(depth, censored=depth >= self.platform.length))
+        fit = fit_depths(self.platform.family, Depths.from_sessions(depth, censored=depth >= self.platform.length))
         return fit.model.view(np.arange(1.0, self.platform.length + 1.0))
 
     def estimates(self, logged: Logged, rank: Ints, view: Floats, clip: float) -> dict[str, Floats]:

@@ -270,7 +270,7 @@ class Split:
         return Log(
             users=self.train.users,
             items=self.train.items,
-            user=np.repeat(np.arange(n_users), n),
+            unit=np.repeat(np.arange(n_users), n),
             item=np.take_along_axis(self.item, column, axis=1).ravel(),
             rewards={"label": np.take_along_axis(self.label, column, axis=1).ravel().astype(np.float64)},
         )

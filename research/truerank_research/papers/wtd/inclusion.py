@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+import truerank as tr
 from truerank.core.estimator import Estimator
 from truerank.core.log import Log
 from truerank.core.metric import Metric
@@ -16,11 +17,13 @@ from truerank.core.ranking import Pool, Ranks
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full as Plain
 from truerank.estimators.intervened import Intervened, IntervenedPooled
-from truerank.exposure.interventions import dispersion, intervene, rule_in_memory, with_inclusion
-from truerank.exposure.interventions.strategies import (
+from truerank.exposure.counts import Margins
+from truerank.exposure.interventions import (
     EqualPerItemIntervention,
     PopularityStratifiedIntervention,
     Strategy,
+    drawing_rule,
+    index_of_dispersion,
 )
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
@@ -91,7 +94,7 @@ class RankedHeldOut:
 
     def by_formula(self, strategy: Strategy) -> list[float]:
         """The value of every model and request from the inclusion probabilities of rows."""
-        log = with_inclusion(self.heldout, strategy, train=self.split.train, random=self.split.weights)
+        log = tr.with_inclusion(self.heldout, strategy, train=self.split.train, random=self.split.weights)
         return [
             terms_of(estimator, log, ranks, metrics=[metric])[0].value()
             for ranks in self.ranks.values()
@@ -100,8 +103,7 @@ class RankedHeldOut:
 
     def by_drawing(self, strategy: Strategy, *, seeds: Sequence[int]) -> list[list[float]]:
         """The values on drawn sets by the plain estimator; pooled recall is Σ hits / Σ relevant."""
-        given = {"train": self.split.train, "random": self.split.weights}
-        rule = rule_in_memory(self.heldout, strategy, **given, fraction=0.5, seed=0)
+        rule = drawing_rule(self.heldout, strategy, train=self.split.train, random=self.split.weights)
         drawn = []
         for seed in seeds:
             rows = rule.draw(self.heldout, seed=seed)
@@ -132,13 +134,20 @@ def draw_sets(setting: Setting, name: str, draws: int) -> pl.DataFrame:
     )
 
 
+def dispersion(log: Log) -> float:
+    """Variance / mean of the number of rows per item."""
+    return index_of_dispersion(Margins.of(log).by_item)
+
+
 def _level_cells(setting: Setting) -> Iterator[Cell]:
     """Variance / mean of rows per item: mean, smallest and largest over the runs."""
     splits = [split_of(setting, number) for number in range(shape_of(setting).runs)]
     values = {
         name: [
             dispersion(
-                intervene(split.heldout, strategy, train=split.train, random=split.weights, seed=setting.seed + number)
+                tr.intervene(
+                    split.heldout, strategy, train=split.train, random=split.weights, seed=setting.seed + number
+                )
             )
             for number, split in enumerate(splits)
         ]

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
+import truerank as tr
 from truerank.core.log import Log
 from truerank.datasets.coat import Coat
 from truerank.datasets.yahoo_r3 import YahooR3
-from truerank.exposure.interventions import intervene
-from truerank.exposure.interventions.strategies import (
+from truerank.exposure.interventions import (
     FullIntervention,
     RegularIntervention,
     SkewIntervention,
@@ -94,7 +94,8 @@ class Split:
 
     def draw(self, strategy: Strategy, log: Log, *, seed: int) -> Log:
         """An intervened set of half the size of a log."""
-        return intervene(log, strategy, train=self.train, random=self.weights, seed=seed)
+        intervened: Log = tr.intervene(log, strategy, train=self.train, random=self.weights, seed=seed)
+        return intervened
 
     def in_practice(self, *, seed: int) -> tuple[Log, Log]:
         """Test and validation parts without random data: the validation part is a WTD_H sample of held-out rows."""

@@ -95,7 +95,7 @@ class ShownRows:
         log = Log(
             users=Ids.of(np.arange(n)),
             items=Ids.of(np.arange(self.world.n_items)),
-            user=np.repeat(np.arange(n), judged),
+            unit=np.repeat(np.arange(n), judged),
             item=self.item.ravel(),
             rewards={"label": self.label.ravel().astype(np.float64)},
         )

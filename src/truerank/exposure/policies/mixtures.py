@@ -10,12 +10,13 @@ import numpy as np
 from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.estimator import Groups, Learned, Learner
+from truerank.core.log import Log
 from truerank.core.record import record
 from truerank.core.wording import columns_option, either
 from truerank.exposure.policies.policies import Policy
 from truerank.exposure.policies.targets import Target, policy_of
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.impressions import Impressions, RankedChunk
+from truerank.io.sessions import RankedChunk
 
 EVERYWHERE = ""  # the group of a log without groups
 
@@ -57,7 +58,8 @@ class LoggerShares:
         group, group_names = _groups(log)
         cells, counts = np.unique(np.stack([logger, group]), axis=1, return_counts=True)
         units = {(names[a], group_names[b]): int(n) for a, b, n in zip(*cells, counts, strict=True)}
-        same_cluster = log.cluster[1:] == log.cluster[:-1]  # clusters ascend
+        cluster = log.cluster_of_unit()
+        same_cluster = cluster[1:] == cluster[:-1]  # clusters ascend
         return LoggerCounts(units, bool((logger[1:] == logger[:-1])[same_cluster].all()))
 
     def fit(self, tally: LoggerCounts) -> LoggerCounts:
@@ -65,7 +67,7 @@ class LoggerShares:
 
 
 def mixed_policy(
-    log: Impressions, loggers: Mapping[str, Target], *, counts: LoggerCounts, positions: Positions | None
+    log: Log, loggers: Mapping[str, Target], *, counts: LoggerCounts, positions: Positions | None
 ) -> Policy:
     """ε0(x, a) = Σ_j α_j(x) ε_j(x, a) (multiple importance sampling, paper 3, section 4).
 
@@ -93,7 +95,7 @@ def check_own_exposures(mixed: Policy, loggers: Iterable[str], *, without: Bools
             )
 
 
-def logger_of_units(log: Impressions, loggers: Iterable[str]) -> tuple[Ints, list[str]]:
+def logger_of_units(log: Log, loggers: Iterable[str]) -> tuple[Ints, list[str]]:
     """The number of the logger of each unit, and the loggers in that order."""
     if log.logger is None:
         raise InputError(
@@ -118,7 +120,7 @@ def logger_of_units(log: Impressions, loggers: Iterable[str]) -> tuple[Ints, lis
     return of_unit, names
 
 
-def _groups(log: Impressions) -> tuple[Ints, list[str]]:
+def _groups(log: Log) -> tuple[Ints, list[str]]:
     """The number of the group of each unit, and the groups in that order."""
     group = np.zeros(log.n_units, dtype=np.int64)
     if log.group is None:

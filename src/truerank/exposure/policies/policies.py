@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError
+from truerank.core.log import Array, Log
 from truerank.core.record import record
 from truerank.core.wording import columns_option, option
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.impressions import Array, Impressions
 
 Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up
@@ -53,7 +53,7 @@ class Policy:
     """
 
     name: str
-    log: Impressions
+    log: Log
     positions: Positions | None = None
     rank: Array | None = None
     rule: Ints | None = None
@@ -122,7 +122,7 @@ def differs(positions: Positions) -> bool:
     return positions.by_surface or positions.by_group
 
 
-def rules_of(positions: Positions, log: Impressions) -> Ints | None:
+def rules_of(positions: Positions, log: Log) -> Ints | None:
     """The number of the position model that holds for each row of a log, None where one holds for all."""
     return positions.at(len(log), surface=log.surface, group=log.group) if differs(positions) else None
 
@@ -157,7 +157,7 @@ def _tables(positions: Positions, last: int) -> Floats:
     return frozen(np.concatenate([np.zeros((len(rows), 1)), np.stack(rows)], axis=1))
 
 
-def logging_policy(log: Impressions, positions: Positions | None) -> Policy:
+def logging_policy(log: Log, positions: Positions | None) -> Policy:
     """The policy that made the log: its propensities where the log has them, else its positions."""
     if log.propensity is not None:
         return Policy("log", log, values=log.propensity)

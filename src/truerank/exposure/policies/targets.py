@@ -12,12 +12,12 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.log import Array, Log, Logged
 from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
 from truerank.exposure.positions.position_models import Positions
 from truerank.io.columns import TableColumns, table_columns
-from truerank.io.impressions import Array, Impressions, Logged
 
 
 @record
@@ -74,7 +74,7 @@ def target_policy(
 
 def policy_of(
     target: Target,
-    log: Impressions,
+    log: Log,
     *,
     name: str,
     positions: Positions | None,
@@ -148,7 +148,7 @@ def _check_ranks(lists: Ints, rank: Array, *, where: str) -> None:
         )
 
 
-def _places(log: Impressions, rank: Array) -> Ints | None:
+def _places(log: Log, rank: Array) -> Ints | None:
     """How many ranks each unit has, where the log has the number of its `candidates`.
 
     Logged items without a rank are never displayed, so there are as many places less.
@@ -169,7 +169,7 @@ def _places(log: Impressions, rank: Array) -> Ints | None:
 
 def _from_table(
     source: Any,
-    log: Impressions,
+    log: Log,
     *,
     name: str,
     positions: Positions | None,
@@ -243,7 +243,7 @@ def _exposure_or_rank(
 
 
 def _of_rows(
-    what: str, log: Impressions, unit: Ints, listed: pl.Series | None, *, where: str, only: Mapping[str, str]
+    what: str, log: Log, unit: Ints, listed: pl.Series | None, *, where: str, only: Mapping[str, str]
 ) -> Array | None:
     """The surface or group of each row of a target's table: as listed, else that of its session, which has one."""
     if listed is not None:
@@ -268,7 +268,7 @@ def _of_rows(
     return of_unit[unit]
 
 
-def _sorted_rows(log: Impressions, unit: Ints, item: Ints, ids: pl.Series, *, where: str) -> Ints:
+def _sorted_rows(log: Log, unit: Ints, item: Ints, ids: pl.Series, *, where: str) -> Ints:
     """The rows of a target's table whose session the log has, by session, then item; no item twice in a session."""
     rows = np.flatnonzero(unit >= 0)
     code = item[rows].copy()
@@ -289,7 +289,7 @@ def _sorted_rows(log: Impressions, unit: Ints, item: Ints, ids: pl.Series, *, wh
     return rows
 
 
-def _rows_in(log: Impressions, unit: Ints, item: Ints) -> Ints:
+def _rows_in(log: Log, unit: Ints, item: Ints) -> Ints:
     """For each row of the log, where its (session, item) stands in a target's sorted table, -1 where it does not."""
     width = len(log.items) + 1
     order = np.flatnonzero(item >= 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,7 +11,15 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.record import record
-from truerank.exposure.positions.depths import DEEPEST, FAMILIES, DepthFamily, Depths, family_of
+from truerank.exposure.positions.depths import (
+    DEEPEST,
+    FAMILIES,
+    DepthFamily,
+    Depths,
+    checked_depths,
+    family_of,
+    log_likelihood,
+)
 from truerank.exposure.positions.fits import Goodness, Parameter, goodness_by_depth
 from truerank.exposure.positions.position_models import Place, PositionModel, Positions
 
@@ -24,7 +33,6 @@ class ContextualFit:
 
     family: str
     parameters: tuple[Parameter, ...]
-    covariance: tuple[tuple[float, ...], ...]
     log_likelihood: float
     n: int
     n_censored: int
@@ -51,12 +59,6 @@ class ContextualFit:
         """
         return Positions(tuple((Place(None, name), self.model(row)) for name, row in groups.items()))
 
-    def view(self, position: Floats, features: npt.ArrayLike) -> Floats:
-        """P(V = 1 | r, x) of each row."""
-        position = np.asarray(position, dtype=np.float64)
-        view = np.exp(FAMILIES[self.family].reached(self._scale(features), position)[0])
-        return view if self.cutoff is None else np.where(position <= self.cutoff, view, 0.0)
-
     def _scale(self, features: npt.ArrayLike) -> Floats:
         table = np.asarray(features, dtype=np.float64)
         intercept, *slopes = (parameter.value for parameter in self.parameters)
@@ -71,7 +73,7 @@ def fit_contextual(
     *,
     features: npt.ArrayLike,
     names: Sequence[str],
-    censored: npt.ArrayLike | None = None,
+    censored: npt.ArrayLike = False,
     cutoff: int | None = None,
     level: float = 0.95,
 ) -> ContextualFit:
@@ -86,25 +88,21 @@ def fit_contextual(
     """
     from truerank.core.special import ndtri
 
-    law, depths = family_of(family), Depths.of(depth, censored=censored, cutoff=cutoff)
-    rows = np.asarray(depth, dtype=np.float64)
-    ended = np.zeros(len(rows), dtype=bool) if censored is None else np.asarray(censored, dtype=bool)
-    if cutoff is not None:
-        ended, rows = ended | (rows >= cutoff), np.minimum(rows, cutoff)
+    law, limit = family_of(family), cutoff or math.inf
+    rows, ended = checked_depths(depth, censored)
+    rows, ended = np.minimum(rows, limit), ended | (rows >= limit)
     design = _design(features, names, n=len(rows))
-    beta, information, log_likelihood = _newton(law, rows, ended, design)
-    covariance = np.linalg.inv(information)
-    stderr = np.sqrt(np.diag(covariance))
-    wide = float(ndtri(0.5 + level / 2)) * stderr
-    columns = zip(("intercept", *names), beta, stderr, beta - wide, beta + wide, strict=True)
+    beta, information, value = _newton(law, Depths(rows, np.where(ended, 0.0, 1.0), np.where(ended, 1.0, 0.0)), design)
+    stderr = np.sqrt(np.diag(np.linalg.inv(information)))
+    width = float(ndtri(0.5 + level / 2)) * stderr
+    columns = zip(("intercept", *names), beta, stderr, beta - width, beta + width, strict=True)
     return ContextualFit(
         family=family,
         parameters=tuple(Parameter(name, *map(float, row)) for name, *row in columns),
-        covariance=tuple(map(tuple, covariance.tolist())),
-        log_likelihood=log_likelihood,
-        n=depths.n,
+        log_likelihood=value,
+        n=len(rows),
         n_censored=int(ended.sum()),
-        goodness=_goodness(law, depths, design @ beta, rows, ended),
+        goodness=_goodness(law, design @ beta, rows, ended),
         cutoff=cutoff,
     )
 
@@ -125,11 +123,9 @@ def _design(features: npt.ArrayLike, names: Sequence[str], *, n: int) -> Floats:
     return design
 
 
-def _newton(law: DepthFamily, depth: Floats, ended: Bools, design: Floats) -> tuple[Floats, Floats, float]:
+def _newton(law: DepthFamily, rows: Depths, design: Floats) -> tuple[Floats, Floats, float]:
     def derivatives(beta: Floats) -> tuple[float, Floats, Floats]:
-        u = design @ beta
-        functions = zip(law.stopped(u, depth), law.reached(u, depth), strict=True)
-        value, first, second = (np.where(ended, end, stop) for stop, end in functions)
+        value, first, second = log_likelihood(law, design @ beta, rows)
         return float(value.sum()), design.T @ first, -(design.T * second) @ design
 
     beta = np.zeros(design.shape[1])
@@ -153,7 +149,7 @@ def _newton(law: DepthFamily, depth: Floats, ended: Bools, design: Floats) -> tu
     return beta, information, value
 
 
-def _goodness(law: DepthFamily, depths: Depths, u: Floats, depth: Floats, ended: Bools) -> Goodness:
+def _goodness(law: DepthFamily, u: Floats, depth: Floats, ended: Bools) -> Goodness:
     """Stops by depth against Σ h_k(x) over the sessions that came there.
 
     One degree of freedom goes to the intercept; slopes move who stops, hardly how many, so none is taken for them.
@@ -166,4 +162,5 @@ def _goodness(law: DepthFamily, depths: Depths, u: Floats, depth: Floats, ended:
         hazard = -np.expm1(law.reached(could, rank + 1.0)[0] - law.reached(could, rank)[0])
         expected[k - 1], variance[k - 1] = hazard.sum(), (hazard * (1 - hazard)).sum()
         view[k - 1] = float(np.exp(law.reached(u, rank)[0]).mean())
-    return goodness_by_depth(*depths.at_risk(last), expected=expected, variance=variance, view=view, parameters=1)
+    n, stops = Depths.from_sessions(depth, censored=ended).at_risk(last)
+    return goodness_by_depth(n, stops, expected=expected, variance=variance, view=view, parameters=1)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Floats, sums_by
+from truerank.core.arrays import Bools, Floats, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.record import record
 from truerank.exposure.positions.fits import Goodness, Parameter, PositionFit, goodness_by_depth
@@ -124,9 +124,9 @@ FAMILIES: dict[str, DepthFamily] = {"exp": Geometric(), "yule": Yule(), "log": L
 FAMILIES["generalised-log"] = FAMILIES["log"]
 
 
-def family_of(name: str, *, also: str = "") -> DepthFamily:
+def family_of(name: str) -> DepthFamily:
     if name not in FAMILIES:
-        raise InputError(f"{name!r} cannot be fitted to scroll depths; expected one of {', '.join(FAMILIES)}{also}.")
+        raise InputError(f"{name!r} cannot be fitted to scroll depths; expected one of {', '.join(FAMILIES)}.")
     return FAMILIES[name]
 
 
@@ -139,42 +139,14 @@ class Depths:
     censored: Floats
 
     @classmethod
-    def of(
-        cls,
-        depth: npt.ArrayLike,
-        *,
-        censored: npt.ArrayLike | None = None,
-        count: npt.ArrayLike | None = None,
-        cutoff: int | None = None,
-    ) -> Depths:
-        """From one row per session, or per `count` of them: its depth, and whether its feed was exhausted there.
+    def from_sessions(cls, depth: npt.ArrayLike, *, censored: npt.ArrayLike = False) -> Depths:
+        """From one row per session: its depth, and whether its feed was exhausted there.
 
-        With a cut-off, sessions that came to it count as exhausted there.
-
-        >>> Depths.of([1, 1, 3], censored=[False, False, True]).stopped.tolist()
+        >>> Depths.from_sessions([1, 1, 3], censored=[False, False, True]).stopped.tolist()
         [2.0, 0.0]
         """
-        rows = np.asarray(depth, dtype=np.float64)
-        ended = np.zeros(len(rows), dtype=bool) if censored is None else np.asarray(censored, dtype=bool)
-        if rows.ndim != 1 or not len(rows):
-            raise InputError("no scroll depths; expected one for every session.")
-        if len(rows) != len(ended):
-            raise InputError(f"{len(rows)} depths and {len(ended)} ends; expected as many of each.")
-        bad = np.flatnonzero(~((rows >= 1) & (rows == np.floor(rows)) & np.isfinite(rows)))
-        if len(bad):
-            raise InputError(
-                f"session {bad[0] + 1}: scroll depth {rows[bad[0]]:g}; expected a whole number from 1 (rank 1 is "
-                "always viewed). Leave out sessions in which nothing was viewed."
-            )
-        if cutoff is not None:
-            ended, rows = ended | (rows >= cutoff), np.minimum(rows, cutoff)
-        n = np.ones(len(rows)) if count is None else np.asarray(count, dtype=np.float64)
-        return cls(rows, np.where(ended, 0.0, n), np.where(ended, n, 0.0)).gathered()
-
-    def gathered(self) -> Depths:
-        """With one row for each depth."""
-        depth, row = np.unique(self.depth, return_inverse=True)
-        return Depths(depth, *(sums_by(row, values, n=len(depth)) for values in (self.stopped, self.censored)))
+        rows, ended = checked_depths(depth, censored)
+        return cls(rows, np.where(ended, 0.0, 1.0), np.where(ended, 1.0, 0.0)).up_to(math.inf)
 
     @property
     def n(self) -> int:
@@ -196,9 +168,9 @@ class Depths:
         Without an end, that all k sessions which came to the deepest rank stop there has probability h^(k - 1) given
         that one does, h the share that stops at a rank. The largest share at an earlier rank is taken as h.
 
-        >>> Depths.of([1] * 20 + [2] * 20 + [3] * 60).list_end()
+        >>> Depths.from_sessions([1] * 20 + [2] * 20 + [3] * 60).list_end()
         3
-        >>> Depths.of([1] * 50 + [2] * 25 + [3] * 12 + [4] * 6).list_end() is None
+        >>> Depths.from_sessions([1] * 50 + [2] * 25 + [3] * 12 + [4] * 6).list_end() is None
         True
         """
         last = int(self.depth.max())
@@ -209,20 +181,45 @@ class Depths:
         unlikely = k >= FEWEST_AT_END and float((stops[:-1] / came[:-1]).max()) ** (k - 1) < UNLIKELY
         return last if unlikely else None
 
-    def ending_at(self, last: int) -> Depths:
+    def up_to(self, last: float) -> Depths:
         """The same, where sessions that came to the rank `last` came to the end of their list."""
         stopped = np.where(self.depth >= last, 0.0, self.stopped)
-        return replace(self, stopped=stopped, censored=self.censored + self.stopped - stopped)
+        censored = self.censored + self.stopped - stopped
+        return pooled([Depths(np.minimum(self.depth, last), stopped, censored)])
+
+
+def checked_depths(depth: npt.ArrayLike, censored: npt.ArrayLike) -> tuple[Floats, Bools]:
+    """The depth of each session, and whether its feed was exhausted there."""
+    rows, ended = np.asarray(depth, dtype=np.float64), np.asarray(censored, dtype=bool)
+    if rows.ndim != 1 or not len(rows):
+        raise InputError("no scroll depths; expected one for every session.")
+    if ended.shape not in ((), rows.shape):
+        raise InputError(f"{len(rows)} depths and {len(ended)} ends; expected as many of each.")
+    bad = np.flatnonzero(~((rows >= 1) & (rows == np.floor(rows)) & np.isfinite(rows)))
+    if len(bad):
+        raise InputError(
+            f"session {bad[0] + 1}: scroll depth {rows[bad[0]]:g}; expected a whole number from 1 (rank 1 is "
+            "always viewed). Leave out sessions in which nothing was viewed."
+        )
+    return rows, np.broadcast_to(ended, rows.shape)
 
 
 def pooled(parts: Sequence[Depths]) -> Depths:
-    """The depths of several groups of sessions as one."""
-    return _joined(parts).gathered()
+    """The depths of several groups of sessions as one, with one row for each depth."""
+    rows = _joined(parts)
+    depth, row = np.unique(rows.depth, return_inverse=True)
+    return Depths(depth, *(sums_by(row, values, n=len(depth)) for values in (rows.stopped, rows.censored)))
 
 
 def _joined(parts: Sequence[Depths]) -> Depths:
     columns = zip(*((part.depth, part.stopped, part.censored) for part in parts), strict=True)
     return Depths(*map(np.concatenate, columns))
+
+
+def log_likelihood(family: DepthFamily, u: Floats, rows: Depths) -> list[Floats]:
+    """Of each row of depths, and its first and second derivative by the row's u."""
+    functions = zip(family.stopped(u, rows.depth), family.reached(u, rows.depth), strict=True)
+    return [rows.stopped * stop + rows.censored * end for stop, end in functions]
 
 
 @record
@@ -240,8 +237,7 @@ def solve(family: DepthFamily, parts: Sequence[Depths], *, centre: float = 0.0, 
     group = np.repeat(np.arange(n), [len(part.depth) for part in parts])
 
     def derivatives(u: Floats) -> list[Floats]:
-        functions = zip(family.stopped(u[group], rows.depth), family.reached(u[group], rows.depth), strict=True)
-        return [sums_by(group, rows.stopped * stop + rows.censored * end, n=n) for stop, end in functions]
+        return [sums_by(group, values, n=n) for values in log_likelihood(family, u[group], rows)]
 
     low, high, u = np.full(n, -FAR), np.full(n, FAR), np.full(n, centre)
     for _ in range(STEPS):
@@ -266,13 +262,13 @@ def fit_depths(family: str, depths: Depths, *, cutoff: int | None = None, level:
     is û ± z / √I(û) on the family's scale u (logit γ, ln ρ, ln α), I the observed information. Needs sessions that are
     independent; for γ the maximum is Σ(d - 1) / (Σ(d - 1) + number of stops).
 
-    >>> fit = fit_depths("exp", Depths.of([1, 2, 3, 3], censored=[False, False, False, True]))
+    >>> fit = fit_depths("exp", Depths.from_sessions([1, 2, 3, 3], censored=[False, False, False, True]))
     >>> round(fit.parameter.value, 6), str(fit.model)[:8]
     (0.625, 'exp:0.62')
     """
     if family == "table":
         return _fit_table(depths, cutoff=cutoff, level=level)
-    law = family_of(family, also=", table")
+    law = family_of(family)
     solution = solve(law, [depths])
     if abs(solution.u[0]) > BOUND:
         stops = bool(depths.stopped.sum())
@@ -323,7 +319,7 @@ def _goodness(model: PositionModel, depths: Depths, *, parameters: int) -> Goodn
 def table_of(depths: Depths, *, cutoff: int | None) -> Table:
     """P(V | r) without a formula: the share of sessions that reach r (Kaplan-Meier).
 
-    >>> table_of(Depths.of([1, 2, 2, 4]), cutoff=None).probability
+    >>> table_of(Depths.from_sessions([1, 2, 2, 4]), cutoff=None).probability
     (1.0, 0.75, 0.25, 0.25)
     """
     n, stops = depths.at_risk(int(min(depths.depth.max(), DEEPEST_TABLE)))
@@ -367,7 +363,7 @@ def fit_groups(
     maximises the marginal likelihood of all groups (Laplace's approximation), and is 0 where groups do not differ.
     Intervals are u_g ± z / √(I_g + 1/τ²). A group without stops still gets a value.
 
-    >>> sorted(fit_groups("exp", {"a": Depths.of([1, 1, 2, 2]), "b": Depths.of([1, 9])})[1])
+    >>> sorted(fit_groups("exp", {"a": Depths.from_sessions([1, 1, 2, 2]), "b": Depths.from_sessions([1, 9])})[1])
     ['a', 'b']
     """
     from scipy.optimize import minimize_scalar

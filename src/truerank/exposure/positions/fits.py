@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
+import polars as pl
 
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import RefusedError, some
@@ -138,24 +138,16 @@ CLOSE = 1e-9
 LEAST = 1e-9
 FEW = 20  # impressions of an item below which its quality is so noisy that it bends θ
 THIRDS = 3
-MOST_CELLS = 2**22  # counts that are looked up, not sorted
 
 
-def sum_by_cell(keys: tuple[Ints, ...], values: tuple[Floats, ...]) -> tuple[tuple[Ints, ...], tuple[Floats, ...]]:
-    """The cells (tuples of keys) that occur, in ascending order, and the sums of values over each.
+def sum_cells(rows: pl.DataFrame) -> pl.DataFrame:
+    """The sums of all columns of floats over rows that agree in the others, in ascending order of these.
 
-    >>> sum_by_cell((np.array([1, 0, 1]), np.array([2, 0, 2])), (np.array([1.0, 5.0, 2.0]),))
-    ((array([0, 1]), array([0, 2])), (array([5., 3.]),))
+    >>> sum_cells(pl.DataFrame({"rank": [2, 1, 2], "clicks": [1.0, 5.0, 2.0]})).rows()
+    [(1, 5.0), (2, 3.0)]
     """
-    shape = tuple(int(key.max(initial=0)) + 1 for key in keys)
-    code = np.ravel_multi_index(keys, shape)
-    if math.prod(shape) <= MOST_CELLS:
-        cells = np.flatnonzero(np.bincount(code))
-        sums = tuple(sums_by(code, value, n=0)[cells] for value in values)
-    else:
-        cells, row = np.unique(code, return_inverse=True)
-        sums = tuple(sums_by(row.reshape(-1), value, n=len(cells)) for value in values)
-    return tuple(np.unravel_index(cells, shape)), sums
+    keys = [name for name, kind in rows.schema.items() if kind != pl.Float64]
+    return rows.group_by(keys).agg(pl.exclude(keys).sum()).sort(keys)
 
 
 @record(eq=False)
@@ -168,15 +160,10 @@ class ClickCells:
     others: Floats
 
     @classmethod
-    def of(
-        cls, item: npt.ArrayLike, position: npt.ArrayLike, click: npt.ArrayLike, *, count: Floats | float = 1.0
-    ) -> ClickCells:
-        """From one row per displayed item, or per `count` of them."""
-        items = np.unique(np.asarray(item), return_inverse=True)[1].reshape(-1)
-        clicked = np.asarray(click, dtype=np.float64)
-        cells = items, np.asarray(position, dtype=np.int64) - 1
-        (item, rank), sums = sum_by_cell(cells, (count * clicked, count * (1 - clicked)))
-        return cls(item, rank, *sums)
+    def from_table(cls, impressions: pl.DataFrame) -> ClickCells:
+        """From rows of item, rank (from 0), clicks and other impressions; several may be of one cell."""
+        columns = sum_cells(impressions).with_columns(pl.col("item").rank("dense").cast(pl.Int64) - 1)
+        return cls(*(columns[name].to_numpy() for name in ("item", "rank", "clicks", "others")))
 
     @property
     def n_items(self) -> int:
@@ -188,18 +175,17 @@ class ClickCells:
 
     @property
     def displayed(self) -> Floats:
-        """Impressions of each cell."""
+        """Log of each cell."""
         return self.clicks + self.others
 
     def by_item(self, values: Floats) -> Floats:
         return sums_by(self.item, values, n=self.n_items)
 
     def log_likelihood(self, theta: Floats, quality: Floats) -> float:
+        from truerank.core.special import xlog1py, xlogy
+
         p = theta[self.rank] * quality[self.item]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            hit = np.where(self.clicks > 0, self.clicks * np.log(p), 0.0)
-            miss = np.where(self.others > 0, self.others * np.log1p(-p), 0.0)
-        return float((hit + miss).sum())
+        return float((xlogy(self.clicks, p) + xlog1py(self.others, -p)).sum())
 
 
 def fit_clicks(cells: ClickCells) -> PositionFit:
@@ -208,9 +194,8 @@ def fit_clicks(cells: ClickCells) -> PositionFit:
     E: an item that was not clicked was viewed with probability θ(1 - q) / (1 - θq) and liked with q(1 - θ) / (1 - θq).
     M: θ_r and q_i are the means. Items with few impressions bias θ, because their q is fitted to their own noise.
 
-    >>> item, rank = [0] * 20 + [1] * 20, ([1] * 10 + [2] * 10) * 2
-    >>> clicks = ([1] * 8 + [0] * 2 + [1] * 4 + [0] * 6) + ([1] * 4 + [0] * 6 + [1] * 2 + [0] * 8)
-    >>> [round(value, 4) for value in fit_clicks(ClickCells.of(item, rank, clicks)).model.probability]
+    >>> table = {"item": [0, 0, 1, 1], "rank": [0, 1, 0, 1], "clicks": [8.0, 4.0, 4.0, 2.0], "others": [2.0, 6, 6, 8]}
+    >>> [round(value, 4) for value in fit_clicks(ClickCells.from_table(pl.DataFrame(table))).model.probability]
     [1.0, 0.5]
     """
     check_connected(cells)
@@ -227,9 +212,8 @@ def fit_harvest(cells: ClickCells) -> PositionFit:
     item's quality is estimated; θ and one quality per pair then maximise Σ ĉ ln(θq) + (1 - ĉ) ln(1 - θq). Needs that
     what moves an item between ranks does not depend on how good it is in that session.
 
-    >>> item, rank = [0] * 20 + [1] * 20, ([1] * 10 + [2] * 10) * 2
-    >>> clicks = ([1] * 8 + [0] * 2 + [1] * 4 + [0] * 6) + ([1] * 4 + [0] * 6 + [1] * 2 + [0] * 8)
-    >>> [round(value, 4) for value in fit_harvest(ClickCells.of(item, rank, clicks)).model.probability]
+    >>> table = {"item": [0, 0, 1, 1], "rank": [0, 1, 0, 1], "clicks": [8.0, 4.0, 4.0, 2.0], "others": [2.0, 6, 6, 8]}
+    >>> [round(value, 4) for value in fit_harvest(ClickCells.from_table(pl.DataFrame(table))).model.probability]
     [1.0, 0.5]
     """
     check_connected(cells)

@@ -6,24 +6,27 @@ Every model that is still to be fitted (`fit:yule`) is fitted to the sessions of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
+from typing import Any
 
 import numpy as np
+import polars as pl
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Ints
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
-from truerank.core.ids import Ids
+from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.wording import columns_option
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups, pooled, table_of
-from truerank.exposure.positions.fits import ClickCells, Goodness, PositionFit, fit_clicks, fit_harvest, sum_by_cell
+from truerank.exposure.positions.fits import ClickCells, Goodness, PositionFit, fit_clicks, fit_harvest, sum_cells
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
-from truerank.io.impressions import Impressions, Logged, RankedChunk
+from truerank.io.sessions import RankedChunk
 
 REJECTED = 0.01  # a fit with a smaller p does not describe the scroll depths (statistics 11.6)
 MOST_GROUPS = 200  # surfaces, or groups, that can each have a fit of their own
+DEPTHS = ("depth", "stopped", "censored")
 FROM_CLICKS = {"clicks": fit_clicks, "harvest": fit_harvest}
 
 
@@ -31,22 +34,22 @@ FROM_CLICKS = {"clicks": fit_clicks, "harvest": fit_harvest}
 class FittedPositions:
     """Position models of which none is still to be fitted, and the fits by place.
 
-    `depths` are the scroll depths of the lists at each place that has a fitted family, None where models were fitted to
-    clicks.
+    `depths` are the scroll depths of the lists at each place that has a fitted family; none where models were fitted
+    to clicks.
     """
 
     positions: Positions
     fits: dict[str, PositionFit]
-    depths: dict[str, Depths] | None = field(repr=False)
+    depths: dict[str, Depths] = field(repr=False)
 
     def rejected(self) -> dict[str, PositionFit]:
         """The fits that do not describe what they were fitted to, by place; those of no list do not count."""
-        used = self.fits if self.depths is None else self.depths
+        used = self.depths or self.fits
         return {place: fit for place, fit in self.fits.items() if place in used and fit.goodness.p < REJECTED}
 
     def with_tables(self, places: Collection[str]) -> FittedPositions:
         """The same with the table of observed views at these places, as far as there are lists."""
-        depths = {place: depths for place, depths in (self.depths or {}).items() if place in places}
+        depths = {place: depths for place, depths in self.depths.items() if place in places}
         rules = [
             (place, table_of(depths[str(place)], cutoff=getattr(model, "cutoff", None)))
             if str(place) in depths
@@ -107,31 +110,19 @@ def _check_groups(place: Place, request: FitRequest, groups: Sequence[str]) -> N
 
 
 def fit_requests(
-    models: Positions,
-    depths_of: Callable[[int, int | None], Depths | None],
-    *,
-    clicks: ClickCells | None,
-    level: float,
+    models: Positions, lists: Mapping[Place, Depths], *, clicks: ClickCells | None, level: float
 ) -> FittedPositions:
-    """Every request replaced by its fit: to the depths of the rule of that number, or to clicks, which hold everywhere.
+    """Every request replaced by its fit: to the scroll depths of its place, or to clicks, which hold everywhere.
 
-    `depths_of` has the depths of a rule up to a cut-off. Rules stay in order, so that their numbers stay what they are.
-    Where one request has a fit for each surface, a surface whose lists allow none (all have one rank, say) has the fit
-    of all surfaces together.
+    Rules stay in order, so that their numbers stay what they are. Where one request has a fit for each surface, a
+    surface whose lists allow none (all have one rank, say) has the fit of all surfaces together.
     """
-    ends = _list_ends(models, depths_of)
-    requests = dict(models.requests)
-    depths: dict[Place, Depths] = {}
-    for number, (place, _) in enumerate(models.rules):
-        end = ends[place.surface]
-        if place in requests and (lists := depths_of(number, requests[place].cutoff)) is not None:
-            depths[place] = lists if end is None else lists.ending_at(end)
-
-    def of_all_surfaces(place: Place) -> Depths | None:
-        alike = [key for key, model in requests.items() if model == requests[place] and key.group == place.group]
-        parts = [depths[key] for key in alike if key in depths]
-        return pooled(parts) if parts else None
-
+    requests, ends = dict(models.requests), _list_ends(lists)
+    depths = {
+        place: lists[place].up_to(min(ends[place.surface], request.cutoff or math.inf))
+        for place, request in requests.items()
+        if place in lists
+    }
     # the places that share a fit: all groups of a surface where they are drawn together, else one
     blocks: dict[tuple[str | None, FitRequest, Place | None], list[Place]] = {}
     for place, request in requests.items():
@@ -139,47 +130,47 @@ def fit_requests(
     fits: dict[Place, PositionFit] = {}
     without_lists: set[Place] = set()
     for (surface, request, _), places in blocks.items():
+        alike = {
+            place: [depths[key] for key in depths if requests[key] == request and key.group == place.group]
+            for place in places
+        }
+        everywhere = {place: pooled(parts) for place, parts in alike.items() if parts}
         if request.family in FROM_CLICKS:
             fits |= {place: _from_clicks(request, place, clicks) for place in places}
         elif request.per_surface and surface is None:  # for surfaces without a fit of their own: no list is here
-            fits |= _fit_surface(request, places, of_all_surfaces, level=level)
+            fits |= _fit_places(request, places, everywhere, level=level)
             without_lists.update(places)
         else:
             try:
-                fits |= _fit_surface(request, places, depths.get, level=level)
+                fits |= _fit_places(request, places, depths, level=level)
             except InputError:
                 if not request.per_surface:
                     raise
-                shared = _fit_surface(request, places, of_all_surfaces, level=level)
+                shared = _fit_places(request, places, everywhere, level=level)
                 fits |= {place: _without_goodness(fit, depths.get(place)) for place, fit in shared.items()}
     for place, fit in fits.items():
-        end, cutoff = ends[place.surface], requests[place].cutoff
-        fits[place] = replace(fit, list_end=None if end is None or (cutoff is not None and cutoff <= end) else end)
+        end = ends.get(place.surface, math.inf)
+        fits[place] = replace(fit, list_end=int(end) if end < (requests[place].cutoff or math.inf) else None)
     return FittedPositions(
         Positions(tuple((place, fits[place].model if place in fits else model) for place, model in models.rules)),
         {str(place): fit for place, fit in fits.items() if place not in without_lists},
-        {str(place): lists for place, lists in depths.items() if requests[place].family in FAMILIES}
-        if clicks is None
-        else None,
+        {str(place): depths[place] for place in depths if requests[place].family in FAMILIES},
     )
 
 
-def _list_ends(
-    models: Positions, depths_of: Callable[[int, int | None], Depths | None]
-) -> dict[str | None, int | None]:
-    """The rank at which the lists of each surface were recognised to end."""
+def _list_ends(lists: Mapping[Place, Depths]) -> dict[str | None, float]:
+    """The rank at which the lists of each surface were recognised to end, ∞ where they were not."""
     parts: dict[str | None, list[Depths]] = {}
-    for number, (place, _) in enumerate(models.rules):
-        lists = depths_of(number, None)
-        parts.setdefault(place.surface, []).extend([] if lists is None else [lists])
-    return {surface: pooled(lists).list_end() if lists else None for surface, lists in parts.items()}
+    for place, depths in lists.items():
+        parts.setdefault(place.surface, []).append(depths)
+    return {surface: pooled(depths).list_end() or math.inf for surface, depths in parts.items()}
 
 
-def _fit_surface(
-    request: FitRequest, places: list[Place], depths_of: Callable[[Place], Depths | None], *, level: float
+def _fit_places(
+    request: FitRequest, places: list[Place], depths: Mapping[Place, Depths], *, level: float
 ) -> dict[Place, PositionFit]:
     """The fit of one place; or of all groups of a surface, and of everyone: a group without a list has everyone's."""
-    parts = {place: lists for place in places if (lists := depths_of(place)) is not None}
+    parts = {place: depths[place] for place in places if place in depths}
     if not parts:
         where = places[0] if not request.per_group else Place(places[0].surface)
         raise InputError(f"{request} for {where}, but no session is there. Check the surfaces and groups of the log.")
@@ -216,39 +207,16 @@ def _from_clicks(request: FitRequest, place: Place, clicks: ClickCells | None) -
 
 @record(eq=False)
 class CellCounts:
-    """Counts of cells: `keys` are the group of clusters of each and what else tells cells apart.
+    """Counts of cells, in columns of floats; the other columns tell cells apart, `group` their group of clusters."""
 
-    Where the cells are those of items, the second key is an item's number among `items`.
-    """
-
-    keys: tuple[Ints, ...]
-    counts: tuple[Floats, ...]
-    items: Ids | None = None
-
-    @classmethod
-    def of(cls, keys: tuple[Ints, ...], counts: tuple[Floats, ...], items: Ids | None = None) -> CellCounts:
-        """From rows that may be of the same cell.
-
-        >>> one = CellCounts.of((np.array([0, 1]), np.array([3, 3])), (np.ones(2),))
-        >>> (one + one).without(1).counts
-        (array([2.]),)
-        """
-        return cls(*sum_by_cell(keys, counts), items)
+    cells: pl.DataFrame
 
     def __add__(self, more: CellCounts) -> CellCounts:
-        items, parts = self.items, [self.keys, more.keys]
-        if items is not None and more.items is not None and items != more.items:
-            items = Ids.union({"items": items, "more items": more.items})
-            of_part = zip(parts, (self.items, more.items), strict=True)
-            parts = [(keys[0], items.locate(ids or ())[keys[1]], *keys[2:]) for keys, ids in of_part]
-        keys = tuple(map(np.concatenate, zip(*parts, strict=True)))
-        counts = tuple(np.concatenate(pair) for pair in zip(self.counts, more.counts, strict=True))
-        return CellCounts.of(keys, counts, items)
+        return CellCounts(sum_cells(pl.concat([self.cells, more.cells])))
 
     def without(self, group: int | None) -> CellCounts:
-        rows = self.keys[0] != (-1 if group is None else group)
-        keys = (np.zeros(np.count_nonzero(rows), dtype=np.int64), *(key[rows] for key in self.keys[1:]))
-        return CellCounts.of(keys, tuple(count[rows] for count in self.counts), self.items)
+        rows = self.cells if group is None else self.cells.filter(pl.col("group") != group)
+        return CellCounts(sum_cells(rows.drop("group")))
 
 
 @record
@@ -267,7 +235,7 @@ class PositionLearner:
     refitted: bool = True
 
     def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> CellCounts:
-        """Of clicks by item and rank; or of lists by rule of the positions, depth and whether they ended there."""
+        """Clicks by item and rank; or lists by rule of the positions and depth, and whether they ended there."""
         log = chunk.log
         if log.position is None:
             raise InputError(f"{log.source}: fitting a position model needs the column position.")
@@ -281,42 +249,37 @@ class PositionLearner:
                 )
             if self.clicks is None:
                 raise InputError(f"{log.source}: fitting clicks needs a reward of 0 and 1.")
-            clicked = log.reward(self.clicks).astype(np.float64)
-            cells = group[log.unit], log.item, log.position.astype(np.int64) - 1
-            return CellCounts.of(cells, (clicked, 1.0 - clicked), log.items)
-        _check_depths(log)
-        rows, ended = _lists(log, log.position)
-        rule = self.positions.at(
-            len(rows),
-            surface=log.surface[rows] if log.surface is not None and self.positions.by_surface else None,
-            group=log.group[rows] if log.group is not None and self.positions.by_group else None,
-        )
-        depth = log.position[rows].astype(np.int64)
-        return CellCounts.of((group[log.unit[rows]], rule, depth, ended.astype(np.int64)), (np.ones(len(rows)),))
+            clicked, rows = log.reward(self.clicks).astype(np.float64), np.arange(len(log))
+            counts = {"rank": log.position - 1, "clicks": clicked, "others": 1.0 - clicked}
+            keys: dict[str, Any] = {"item": log.items.keys()[log.item]}
+        else:
+            _check_depths(log)
+            rows, ended = _lists(log, log.position)
+            surface, group_of_user = (None if column is None else column[rows] for column in (log.surface, log.group))
+            keys = {"rule": self.positions.at(len(rows), surface=surface, group=group_of_user)}
+            counts = {
+                "depth": log.position[rows],
+                "stopped": np.where(ended, 0.0, 1.0),
+                "censored": ended.astype(float),
+            }
+        return CellCounts(sum_cells(pl.DataFrame({"group": group[log.unit[rows]], **keys, **counts})))
 
     def fit(self, tally: CellCounts) -> FittedPositions:
-        total = tally.without(None)
         if from_clicks(self.positions):
-            _, item, rank = total.keys
-            cells = ClickCells(np.unique(item, return_inverse=True)[1].reshape(-1), rank, *total.counts)
-            return fit_requests(self.positions, lambda rule, cutoff: None, clicks=cells, level=self.level)
-        _, rules, depth, ended = total.keys
-        if not len(rules):
+            return fit_requests(self.positions, {}, clicks=ClickCells.from_table(tally.cells), level=self.level)
+        if not len(tally.cells):
             raise InputError(
                 f"{self.source}: no row was viewed, so there are no scroll depths. Check the column viewed, or give "
                 "the position model itself (exp:0.9, yule:1.5, FILE)."
             )
-
-        def depths_of(rule: int, cutoff: int | None) -> Depths | None:
-            rows = rules == rule
-            if not rows.any():
-                return None
-            return Depths.of(depth[rows], censored=ended[rows], count=total.counts[0][rows], cutoff=cutoff)
-
-        return fit_requests(self.positions, depths_of, clicks=None, level=self.level)
+        lists = {
+            self.positions.rules[rule][0]: Depths(*(part[name].to_numpy().astype(np.float64) for name in DEPTHS))
+            for (rule,), part in tally.cells.partition_by("rule", as_dict=True).items()
+        }
+        return fit_requests(self.positions, lists, clicks=None, level=self.level)
 
 
-def _check_depths(log: Impressions) -> None:
+def _check_depths(log: Log) -> None:
     """Scroll depths are those of sessions, of items that are known to be viewed."""
     if log.logged is not Logged.VIEWED:
         raise InputError(
@@ -331,7 +294,7 @@ def _check_depths(log: Impressions) -> None:
         )
 
 
-def _lists(log: Impressions, position: Ints) -> tuple[Ints, Bools]:
+def _lists(log: Log, position: Ints) -> tuple[Ints, Bools]:
     """The row of the deepest view of each session and surface, and whether its list ended there.
 
     A list ends with the deepest displayed position where a column says which of the displayed items were viewed, and

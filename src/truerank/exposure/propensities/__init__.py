@@ -29,15 +29,10 @@ from truerank.io.features import Features
 
 
 class Fitted(Protocol):
-    """Propensities of any pair. `description` is one sentence: what was assumed and fitted.
-
-    `fitted` is False where nothing varies with the sample, as for a given column.
-    """
+    """Propensities of any pair. `description` is one sentence: what was assumed and fitted."""
 
     @property
     def description(self) -> str: ...
-    @property
-    def fitted(self) -> bool: ...
     def at(self, cells: Log) -> Floats:
         """One propensity in (0, 1] for each row, with its label where the model uses labels."""
         ...
@@ -87,16 +82,8 @@ class GivenPropensity(PropensityModel):
     def tally(self, chunk: JudgedChunk, *, learner: PropensityLearner, groups: Groups, learned: Learned) -> Counts:
         return Counts({})
 
-    def fit(self, tally: Counts, *, learner: PropensityLearner) -> Fitted:
-        return GivenValues(self.column)
-
-
-@record
-class GivenValues:
-    """A column of propensities, taken as it is."""
-
-    column: str = "propensity"
-    fitted: bool = False
+    def fit(self, tally: Counts, *, learner: PropensityLearner) -> GivenPropensity:
+        return self
 
     @property
     def description(self) -> str:

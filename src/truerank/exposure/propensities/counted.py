@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError, some
-from truerank.core.estimator import Groups, Learned
+from truerank.core.estimator import Counts, Groups, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
@@ -18,7 +18,7 @@ from truerank.core.record import record
 from truerank.core.values import NotNegative, Probability
 from truerank.core.wording import option
 from truerank.exposure.counts import pair_order
-from truerank.exposure.propensities import Fitted, PropensityLearner, PropensityModel, n_cells
+from truerank.exposure.propensities import PropensityLearner, PropensityModel, n_cells
 from truerank.exposure.propensities.calibration import candidate_rows, no_candidate, size_of_slice
 
 
@@ -52,32 +52,24 @@ class PopularityPower(PropensityModel):
         group, n_items = groups.at(log.users.keys())[log.unit[counted]], len(log.items)
         cell = np.bincount(group * n_items + log.item[counted], minlength=len(groups) * n_items)
         count = cell.reshape(len(groups), n_items).astype(np.float64)
-        return PopularityCounts(count, "positives" if labelled else "rows", log.items, log.source)
+        return PopularityCounts({"n": count}, "positives" if labelled else "rows", log.items, log.source)
 
-    def fit(self, tally: PopularityCounts, *, learner: PropensityLearner) -> Fitted:
-        count = tally.count.sum(axis=0)
+    def fit(self, tally: PopularityCounts, *, learner: PropensityLearner) -> PowerFit:
+        count = tally.arrays["n"].sum(axis=0)
         most = count.max(initial=0.0)
         if most == 0:
-            raise InputError(f"{tally.source}: no {tally.what}, so no popularity to take propensities from.")
+            raise InputError(f"{tally.source}: no {tally.counted}, so no popularity to take propensities from.")
         of_item = np.asarray(np.maximum((count / most) ** self.power, self.clip), dtype=np.float64)
-        return PowerFit(self, frozen(of_item), tally.what, tally.items)
+        return PowerFit(self, frozen(of_item), tally.counted, tally.items)
 
 
 @record(eq=False)
-class PopularityCounts:
-    """How often each item of the catalogue was counted, [groups x items]."""
+class PopularityCounts(Counts):
+    """How often each item of the catalogue was `counted`, [groups x items]: its positives, or its rows."""
 
-    count: Floats
-    what: str
+    counted: str
     items: Ids
     source: str
-
-    def __add__(self, more: PopularityCounts) -> PopularityCounts:
-        return replace(self, count=self.count + more.count)
-
-    def without(self, group: int | None) -> PopularityCounts:
-        total = self.count.sum(axis=0, keepdims=True)
-        return replace(self, count=total if group is None else total - self.count[group][None])
 
 
 @record(eq=False)
@@ -86,21 +78,18 @@ class PowerFit:
 
     model: PopularityPower
     of_item: Floats
-    what: str
+    counted: str
     items: Ids
-    fitted: bool = True
 
     @property
     def description(self) -> str:
         return (
-            f"propensities are (c / max c)^{self.model.power:g}, at least {self.model.clip:g}, with c the {self.what} "
-            "of the item in the log: popularity alone decides exposure, and its scale is not known"
+            f"propensities are (c / max c)^{self.model.power:g}, at least {self.model.clip:g}, with c the "
+            f"{self.counted} of the item in the log: popularity alone decides exposure, and its scale is not known"
         )
 
     def at(self, cells: Log) -> Floats:
-        """Items that the log does not know have no positives there."""
-        if cells.items is self.items:
-            return self.of_item[cells.item]
+        """Items that the log does not have have no positives there."""
         place = self.items.locate(cells.items, where=f"{cells.source}, items")[cells.item]
         return np.where(place >= 0, self.of_item[place], self.model.clip)
 
@@ -146,21 +135,21 @@ class NaiveBayes(PropensityModel):
         _check_values(value, self.reward, log.source)
         cell = np.bincount(group[log.unit] * len(value) + kind, minlength=len(groups) * len(value))
         unit, item, able = candidate_rows(random, log, candidates)
-        slice_group = np.full(len(random.users), -1)
-        slice_group[random.user[unit >= 0]] = group[unit[unit >= 0]]
+        in_log = np.zeros(len(random.users), dtype=bool)
+        in_log[random.user[unit >= 0]] = True
         return RewardCounts(
             value=value,
             count=cell.reshape(len(groups), len(value)).astype(np.float64),
             cells=sums_by(group, n_cells(log, candidates), n=len(groups)),
-            slice_group=slice_group,
-            own_group=groups.at(random.users.keys()),
+            slice_group=groups.at(random.users.keys()),
+            in_log=in_log,
             able=able & (unit >= 0),
-            for_strangers=(item >= 0) | (candidates.n_items > len(log.items)),
+            able_elsewhere=(item >= 0) | (candidates.n_items > len(log.items)),
             reward=self.reward,
             source=log.source,
         )
 
-    def fit(self, tally: RewardCounts, *, learner: PropensityLearner) -> Fitted:
+    def fit(self, tally: RewardCounts, *, learner: PropensityLearner) -> NaiveBayesFit:
         random, value = _slice_of(learner), tally.value
         rows = tally.slice_rows(random)
         pair_order(random)
@@ -203,19 +192,18 @@ class NaiveBayes(PropensityModel):
 class RewardCounts:
     """How many rows of the log have each reward, among how many candidates; and which rows of the slice count.
 
-    `count` is [groups x values]. A user of the slice belongs to the group of the same user in the log (`slice_group`,
-    -1 where no chunk so far has that user), or else to the group of its own key. `able` are the rows that are
-    candidates of users in the log, `for_strangers` those that are candidates of a user whom the log does not have.
-    `gone` is a group that was left out.
+    `count` is [groups x values]. Users of the slice belong to the groups `slice_group`; `in_log` are those whom some
+    chunk of the log has. `able` are the rows that are candidates of these, `able_elsewhere` those that are candidates
+    of a user whom the log does not have. `gone` is a group that was left out.
     """
 
     value: Floats
     count: Floats
     cells: Floats
     slice_group: Ints
-    own_group: Ints
+    in_log: Bools
     able: Bools
-    for_strangers: Bools
+    able_elsewhere: Bools
     reward: str
     source: str
     gone: int | None = None
@@ -231,7 +219,7 @@ class RewardCounts:
             value=value,
             count=count,
             cells=self.cells + more.cells,
-            slice_group=np.maximum(self.slice_group, more.slice_group),
+            in_log=self.in_log | more.in_log,
             able=self.able | more.able,
         )
 
@@ -243,11 +231,8 @@ class RewardCounts:
 
     def slice_rows(self, random: Log) -> Ints:
         """The rows of the slice that count."""
-        stranger = self.slice_group < 0
-        used = np.where(stranger[random.user], self.for_strangers, self.able)
-        if self.gone is not None:
-            used &= np.where(stranger, self.own_group, self.slice_group)[random.user] != self.gone
-        return np.flatnonzero(used)
+        used = np.where(self.in_log[random.user], self.able, self.able_elsewhere)
+        return np.flatnonzero(used & (self.slice_group[random.user] != (-1 if self.gone is None else self.gone)))
 
 
 @record(eq=False)
@@ -259,7 +244,6 @@ class NaiveBayesFit:
     by_value: Floats
     slice_size: str
     source: str
-    fitted: bool = True
 
     @property
     def description(self) -> str:
@@ -272,10 +256,8 @@ class NaiveBayesFit:
     def at(self, cells: Log) -> Floats:
         """By the rewards of the cells, which must be among those of the log."""
         reward = reward_of(cells, self.model.reward)
-        if not len(reward):
-            return np.zeros(0)
-        kind = np.minimum(np.searchsorted(self.rewards, reward), len(self.rewards) - 1)
-        strange = np.flatnonzero(self.rewards[kind] != reward) if len(self.rewards) else np.arange(len(reward))
+        kind = np.searchsorted(self.rewards, reward)
+        strange = np.flatnonzero(np.append(self.rewards, np.nan)[kind] != reward)
         if len(strange):
             raise InputError(
                 f"{cells.source}: row {int(strange[0]) + 1:,} has {self.model.reward} {reward[strange[0]]:g}, which "

@@ -17,7 +17,7 @@ from truerank.core.record import record
 from truerank.core.rng import cell_keys, cell_uniforms
 from truerank.core.values import Positive
 from truerank.core.wording import option
-from truerank.exposure.propensities import Fitted, PropensityLearner, PropensityModel, check_propensity, n_cells
+from truerank.exposure.propensities import PropensityLearner, PropensityModel, check_propensity, n_cells
 from truerank.io.features import Features
 
 MOST_CELLS = 400_000  # of each class; more are drawn from at random and weighted
@@ -68,7 +68,7 @@ class Logistic(PropensityModel):
         sizes = np.stack([sums_by(group, values, n=len(groups)) for values in (pairs.count, n)])
         return PairSample(cells, sizes, log.source)
 
-    def fit(self, tally: PairSample, *, learner: PropensityLearner) -> Fitted:
+    def fit(self, tally: PairSample, *, learner: PropensityLearner) -> LogisticFit:
         n_observed, n = (float(total) for total in tally.sizes.sum(axis=1))
         if n_observed == 0:
             raise InputError(f"{tally.source}: no rows to fit propensities to.")
@@ -158,7 +158,6 @@ class LogisticFit:
     of_user: Standard
     of_item: Standard
     note: str
-    fitted: bool = True
 
     @property
     def description(self) -> str:

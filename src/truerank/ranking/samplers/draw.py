@@ -209,7 +209,7 @@ class SampledNegatives:
         return Log(
             self.logged.users,
             self.logged.items,
-            user=frozen(user[order]),
+            unit=frozen(user[order]),
             item=frozen(item[order]),
             rewards={"label": frozen(label[order])},
             propensity=None if propensity is None else frozen(propensity[order]),

@@ -1,112 +1,37 @@
-"""Strategies of intervened test sets: no intervention, older ways to flatten popularity, SKEW, WTD and WTD_H.
+"""Intervened test sets: rows drawn from a biased log so that what is left looks as if it had been exposed at random.
 
-FULL and REG are the baselines of the WTD paper (Carraro and Bridge 2020, section 5.3): no intervention, and one that
-does not look. Two ways flatten popularity (Bellogín, Castells and Cantador 2017): both take as many rows from rare as
-from popular items, uniformly within what is alike. Where rare items have too few rows the test set is smaller than
-requested: "quite small", says the WTD paper, if the popularity curve is steep. SKEW draws rows of popular items less
-often (Liang, Charlin and Blei 2016), WTD towards the posteriors of randomly shown data (sections 4.2 and 4.3).
+Carraro and Bridge 2020 (the WTD paper). `truerank.intervene` draws one such test set; `with_inclusion` gives every row
+its probability to be drawn, with which one evaluation replaces the average over many drawn test sets. A new strategy is
+one new class here that derives from `Strategy`; the catalogue and the command line find it.
+
+FULL and REG are the baselines of the paper (section 5.3): no intervention, and one that does not look. Two ways flatten
+popularity (Bellogín, Castells and Cantador 2017): both take as many rows from rare as from popular items, uniformly
+within what is alike. Where rare items have too few rows the test set is smaller than requested: "quite small", says the
+WTD paper, if the popularity curve is steep. SKEW draws rows of popular items less often (Liang, Charlin and Blei 2016),
+WTD towards the posteriors of randomly exposed data (sections 4.2 and 4.3).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import ClassVar, Self
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
-from truerank.core.ids import Keys
-from truerank.core.language import Kind
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
 from truerank.core.record import record
-from truerank.core.rng import cell_keys, cell_uniforms
+from truerank.core.rng import cell_uniforms
+from truerank.core.validation import checked_arguments
 from truerank.core.values import Count, NotNegative, Value
-from truerank.exposure.counts import Floor, Margins, Zero, counts_in, ratio_of
-from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
-from truerank.sampling.pools import Members, row_keys
+from truerank.core.wording import option
+from truerank.exposure.counts import DrawingRule, Floor, Margins, Zero, counts_in, pair_order, ratio_of
+from truerank.sampling.pools import Share
 
-PAIR = "pair"
-PURPOSE = "intervene"  # one for all strategies: with equal weights they draw the same rows, and differ by weights alone
 FLOOR = Floor()
-
-
-@record(eq=False)
-class DrawingRule:
-    """How rows are drawn, as far as users and items tell: `n` of each pool, uniformly or by the weights of both.
-
-    `pool` is the pool of each item, -1 where its rows are never drawn; None where all rows are one pool. It serves for
-    all rows at once and for those of any chunk.
-    """
-
-    n: int
-    pool: Ints | None = None
-    of_user: Floats | None = None
-    of_item: Floats | None = None
-
-    @property
-    def weighs(self) -> bool:
-        return self.of_item is not None
-
-    @property
-    def n_pools(self) -> int:
-        return 1 if self.pool is None else int(self.pool.max(initial=-1)) + 1
-
-    def sizes(self, log: Margins) -> Ints:
-        """How many rows each pool has."""
-        pool = np.zeros(len(log.items), dtype=np.int64) if self.pool is None else self.pool
-        count = np.bincount(pool + 1, weights=log.by_item, minlength=self.n_pools + 1)
-        return count[1:].astype(np.int64)
-
-    def weights(self, log: Log, unit: Ints | None = None) -> Floats:
-        """Of each row; `unit` are the places of the log's users, where it has some of them alone."""
-        if self.of_item is None:
-            return np.ones(len(log))
-        of_item = self.of_item[log.item]
-        if self.of_user is None:
-            return of_item
-        return np.asarray(self.of_user[log.user if unit is None else unit[log.user]] * of_item)
-
-    def members(self, log: Log, key: Keys, *, largest: float, unit: Ints | None = None) -> tuple[Ints, Members]:
-        """The rows that can be drawn, as members of pools, by keys of pairs; `largest` is the largest of all weights.
-
-        The scale of weights is free; far from 1 they could leave the range of numbers.
-        """
-        if self.weighs:
-            return np.arange(len(log)), Members.together(key, weight=self.weights(log, unit) / largest)
-        if self.pool is None:
-            return np.arange(len(log)), Members.together(key)
-        pool = self.pool[log.item]
-        rows = np.flatnonzero(pool >= 0)
-        return rows, Members(pool[rows].astype(np.uint64), key[rows])
-
-    def draw(self, log: Log, *, seed: int) -> Ints:
-        """The rows of a log in memory that are drawn, ascending."""
-        rows, members, design = self.design(log)
-        return rows[design.draw(members, seed=seed, purpose=PURPOSE)]
-
-    def inclusion(self, log: Log) -> Floats:
-        """The probability of each row of a log in memory to be drawn."""
-        rows, members, design = self.design(log)
-        probability = np.zeros(len(log))
-        probability[rows] = design.inclusion(members)
-        return probability
-
-    def design(self, log: Log) -> tuple[Ints, Members, SamplingDesign]:
-        """The rows that can be drawn, as members of pools, and the design that draws from them."""
-        largest = float(self.weights(log).max(initial=0.0))
-        check_largest(largest, log.source)
-        members = self.members(log, cell_keys(0, PAIR, *row_keys(log)), largest=largest)
-        return *members, WeightedDesign(self.n) if self.weighs else UniformDesign(self.n)
-
-
-def check_largest(largest: float, source: str) -> None:
-    """Refuse rows of which none can be drawn."""
-    if not largest > 0:
-        raise InputError(
-            f"{source}: no row has a positive weight, so nothing can be drawn; give a floor above 0 for users and "
-            "items without a row in the random slice."
-        )
 
 
 @record(eq=False)
@@ -146,6 +71,10 @@ class Strategy(Value):
     def rule(self, counts: InterventionCounts) -> DrawingRule:
         """How rows are drawn, by the counts of users and items."""
         raise NotImplementedError
+
+    def weights(self, log: Log, *, train: Log | None = None, random: Log | None = None, seed: int = 0) -> Floats:
+        """The weight of each row of a log."""
+        return drawing_rule(log, self, train=train, random=random, seed=seed).weights(log)
 
 
 STRATEGIES: Kind[Strategy] = Kind("strategy", __name__, Strategy, among=lambda cls: cls is not Strategy)
@@ -256,21 +185,15 @@ class SkewIntervention(Strategy):
     def released(cls) -> Self:
         return cls(unseen=Unseen.RANDOM)
 
-    def weights(self, log: Log, *, train: Log, seed: int) -> Floats:
-        """The weight of each row."""
-        return self.of_items(Margins.of(log), train=Margins.of(train), seed=seed)[log.item]
-
-    def of_items(self, log: Margins, *, train: Margins, seed: int) -> Floats:
-        popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
-        if self.unseen is Unseen.ONCE:
-            unseen = np.ones(len(popularity))
-        else:
-            key = log.items.keys()
-            unseen = np.maximum(cell_uniforms(seed, "skew unseen", np.zeros_like(key), key), 2.0**-54)
-        return np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, unseen)
-
     def rule(self, counts: InterventionCounts) -> DrawingRule:
-        return DrawingRule(counts.n, of_item=self.of_items(counts.log, train=counts.train, seed=counts.seed))
+        items = counts.log.items
+        popularity = counts_in(items, counts.train, margin="item", size=len(items)).count
+        unseen = np.ones(len(items))
+        if self.unseen is Unseen.RANDOM:
+            key = items.keys()
+            unseen = np.maximum(cell_uniforms(counts.seed, "skew unseen", np.zeros_like(key), key), 2.0**-54)
+        of_item = np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, unseen)
+        return DrawingRule(counts.n, of_item=of_item)
 
 
 @record
@@ -298,11 +221,6 @@ class WTDIntervention(Strategy):
     def released(cls) -> Self:
         return cls(item_power=1.0)
 
-    def weights(self, log: Log, *, train: Log, random: Log | None = None) -> Floats:
-        """The weight of each row."""
-        shown = None if random is None else Margins.of(random)
-        return self.rule(InterventionCounts(Margins.of(log), Margins.of(train), shown, n=len(log), seed=0)).weights(log)
-
     def rule(self, counts: InterventionCounts) -> DrawingRule:
         random = counts.random if self.needs_random else None
         user, item = (
@@ -323,3 +241,98 @@ class WTDHIntervention(WTDIntervention):
 
     name: ClassVar[str] = "wtd_h"
     needs_random: ClassVar[bool] = False
+
+
+# ------------------------------------------------------------------------------------------------------- drawing rules
+
+
+@checked_arguments()
+def with_inclusion(
+    log: Log,
+    strategy: Strategy | str,
+    *,
+    train: Log | None = None,
+    random: Log | None = None,
+    fraction: float = 0.5,
+    seed: int = 0,
+) -> Log:
+    """The same log with the probability of each row to be drawn by `intervene`, for `estimators.intervened`.
+
+    Exact for uniform draws and for small pools, by Rosén's equation beyond (`sampling.designs`). The seed matters
+    only where weights are themselves drawn (the released form of SKEW).
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
+    >>> with_inclusion(log, RegularIntervention(), fraction=0.25).inclusion.tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    rule = drawing_rule(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    return replace(log, inclusion=frozen(rule.inclusion(log)))
+
+
+def index_of_dispersion(count: Ints) -> float:
+    """Variance / mean of the numbers of rows of items: about 1 at random, more where some items are favoured.
+
+    >>> index_of_dispersion(np.array([3, 1]))
+    0.5
+    """
+    return float(count.var() / count.mean())
+
+
+def unseen_notes(log: Margins, strategy: Strategy, train: Margins | None) -> list[str]:
+    """How many users and items of the log the training log does not have, where the strategy counts them there."""
+    notes: list[str] = []
+    if train is None:
+        return notes
+    for margin in strategy.margins:
+        rows = log.rows(margin)[~_occurring(log, train, margin)]
+        missing = int(np.count_nonzero(rows))
+        if missing:
+            notes.append(
+                f"{missing:,} {margin}s of {log.source} ({int(rows.sum()):,} rows) are unseen in "
+                f"{train.source}; their weights follow the rule for zero counts."
+            )
+    return notes
+
+
+def drawing_rule(
+    log: Log | Margins,
+    strategy: Strategy | str,
+    *,
+    train: Log | Margins | None = None,
+    random: Log | Margins | None = None,
+    fraction: float = 0.5,
+    seed: int = 0,
+) -> DrawingRule:
+    """How the rows of a log are drawn: from the counts of users and items alone."""
+    if isinstance(log, Log):
+        pair_order(log)
+    rows = Margins.of(log)
+    training, uniform = (None if table is None else Margins.of(table) for table in (train, random))
+    chosen: Strategy = as_value(strategy, STRATEGIES)
+    if not 0 < fraction <= 1:
+        raise InputError(f"a fraction of {fraction:g}; expected a number in (0, 1], such as 0.5.")
+    if not len(rows):
+        raise InputError(f"{rows.source}: no rows; expected rows of users and items to draw from.")
+    in_training = f"counts rows in the training log; give it: {option('train TRAIN')}."
+    at_random = f"compares with a random slice; give it: {option('random MAR')}, or use wtd_h, which needs none."
+    # both margins must be in the training log; one of them in the slice, where the other has a rule for zero counts
+    needs = [(training, in_training, (margin,)) for margin in chosen.margins]
+    for counts, purpose, margins in [*needs, *[(uniform, at_random, chosen.margins)] * chosen.needs_random]:
+        if counts is None:
+            raise InputError(f"{chosen.name} {purpose}")
+        if not len(counts):
+            raise InputError(f"{counts.source}: no rows; {chosen.name} counts rows there.")
+        if not any(_occurring(rows, counts, margin).any() for margin in margins):
+            ours, theirs = (", ".join(part.ids(margins[-1]).texts()[:3]) for part in (rows, counts))
+            raise InputError(
+                f"{rows.source} and {counts.source} have no {' and no '.join(margins)} in common: {margins[-1]}s such "
+                f"as {ours} against {theirs}. Check the id columns."
+            )
+    n = Share(fraction).of(len(rows))
+    return chosen.rule(InterventionCounts(rows, rows if training is None else training, uniform, n, seed))
+
+
+def _occurring(log: Margins, beside: Margins, margin: str) -> Bools:
+    """Which users or items of a log have rows in another."""
+    return counts_in(log.ids(margin), beside, margin=margin, size=0).count > 0
