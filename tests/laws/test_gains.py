@@ -28,7 +28,6 @@ from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.estimators.full import Full
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
-from truerank.metrics.discounts import Graded
 from truerank.metrics.expected_reciprocal_rank import ERR
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
@@ -40,7 +39,7 @@ GRADED = [
     metric
     for cls in labelled().values()
     for metric in instances(cls, (1, 2, 4))
-    if isinstance(metric, Graded) and metric.graded and getattr(metric, "highest", None) != 1
+    if metric.graded and getattr(metric, "highest", None) != 1
 ]
 graded = pytest.mark.parametrize("metric", GRADED, ids=str)
 TOLERANCE = 1e-12

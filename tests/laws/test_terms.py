@@ -27,7 +27,7 @@ from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedU
 from truerank.core.forms import Ratio, slopes
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.metric import Additive, Metric
+from truerank.core.metric import Additive, BaseMetric, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Pool, Ranks, Scores, Ties
 from truerank.core.terms import Smooth, Terms, known_total, ratio
@@ -50,13 +50,11 @@ TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Harmonic:
+class Harmonic(BaseMetric):
     """An additive metric that every rank counts in, which the catalogue may not have: the sum of 1 / rank."""
 
     name: ClassVar[str] = "Harmonic"
-    on_full_labels: ClassVar[str] = "users"
     denominator: ClassVar[Denominator] = Denominator.NOTHING
-    cutoff: ClassVar[None] = None
 
     def __str__(self) -> str:
         return self.name

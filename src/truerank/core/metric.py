@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from truerank.core.arrays import Floats
 from truerank.core.counted import CountForm
+from truerank.core.log import Log
 from truerank.core.options import Denominator
 from truerank.core.values import check, text_of
 
@@ -16,7 +17,8 @@ class Metric(Protocol):
     """A frozen value such as Recall(50); its text form `Recall@50` parses back.
 
     `cutoff` is the deepest rank that counts, None where every rank does. `on_full_labels` says in words what one
-    unit's value is averaged over.
+    unit's value is averaged over. `gains` are what rows add, and those that add something are relevant; `graded` says
+    whether these are grades, or the label.
     """
 
     name: ClassVar[str]
@@ -25,6 +27,9 @@ class Metric(Protocol):
     def on_full_labels(self) -> str: ...
     @property
     def cutoff(self) -> int | None: ...
+    @property
+    def graded(self) -> bool: ...
+    def gains(self, log: Log) -> Floats: ...
 
 
 @runtime_checkable
@@ -109,6 +114,13 @@ class BaseMetric:
     __slots__ = ()
 
     on_full_labels: ClassVar[str] = "users"
+
+    @property
+    def graded(self) -> bool:
+        return False
+
+    def gains(self, log: Log) -> Floats:
+        return log.label
 
     def __post_init__(self) -> None:
         check(self)

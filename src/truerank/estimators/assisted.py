@@ -27,7 +27,6 @@ from truerank.estimators.post_stratified import TwoStrata
 from truerank.estimators.predictions import Assistance, chosen
 from truerank.estimators.refusals import DISTINCT_RANKS, additive, estimand, only_sums_or_recall
 from truerank.estimators.rows import WEIGHTED, Rows, per_unit
-from truerank.metrics.discounts import Graded, gains_of
 
 
 @record
@@ -94,7 +93,7 @@ class Assisted(Estimator):
         check_predictions(units.view, (kind, metric), rows, lists)
         values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
         totals: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
-        form: Form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
+        form: Form = AssistedMean(self.fewest, self.doubt, graded=metric.graded)
         if rows.is_recall:
             beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
             values = [values[0], rows.gain, *values[1:], *beside]
@@ -134,7 +133,7 @@ def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Ro
             StratumBalance.of(log, part, lists.at_rows, stratum, weight=rows.weight, used=rows.sample.defined)
             for part, stratum in ((rows.discount, lists.inside), (np.ones(len(log)), lists.candidates))
         )
-        equal = counted_equal(gains_of(key[1], log), lists.at_rows)
+        equal = counted_equal(rows.gain, lists.at_rows)
         view.listed["balance", *key] = PredictionBalance(*key, inside, every, equal)
 
 

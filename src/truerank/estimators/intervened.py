@@ -22,7 +22,7 @@ from truerank.core.terms import Smooth, ratio
 from truerank.core.wording import either
 from truerank.estimators.refusals import LABEL_FREE, additive
 from truerank.estimators.rows import per_unit
-from truerank.metrics.discounts import expected_discount, gains_of, known_divisor
+from truerank.metrics.discounts import expected_discount, known_divisor
 
 MOST_NODES = 64  # exact up to 128 relevant rows of a user, beyond to better than 1e-12
 NOTHING = 60.0  # exp(-60) is nothing
@@ -83,7 +83,7 @@ class Intervened(Estimator):
 
     def term(self, units: ObservedUnits, request: Request) -> Smooth:
         log, ranks, metric = units.log, units.ranks, additive(request.metric)
-        chance, gain = inclusion_of(log), gains_of(metric, log) * expected_discount(metric, ranks)
+        chance, gain = inclusion_of(log), metric.gains(log) * expected_discount(metric, ranks)
         defined, den = ranks.scored & ~(ranks.n_candidates == 0), np.ones(log.n_units)
         if not metric.denominator.needs_every_label:
             divisor = known_divisor(metric.denominator, metric.cutoff, ranks)

@@ -26,7 +26,6 @@ from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, equal_folds, mean_over_cells, shrunk_means
 from truerank.estimators.rows import propensity_of
-from truerank.metrics.discounts import Graded, gains_of
 from truerank.ranking.kernel.rank import Aligned
 
 Predicted = Callable[[Ints], Floats]  # units of a chunk -> the predicted gain of every item, [units x items]
@@ -82,11 +81,11 @@ class GivenPrediction:
 
 def _graded(metric: Metric) -> Metric | None:
     """The metric where it has gains of its own; others share what is learned of labels."""
-    return metric if isinstance(metric, Graded) and metric.graded else None
+    return metric if metric.graded else None
 
 
 def _gains(metric: Metric | None, log: Log) -> Floats:
-    return log.label if metric is None else gains_of(metric, log)
+    return log.label if metric is None else metric.gains(log)
 
 
 # --------------------------------------------------------------------------------------------------- a judge, or scores

@@ -32,7 +32,7 @@ from truerank.estimators.impressions import Counted, Exposures, Normaliser, limi
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.refusals import additive, estimand, is_recall
 from truerank.exposure.propensities import column_of
-from truerank.metrics.discounts import expected_discount, gains_of, known_divisor
+from truerank.metrics.discounts import expected_discount, known_divisor
 
 UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"
 DESIGNED = (
@@ -189,7 +189,7 @@ class Rows:
             divisor = np.where(usable, known, 1.0)
         sample = Sample.of(chunk, ranks, learned, exposed=exposed, clip=clip, usable=usable)
         discount = expected_discount(metric, ranks) / divisor[log.unit]
-        gain = log.label if is_recall(metric) else gains_of(metric, log)
+        gain = metric.gains(log)
         return cls(log, gain, discount, total_discount(metric, ranks) / divisor, sample, usable, is_recall(metric))
 
     @property

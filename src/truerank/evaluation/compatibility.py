@@ -35,7 +35,6 @@ from truerank.inference.balance import FEWEST_ROWS
 from truerank.inference.intervals import Interval, Population
 from truerank.metrics import METRICS
 from truerank.metrics.dcg import DCG
-from truerank.metrics.discounts import gains_of
 from truerank.metrics.hit_rate import HitRate
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
@@ -243,7 +242,7 @@ def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[M
     for metric in metrics:
         try:
             if not isinstance(metric, OfLists) or ListNeed.LABELS in metric.needs:
-                gains_of(metric, sample)
+                metric.gains(sample)
             able.append(metric)
         except InputError as error:
             refused[metric] = error

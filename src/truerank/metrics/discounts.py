@@ -19,18 +19,6 @@ from truerank.core.record import record
 DEEPEST = 1_000_000  # ranks over which the discounts of a list are summed
 
 
-@runtime_checkable
-class Graded(Metric, Protocol):
-    """A metric that can use more than binary labels: `gains` says what each row adds; relevant is what adds something.
-
-    `graded` says whether it uses grades, or the label like every other metric.
-    """
-
-    @property
-    def graded(self) -> bool: ...
-    def gains(self, log: Log) -> Floats: ...
-
-
 class GradedMetric(BaseMetric):
     """A metric with an option `gain`: what it makes of grades."""
 
@@ -63,14 +51,9 @@ class TopMetric(BaseMetric):
         return (rank <= self.k).astype(np.float64)
 
 
-def gains_of(metric: Metric, log: Log) -> Floats:
-    """What each row adds: the label, or what a graded metric makes of its grade."""
-    return metric.gains(log) if isinstance(metric, Graded) else log.label
-
-
 def reward_of(metric: Metric, log: Log) -> str:
     """The name of the column that a metric reads."""
-    return grade_column(log) if isinstance(metric, Graded) and metric.graded else "label"
+    return grade_column(log) if metric.graded else "label"
 
 
 def relevant(log: Log) -> Bools:
@@ -170,7 +153,7 @@ def bounds_of(metric: Metric, *, n_items: float = np.inf) -> tuple[float, float]
         return metric.bounds
     if not isinstance(metric, Additive) or metric.denominator is not Denominator.NOTHING:
         return 0.0, 1.0
-    if isinstance(metric, Graded) and metric.graded:
+    if metric.graded:
         return 0.0, np.inf
     if metric.cutoff is None:
         return 0.0, 1.0
@@ -283,7 +266,7 @@ class TieGroups:
 
 def unit_values(metric: Metric, log: Log, ranks: Ranks) -> Floats:
     """The value of every unit on full labels, NaN where it is undefined."""
-    positives = Positives.of(log, ranks, gain=gains_of(metric, log))
+    positives = Positives.of(log, ranks, gain=metric.gains(log))
     if isinstance(metric, Additive):
         total = positives.sums(positives.gain * expected_discount(metric, positives.ranks))
         return total / divisor(metric.denominator, metric.cutoff, positives)

@@ -18,7 +18,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Ranks
 from truerank.core.record import record
-from truerank.metrics.discounts import Graded, Positives, divisor, unit_values
+from truerank.metrics.discounts import Positives, divisor, unit_values
 
 WORTH_IT = 100_000  # relevant items below which loading the compiled walk costs more than it saves
 
@@ -56,7 +56,7 @@ class _Tables:
 
 
 def _tables(metric: Metric) -> _Tables | None:
-    if isinstance(metric, Graded) and metric.graded:
+    if metric.graded:
         return None
     if isinstance(metric, Walked):
         # where the number of the hit is of no matter the order is free, and rows are added up as they come
