@@ -70,7 +70,27 @@ class HorvitzThompson(WeightedRows):
 
 
 @record
-class IPS(HorvitzThompson):
+class LoggedWeights(WeightedRows):
+    """Weighted by probabilities of a log, of labels or of ranked impressions; the normaliser is of the latter."""
+
+    normaliser: Normaliser = Normaliser.SESSION
+    clip: float | None = None
+    of: Limited = Limited.RATIO
+
+    exposed: ClassVar[Exposed | None] = Exposed.BIASED
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
+
+    def label_refusal(self) -> str | None:
+        """Why these options cannot be used on labels."""
+        if self.normaliser is Normaliser.SESSION and self.of is Limited.RATIO:
+            return None
+        return f"normaliser and of are options for ranked impressions; use {self.info.name}, or its clip."
+
+
+@record
+class IPS(LoggedWeights, HorvitzThompson):
     """Horvitz-Thompson with probabilities of a log: inverse propensity scores, of labels or of ranked impressions.
 
     Labels: ω = min(1 / propensity, clip). Exactly unbiased for additive metrics with the design's own inclusion
@@ -97,10 +117,6 @@ class IPS(HorvitzThompson):
     2.0
     """
 
-    normaliser: Normaliser = Normaliser.SESSION
-    clip: float | None = None
-    of: Limited = Limited.RATIO
-
     info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="ips",
         exposures=LOGS,
@@ -112,14 +128,10 @@ class IPS(HorvitzThompson):
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )
-    exposed: ClassVar[Exposed | None] = Exposed.BIASED
-
-    def __post_init__(self) -> None:
-        check_clip(self.clip)
 
     def refusal(self, context: Metric | RankedContext) -> str | None:
         if not isinstance(context, RankedContext):
-            return _label_options(self) or only_sums_or_recall(context)
+            return self.label_refusal() or only_sums_or_recall(context)
         if self.normaliser is not Normaliser.SESSION and not context.views_known:
             return "the log does not say what was viewed, so nothing can be counted per viewed item; use per session."
         return None
@@ -143,13 +155,6 @@ class IPS(HorvitzThompson):
         seen = viewed > 0
         means = np.divide(sums.rows, viewed, out=np.zeros_like(sums.rows), where=seen)
         return sums.of_clips([view.ratio(mean, seen.astype(np.float64), among=seen) for mean in means])
-
-
-def _label_options(estimator: IPS | SNIPS) -> str | None:
-    """Why an estimator with options for impressions cannot be used on labels."""
-    if estimator.normaliser is Normaliser.SESSION and estimator.of is Limited.RATIO:
-        return None
-    return f"normaliser and of are options for ranked impressions; use {estimator.info.name}, or its clip."
 
 
 @record
@@ -189,7 +194,7 @@ class Hajek(WeightedRows):
 
 
 @record
-class SNIPS(Hajek):
+class SNIPS(LoggedWeights, Hajek):
     """Hájek with probabilities of a log: self-normalised inverse propensity scores (Swaminathan and Joachims 2015).
 
     Labels: ω = min(1 / propensity, clip). Steadier than IPS where propensities vary much or few items of the top K were
@@ -207,10 +212,6 @@ class SNIPS(Hajek):
     0.333
     """
 
-    normaliser: Normaliser = Normaliser.SESSION
-    clip: float | None = None
-    of: Limited = Limited.RATIO
-
     info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="snips",
         exposures=LOGS,
@@ -222,14 +223,10 @@ class SNIPS(Hajek):
         beyond=Beyond.AVERAGE,
         left_out="have no candidate",
     )
-    exposed: ClassVar[Exposed | None] = Exposed.BIASED
-
-    def __post_init__(self) -> None:
-        check_clip(self.clip)
 
     def refusal(self, context: Metric | RankedContext) -> str | None:
         if not isinstance(context, RankedContext):
-            return _label_options(self) or only_sums_or_recall(context)
+            return self.label_refusal() or only_sums_or_recall(context)
         if self.normaliser is Normaliser.MEAN_OF_MEANS:
             return "a mean of session means has no self-normalised form; use ips, or per session or viewed item."
         if not context.views_known:
