@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 import truerank as tr
-from truerank.report.plans import watch_chart
+from truerank.report.charts import composed
+from truerank.report.plans import watch_panels
 
 
 def made() -> dict[str, Any]:
@@ -19,7 +20,7 @@ def made() -> dict[str, Any]:
         )
         for n in np.geomspace(450, 3000, 40).astype(int).tolist()
     ]  # fmt: skip
-    return {"figures/watch.svg": watch_chart(*looks)}
+    return {"figures/watch.svg": composed(watch_panels(*looks), nothing="no look")}
 
 
 def stream() -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:

@@ -40,24 +40,18 @@ def study(folder: Path) -> Path:
     return write_studied(tiny_studied(metrics=("nDCG@100", "Recall@5")), folder / "study")
 
 
-def test_a_table_says_what_to_do_and_why(run: Run, study: Path) -> None:
-    found = run("advise", "log.csv", "--study", "study")
+def test_candidates_come_below_the_answer_on_the_log(run: Run, study: Path) -> None:
+    found = run("advise", "log.csv", "--study", "study", "--sparsity", "0.3")
     assert found.code == 0
-    for part in ("Your log: 40 users", "exposure at this sparsity", "by nDCG@100 over", "recommended", "taken", "! "):
+    for part in ("is biased exposure", "Your log: 40 users", "by nDCG@100 over", "recommended", "taken", "30.0%"):
         assert part in found.out
     assert found.err == "the catalogue is taken to be the 20 items in log.csv; --n-items or --items say otherwise.\n"
-    assert not run("advise", "log.csv", "--study", "study", "--quiet").err
 
 
 def test_json_and_csv_have_the_same_figures(run: Run, study: Path) -> None:
     found = run("advise", "log.csv", "--study", "study", "--n-items", "30", "--format", "json", "--metric", "Recall@5")
     assert (found.code, found.err) == (0, "")
     content = json.loads(found.out)["candidates"]
-    assert set(content) == {
-        "verdict", "recommended", "metric", "users", "sparsity", "log", "logger", "loggers", "choices",
-        "not_clearly_worse", "pairs", "undecided", "tau_of_all_pairs", "outside", "wrong", "other_metrics", "study",
-        "warnings",
-    }  # fmt: skip
     assert (content["metric"], content["log"]["items"], len(content["choices"])) == ("Recall@5", 30, 3)
     assert content["users"] == 40
     same = run(
@@ -66,7 +60,7 @@ def test_json_and_csv_have_the_same_figures(run: Run, study: Path) -> None:
     assert (same.code, same.out) == (0, "")
     rows = list(csv.DictReader(io.StringIO(Path("x.csv").read_text())))
     assert [float(row["tau"]) for row in rows] == [each["tau"] for each in content["choices"]]
-    assert [row["recommended"] for row in rows].count("True") == 1
+    assert [row["recommended"] for row in rows].count("true") == 1
 
 
 def test_the_recommended_is_shown_below_the_best(run: Run, study: Path) -> None:
@@ -82,8 +76,6 @@ def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
     for name in ("liked.csv", "pairs.csv"):
         found = run("advise", name, "--study", "study", "--study-logger", "uniform", "--sparsity", "0.5")
         assert found.code == 0
-        assert "as said, sparsity 50.0%, logger uniform" in found.out
-        assert "the catalogue is taken to be the " in found.err
         full = [
             each["negatives"]
             for given in ((), ("--items", "items.csv"), ("--n-items", "50"))
@@ -103,29 +95,19 @@ def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
     [
         (["log.csv", "--metric", "Recall@7"], "metric 'Recall@7' is in none of the studies that come with truerank"),
         (["log.csv", "--study", "nowhere"], "nowhere: no study here"),
-        (["log.csv", "--study", "log.csv"], "log.csv: no study here"),
         (["log.csv", "--study", "result"], "result: no study here"),
-        (["nolog.csv", "--study", "study"], "nolog.csv"),
-        (["study", "--study", "study"], "study"),
         (["log.csv", "--study", "study", "--metric", "nDCG@7"], "metric 'nDCG@7' is not in study"),
-        (["log.csv", "--study", "study", "--metric", "Magic@7"], "Magic"),
         (["log.csv", "--study", "study", "--study-logger", "mine"], "logger 'mine' is not in study"),
         (["log.csv", "--study", "study", "--sparsity", "1.5"], "sparsity 1.5; expected a share from 0 to below 1"),
-        (["log.csv", "--study", "study", "--sparsity", "nan"], "sparsity nan; expected a share"),
         (["log.csv", "--study", "study", "--n-users", "1"], "users with a positive: 1; expected at least 2"),
-        (["log.csv", "--study", "study", "--n-users", "many"], "many"),
         (["log.csv", "--study", "study", "--top", "0"], "0 is not in the range"),
         (["log.csv", "--study", "study", "--n-items", "3"], "20 items, but the catalogue is said to have 3"),
         (["log.csv", "--study", "study", "--n-items", "30", "--items", "items.csv"], "give one of them"),
-        (["log.csv", "--study", "study", "--columns", "user=nobody"], "no column 'nobody'"),
         (["liked.csv", "--study", "study"], "positives alone do not show what else was exposed"),
-        (["pairs.csv", "--study", "study"], "positives alone do not show what else was exposed"),
-        (["liked.csv", "--study", "study", "--sparsity", "0.5"], "positives alone"),
         (["rated.csv", "--study", "study"], "positive"),
         (["one.csv", "--study", "study"], "users with a positive: 1"),
         (["disliked.csv", "--study", "study"], "no positive label"),
         (["empty.csv", "--study", "study"], "no rows"),
-        (["log.csv", "--study", "study", "--out", "log.csv"], "would be replaced"),
         (["liked.csv", *SAID, "--n-items", "3"], "items, but the catalogue is said to have 3"),
     ],
 )
@@ -146,13 +128,6 @@ def test_no_file_of_the_study_is_replaced(run: Run, study: Path) -> None:
         assert found.code == 2
         assert "would be replaced" in found.message
     assert {each.name: each.read_bytes() for each in study.iterdir()} == before
-
-
-def test_another_sparsity_is_said_beside_the_own(run: Run, study: Path) -> None:
-    found = run("advise", "log.csv", "--study", "study", "--sparsity", "0.3", "--quiet")
-    assert found.code == 0
-    assert ", figures are of 30.0% as said)" in found.out
-    assert "exposure at this sparsity" not in found.out
 
 
 def test_an_unfinished_study_is_refused(run: Run, study: Path) -> None:

@@ -19,7 +19,7 @@ from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, study
 from truerank.reliability.grid import families
-from truerank.report.reliability_frames import Finished
+from truerank.report.study_figures import Finished
 
 if TYPE_CHECKING:
     pass

@@ -17,10 +17,12 @@ from truerank.core.results import BETTER, NOT_SHOWN, Comparison, Estimate, Evide
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.reliability import study
-from truerank.report.reliability_frames import SIZED, SIZELESS, Finished, StudyQuestion
+from truerank.report.study_figures import Finished, StudyQuestion
 from truerank.simulation.feed import FeedSettings, make_feed
 from truerank.simulation.feed_truth import draw_log, log_table, target_table
 
+SIZED = ("Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
+SIZELESS = ("Full", "Exposed", "Random@e")
 HOSTILE = (
     "<script>window.harmed = 1</script>",
     "</script><img src=x onerror='window.harmed = 2'>",

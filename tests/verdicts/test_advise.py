@@ -10,7 +10,7 @@ from tiny_advice import PAIRS, tiny_look, tiny_studied
 from truerank.reliability import Advice, advice_for
 from truerank.reliability.advice_words import verdict
 from truerank.reliability.studied import LogProfile
-from truerank.report.advice import advice_plain, advice_rows, advice_text
+from truerank.report.advice import advice_answer
 
 SURE = dict.fromkeys(PAIRS, ((0.5, 0.5), (0.5, 0.5)))  # told apart by every choice
 CLOSE = dict.fromkeys(PAIRS, ((0.04, 0.5), (0.04, 0.5)))  # 0.04 < 1.96 x 0.5 / √400: the order is not known
@@ -76,9 +76,10 @@ def test_inside_of_it_nothing_of_the_kind_is_said() -> None:
 def test_every_form_says_so() -> None:
     found = advised(known=9, unknown=1, sparsity=0.998)
     said = "your log is sparser than any in the study (99.8% against 60.0%)"
-    assert verdict(found) in advice_text(found, top=3)
-    plain = advice_plain(found, top=3)
+    answer = advice_answer(found, top=3)
+    assert answer.summary.verdict == verdict(found)
+    plain = answer.document
     assert (plain["outside"], plain["pairs"], plain["undecided"]) == ([said], 9, [["a", "near0"]])
     assert plain["tau_of_all_pairs"] == pytest.approx([0.8, 1.0], abs=1e-6)
-    for row in advice_rows(found, top=3):
+    for row in answer.rows:
         assert (row["outside"], row["pairs"], row["undecided"]) == (said, 9, 1)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from truerank.cli.groups import InputFile, Reading, Scoring
-from truerank.cli.next_steps import next_commands
 from truerank.cli.options import PATH, Sections, common, file, grouped, only, shared
-from truerank.cli.output import Output
+from truerank.cli.output import ANSWER_FORMS, Output
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
+    from truerank.evaluation.diagnostics import Diagnosis
     from truerank.reliability.advice import Advice
 
 
@@ -63,17 +65,10 @@ def advise(
     from truerank.evaluation.diagnostics import diagnose
     from truerank.io.atomic_write import MARKER
     from truerank.reliability.studied import FILES
-    from truerank.report.advice import (
-        advice_plain,
-        advice_rows,
-        advice_text,
-        diagnosis_plain,
-        diagnosis_rows,
-        diagnosis_text,
-    )
+    from truerank.report.advice import advice_answer, diagnosis_answer
 
     read = () if study is None else (study / name for name in (*FILES, MARKER))
-    output.check([InputFile("log", log), *scoring.files(), *reading.files(), *read], shows="table")
+    output.check([InputFile("log", log), *scoring.files(), *reading.files(), *read], forms=ANSWER_FORMS)
     if reading.items is not None and reading.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
     items = reading.catalogue()
@@ -91,16 +86,13 @@ def advise(
         advice = _advice(
             log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
         )
-    commands = next_commands(diagnosis, log, reading, scoring)
-    candidates = "" if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
-    output.show(
-        lambda: diagnosis_text(diagnosis, commands) + candidates,
-        rows=lambda: diagnosis_rows(diagnosis) if advice is None else advice_rows(advice, top=top),
-        document=lambda: {
-            **diagnosis_plain(diagnosis, commands),
-            "candidates": None if advice is None else advice_plain(advice, top=top),
-        },
-    )
+    log_answer = diagnosis_answer(diagnosis, next_commands(diagnosis, log, reading, scoring))
+    if advice is None:
+        output.show(log_answer)
+        return
+    candidates = advice_answer(advice, top=top)
+    document = {**log_answer.document, "candidates": candidates.document}
+    output.show(log_answer, replace(candidates, document=document))
 
 
 def _advice(
@@ -130,3 +122,67 @@ def _advice(
         taken = f"the catalogue is taken to be the {advice.log.items:,} items in {log}"
         output.say([f"{taken}; --n-items or --items say otherwise."])
     return advice
+
+
+# ---------------------------------------------------------------------------------------------------------- what to run
+
+STAND_IN = "model=scores.csv"  # in place of the user's own
+
+
+def next_commands(diagnosis: Diagnosis, log: Path, reading: Reading, scoring: Scoring) -> list[str]:
+    """What to run, in order: what checks the likely cause of doubt, then an evaluation of the models."""
+    if any(message.code == "repeated-pairs" for message in diagnosis.findings):
+        return []  # evaluations refuse such a log
+    if diagnosis.exposed == "ranked":
+        return [_offpolicy(diagnosis, log)]
+    renamed = {kind: name for kind, name in diagnosis.columns.items() if kind not in (name, "propensity")}
+    named = ",".join(f"{kind}={name}" for kind, name in renamed.items()) or reading.columns
+    read = [*_option("--columns", named), *_option("--positive", reading.positive or diagnosis.needs_positive)]
+    models = [word for name, path in scoring.paths().items() for word in ("--scores", f"{name}={path}")]
+    words = [
+        "evaluate",
+        str(log),
+        *read,
+        *_catalogue(reading),
+        "--exposure",
+        str(diagnosis.exposed),
+        *_exposure(diagnosis),
+    ]
+    words += _option("--exclude", None if scoring.exclude is None else str(scoring.exclude))
+    command = _command([*words, *(models or ["--scores", STAND_IN])])
+    seen = any(message.code == "drawn-among-unseen" for message in diagnosis.findings)
+    return [_command(["advise", str(log), *read, "--exclude", "train.parquet"]), command] if seen else [command]
+
+
+def _exposure(diagnosis: Diagnosis) -> list[str]:
+    if diagnosis.extra.get("unlisted"):
+        return ["--unlisted", "negative"]
+    if diagnosis.exposed != "biased":
+        return []
+    if diagnosis.propensities:
+        return ["--propensity", diagnosis.columns["propensity"]]
+    from truerank.evaluation.diagnostics import propensity_models
+
+    return ["--propensity", f"{propensity_models()[0]}:0.5"]
+
+
+def _offpolicy(diagnosis: Diagnosis, log: Path) -> str:
+    renamed = {kind: name for kind, name in diagnosis.columns.items() if kind != name and name not in diagnosis.rewards}
+    words = ["offpolicy", str(log), *_option("--columns", ",".join(f"{k}={v}" for k, v in renamed.items()) or None)]
+    words += [word for name in diagnosis.rewards for word in ("--reward", name)]
+    if diagnosis.extra["chosen"]:
+        return _command([*words, "--target", f"log=@exposure:{diagnosis.columns['propensity']}"])
+    position = [] if diagnosis.propensities else ["--position", "log"]
+    return _command([*words, "--target", f"log=@{diagnosis.columns['position']}", *position])
+
+
+def _catalogue(reading: Reading) -> list[str]:
+    return _option("--items", None if reading.items is None else str(reading.items))
+
+
+def _option(name: str, value: str | None) -> list[str]:
+    return [] if value is None else [name, value]
+
+
+def _command(words: list[str]) -> str:
+    return shlex.join(["truerank", *words])

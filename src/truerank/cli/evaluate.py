@@ -9,7 +9,7 @@ import click
 from truerank.cli.collection import COLLECTION, Collection
 from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, Scoring
 from truerank.cli.options import PATH, Sections, choice, file, formatted, grouped
-from truerank.cli.output import RESULTS_FORMS, Output, remembered
+from truerank.cli.output import RESULTS_FORMS, Output
 
 ESTIMATORS = (
     "assisted, doubly-robust, full, hajek, holdout, horvitz-thompson, intervened, intervened-pooled, ips, judge-alone, "
@@ -58,7 +58,10 @@ ESTIMATORS = (
     Inference, "baseline", "interval", "bootstrap: Population intervals by N bootstrap samples of users.", "level",
     "adjust", "require", "seed: For random ties and the bootstrap.", "threads", "engine",
 )  # fmt: skip
-@grouped(Output, formatted(RESULTS_FORMS), "out", *remembered("user"), "quiet")
+@grouped(
+    Output, formatted(RESULTS_FORMS), "out", "within", "units", "save", "report", "verbose",
+    "force: Replace the folder of --save, if truerank made all that it holds.", "hash", "quiet",
+)  # fmt: skip
 def evaluate(
     *,
     labels: Path,
@@ -95,7 +98,7 @@ def evaluate(
     clips, interval = request.chosen_clips(), inference.chosen_interval()
     inference.check()
     required = inference.required(scoring.paths())
-    output.check(files, shows="results")
+    output.check(files, forms=RESULTS_FORMS)
     scoring.check()
     items = reading.catalogue()
     users = reading.users()

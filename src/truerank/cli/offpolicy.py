@@ -10,7 +10,7 @@ import click
 
 from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, input_files
 from truerank.cli.options import PATH, Sections, choice, count, file, formatted, grouped, many, named, shared
-from truerank.cli.output import RESULTS_FORMS, Output, remembered
+from truerank.cli.output import RESULTS_FORMS, Output
 from truerank.core.errors import InputError
 from truerank.core.record import record
 
@@ -92,7 +92,10 @@ class Policies:
     "bootstrap: Intervals by N bootstrap samples of users (or sessions).", "level", "adjust", "require",
     "seed: For folds and the bootstrap.", "threads", "engine",
 )  # fmt: skip
-@grouped(Output, formatted(RESULTS_FORMS), "out", *remembered("session"), "quiet")
+@grouped(
+    Output, formatted(RESULTS_FORMS), "out", "within", "units", "save", "report", "verbose",
+    "force: Replace the folder of --save, if truerank made all that it holds.", "hash", "quiet",
+)  # fmt: skip
 def offpolicy(
     *, log: Path, policies: Policies, reading: Reading, request: RequestOptions, inference: Inference, output: Output
 ) -> None:
@@ -115,7 +118,7 @@ def offpolicy(
     clips = request.chosen_clips(auto=True)
     inference.check()
     required = inference.required(policies.chosen())
-    output.check(files, shows="results")
+    output.check(files, forms=RESULTS_FORMS)
     with output.progress() as report:
         results = off_policy(
             log,

@@ -27,7 +27,7 @@ MOST_SHOWN = 16  # options that a help page lists
 COMMON = {
     "--scores", "--target", "--exclude", "--exposure", "--like", "--propensity", "--position", "--columns",
     "--positive", "--metric", "--reward", "--estimator", "--baseline", "--require", "--report", "--verbose", "--out",
-    "--help", "--help-all", "--difference", "--power", "--log", "--allocate", "--per-user", "--budget",
+    "--help", "--help-all", "--difference", "--log", "--allocate", "--budget",
 }  # fmt: skip
 
 
@@ -158,6 +158,17 @@ SHARED = {
     "out": shared("-o", "--out", type=PATH, metavar="PATH", help="Write the results to a file."),
     "force": shared(
         "--force", is_flag=True, help="Replace the folder that is there, if truerank made all that it holds."
+    ),
+    "within": shared(
+        "--within", metavar="FILE|N",
+        help="Also the same within groups: a table user,group (or session,group), or N groups by activity.",
+    ),
+    "units": shared("--units", type=PATH, metavar="FILE", help="Write each user's or session's terms to Parquet."),
+    "save": shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
+    "report": shared("--report", type=PATH, metavar="FILE", help="Write a report: one HTML page that opens offline."),
+    "verbose": shared("--verbose", is_flag=True, help="All tables, assumptions and messages below the answer."),
+    "hash": shared(
+        "--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."
     ),
     "quiet": shared("--quiet", is_flag=True, help="No messages and no progress on standard error."),
 }  # fmt: skip

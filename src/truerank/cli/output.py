@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,56 +14,33 @@ import click
 
 from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import PATH, SharedOption, common, shared
 from truerank.core.errors import InputError
 from truerank.core.progress import Progress, watching
 from truerank.core.record import record
 
 if TYPE_CHECKING:
+    from truerank.core.messages import Message
     from truerank.core.provenance import Input
     from truerank.core.requirements import Requirement
     from truerank.core.results import Results
+    from truerank.report.view import Answer
 
-# by the ending of --out: of every command, and of those that evaluate
-PLAIN_FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv"}
-FORMS = {**PLAIN_FORMS, ".md": "markdown", ".tex": "latex"}
 RESULTS_FORMS = ["table", "json", "csv", "markdown", "latex"]
-PICTURES = (".svg", ".png", ".pdf", ".html")
+ENDINGS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",
+           ".svg": "svg", ".png": "png", ".pdf": "pdf"}  # fmt: skip
+ANSWER_FORMS, PICTURES = ("table", "json", "csv"), ("svg", "png", "pdf")
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 # notes that a table does not replace: what was guessed, or is missing
 NOTED = (
-    "columns",
-    "numbered",
-    "dropped",
-    "like",
-    "no-exclusions",
-    "no-ranking",
-    "propensity-unused",
-    "partly-foreseen",
+    "columns", "numbered", "dropped", "like", "no-exclusions", "no-ranking", "propensity-unused", "partly-foreseen",
     "returned",
-)
+)  # fmt: skip
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
-
-
-def remembered(unit: str) -> tuple[SharedOption, ...]:
-    """Options of what results remember of single units."""
-    return (
-        shared(
-            "--within", metavar="FILE|N",
-            help=f"Also the same within groups: a table {unit},group, or N groups by how many rows {unit}s have.",
-        ),
-        shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
-        shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
-        shared("--report", type=PATH, metavar="FILE", help="Write a report: one HTML page that opens offline."),
-        shared("--verbose", is_flag=True, help="All estimates, assumptions and messages below the answer."),
-        common("force: Replace the folder of --save, if truerank made all that it holds."),
-        shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
-    )  # fmt: skip
 
 
 @record(kw_only=True)
 class Output:
-    """What results look like, where they go, and what is said on the way."""
+    """What results look like, where they go, and what is printed on the way."""
 
     format: str | None = None
     out: Path | None = None
@@ -76,26 +53,18 @@ class Output:
     force: bool = False
     quiet: bool = False
 
-    @property
-    def chosen_form(self) -> str:
-        """The form asked for; by default a table, or what the ending of the file says."""
-        return self._form(PLAIN_FORMS)
-
-    @property
-    def results_form(self) -> str:
-        """The same of estimates and comparisons, which also go into papers and READMEs."""
-        return self._form(FORMS)
-
-    def _form(self, forms: Mapping[str, str]) -> str:
+    def form(self, forms: Sequence[str] = ANSWER_FORMS) -> str:
+        """One of these forms: that of --format, else what the ending of --out says, else a table."""
         if self.format is not None:
             return self.format
         ending = "" if self.out is None else self.out.suffix.lower()
-        if ending not in forms:
+        if ENDINGS.get(ending) not in forms:
+            endings = [text for text, form in ENDINGS.items() if text and form in forms]
             raise InputError(
-                f"--out {self.out}: unknown ending {ending!r}; expected {', '.join(filter(None, forms))} or none. "
-                "Choose one of them, or say what to write: --format."
+                f"--out {self.out}: unknown ending {ending!r}; expected {', '.join(endings)} or none. Choose one of "
+                "them, or say what to write: --format."
             )
-        return forms[ending]
+        return ENDINGS[ending]
 
     @property
     def place(self) -> Path:
@@ -108,29 +77,26 @@ class Output:
         """The table of groups, which is read."""
         return input_files(groups=None if self.within is None or _is_count(self.within) else Path(self.within))
 
-    def check(self, inputs: Iterable[InputFile | Path | None] = (), *, shows: str = "") -> None:
-        """Refuse what cannot be written, or would replace an input, before any work is done.
-
-        `shows` says what the ending of --out decides: the form of "results", of a "table", or of one with a "picture".
-        """
+    def check(
+        self, inputs: Iterable[InputFile | Path | None] = (), *, forms: Sequence[str] = tuple(ENDINGS.values())
+    ) -> None:
+        """Refuse what cannot be written, or would replace an input, before any work is done; `forms` are possible."""
         paths = (source.path if isinstance(source, InputFile) else source for source in inputs)
         read = [path for path in paths if path is not None]
         for flag, path in (("--out", self.out), ("--units", self.units), ("--report", self.report)):
             check_out(path, inputs=read, flag=flag)
         self._check_apart()
-        if shows == "results":
-            self.results_form  # noqa: B018
-        elif shows == "table" or (shows == "picture" and self.picture is None):
-            self.chosen_form  # noqa: B018
+        if set(forms) != set(ENDINGS.values()):
+            self.form(forms)
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
         if self.report is not None:
             from truerank.report.page.of_results import check_name
 
             check_name(self.report, what="--report ")
-        if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
-            raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
+            if not _real(self.save).parent.is_dir() or self.save.is_file():
+                raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
             from truerank.io.atomic_write import check_place
             from truerank.io.paths import files_of
             from truerank.report.document import FOLDER
@@ -151,62 +117,79 @@ class Output:
         for line in () if self.quiet else lines:
             terminal.say(line)
 
+    def say_notes(self, messages: Iterable[Message], *, everything: bool = False) -> None:
+        """What was guessed or is missing; or every message, where results do not show them."""
+        self.say(message.said(for_cli=True) for message in messages
+                 if everything or (message.code in NOTED and message.severity == "note"))  # fmt: skip
+
     def progress(self) -> AbstractContextManager[Progress | None]:
         return watching(not self.quiet)
 
     @contextmanager
-    def resumable(self, folder: Path | None) -> Iterator[Progress | None]:
-        """Progress of long work that is kept in a folder, where there is one: who stops it is told how to go on."""
+    def resumable(self, folder: Path) -> Iterator[Progress | None]:
+        """Progress of long work that is kept in a folder: who stops it reads how to go on."""
         try:
             with self.progress() as report:
                 yield report
         except KeyboardInterrupt:
-            if folder is not None and folder.is_dir():  # something may be there
+            if folder.is_dir():  # something may be there
                 self.say([f"{folder}: what is done is kept; the same command goes on from there."])
             raise
 
-    @property
-    def picture(self) -> str | None:
-        """The form of a picture, where --out names one."""
-        ending = "" if self.out is None or self.format is not None else self.out.suffix.lower()
-        return ending.removeprefix(".") if ending in PICTURES else None
-
-    def show(
-        self,
-        text: Callable[[], str],
-        *,
-        rows: Callable[[], Sequence[Mapping[str, Any]]],
-        document: Callable[[], Mapping[str, Any]],
-        picture: Callable[[str], bytes] | None = None,
-    ) -> None:
-        """Deliver a result in the form that was chosen: text, CSV of rows, a JSON document or a picture."""
+    def show(self, *answers: Answer) -> None:
+        """Deliver answers as text, the last one as rows, document, picture or page."""
         from truerank.core.escaping import json_bytes
-        from truerank.report.text import as_csv, encoded
 
-        if picture is not None and self.picture is not None:
-            self.deliver(picture(self.picture))
-        elif self.chosen_form == "json":
-            self.deliver(json_bytes(document()))
-        elif self.chosen_form == "csv":
-            self.deliver(as_csv(rows()))
+        *_, answer = answers
+        if self.report is not None:
+            from truerank.report.page.render import answer_page, render
+
+            self._write(render(answer_page(answer)), self.report, flag="--report")
+        form = self.form((*ANSWER_FORMS, *PICTURES))
+        if form in PICTURES:
+            from truerank.report.charts import PictureFormat, composed, picture
+
+            chart = composed(answer.panels(), nothing="this answer has no chart.")
+            self.deliver(picture(chart, PictureFormat(form)))
+        elif form == "json":
+            self.deliver(json_bytes(answer.document))
+        elif form == "csv":
+            import polars as pl
+
+            from truerank.core.escaping import csv_table
+
+            self.deliver(csv_table(pl.DataFrame(answer.rows, infer_schema_length=None)))
         else:
-            self.deliver(encoded(text()))
+            from truerank.report.text import summary_text
+
+            texts = [summary_text(answer.summary, verbose=self.verbose, **self._terminal()) for answer in answers]
+            self.deliver("\n".join(texts).encode())
+        if form in PICTURES or form == "csv":  # which have no place for the verdict and its warnings
+            self.say([answer.summary.verdict, *answer.summary.warnings])
+
+    def _terminal(self) -> dict[str, Any]:
+        """Columns and colours of the terminal, if results go to one."""
+        width = terminal.width() if self.out is None else None
+        return {"width": width, "color": width is not None and not os.environ.get("NO_COLOR")}
 
     def deliver(self, content: bytes) -> None:
         """Content to a file, whole or not at all, or to standard output."""
         if self.out is None:
             terminal.write(content)
-            return
+        else:
+            self._write(content, self.out, flag="--out")
+
+    def _write(self, content: bytes, path: Path, *, flag: str) -> None:
         from truerank.io.atomic_write import whole_file
 
         try:
-            with whole_file(self.out) as temporary:
+            with whole_file(path) as temporary:
                 temporary.write_bytes(content)
         except BrokenPipeError:
-            pass  # --out is a pipe whose reader has left
+            pass  # a pipe whose reader has left
         except OSError as error:
             raise InputError(
-                f"--out {self.out}: cannot be written ({error.strerror}). Make room, or choose another place."
+                f"{flag} {path}: cannot be written ({error.strerror}). Make room, or choose another place."
             ) from None
 
     def results(
@@ -217,17 +200,13 @@ class Output:
         reading: Reading,
         required: Sequence[Requirement] = (),
     ) -> None:
-        """Say what there is to say, and write results with what they were made of; leave with what was required."""
-        table = self.results_form == "table"  # which shows warnings itself
-        shown = NOTED if table else None
-        self.say(message.said(for_cli=True) for message in results.messages
-                 if shown is None or (message.code in shown and message.severity == "note"))  # fmt: skip
+        """Print messages, and write results with what they were made of; exit with what was required."""
+        form = self.form(RESULTS_FORMS)
+        self.say_notes(results.messages, everything=form != "table")
         results = recorded(results, files, most=None if self.hash else HASHED)
-        groups = (
-            {}
-            if self.within is None
-            else dict(results.by(_segment(self.within, reading, unit=results.provenance.unit)))
-        )
+        groups: Mapping[str, Results] = {}
+        if self.within is not None:
+            groups = results.by(_segment(self.within, reading, unit=results.provenance.unit))
         if self.units is not None:
             from truerank.io.files import write_table
 
@@ -238,8 +217,8 @@ class Output:
             from truerank.report.page.of_results import write
 
             write(results, self.report, groups=groups or None)
-        self.deliver(self._rendered(results, groups))
-        if self.results_form in ("markdown", "latex"):  # they hold no reasons, which are printed also when quiet
+        self.deliver(self._rendered(results, groups, form))
+        if form in ("markdown", "latex"):  # they hold no reasons, which are printed also when quiet
             from truerank.report.details import remarks
 
             for sentence in remarks(replace(results, estimates=(), messages=()), for_cli=True):
@@ -251,29 +230,17 @@ class Output:
         if code:
             raise click.exceptions.Exit(code)
 
-    def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
-        if self.results_form in ("markdown", "latex"):
-            from truerank.core.escaping import latex_text, markdown_text
-            from truerank.report import markup
+    def _rendered(self, results: Results, groups: Mapping[str, Results], form: str) -> bytes:
+        from truerank.report import document, frames, markup, text
 
-            forms = {"markdown": (markup.markdown, markdown_text), "latex": (markup.latex, latex_text)}
-            write, escape = forms[self.results_form]
-            parts = [write(results), *(f"{escape(name)}\n\n{write(within)}" for name, within in groups.items())]
-            return "\n".join(parts).encode()
-        if self.results_form == "json":
-            from truerank.report import document
-
+        if form == "json":
             return document.encode(results, groups=groups)
-        if self.results_form == "csv":
-            from truerank.report import frames
-
+        if form == "csv":
             return frames.csv(results, groups=groups)
-        from truerank.report import text
-
-        width = terminal.width() if self.out is None else None
-        color = width is not None and not os.environ.get("NO_COLOR")
+        if form in ("markdown", "latex"):
+            return getattr(markup, form)(results, groups=groups).encode()  # type: ignore[no-any-return]
         return text.render(
-            results, groups=groups, width=width, color=color, for_cli=True, verbose=self.verbose
+            results, groups=groups, for_cli=True, verbose=self.verbose, **self._terminal()
         ).encode()  # fmt: skip
 
 

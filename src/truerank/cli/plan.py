@@ -11,7 +11,7 @@ import click
 from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, Scoring
 from truerank.cli.offpolicy import Policies
 from truerank.cli.options import Sections, choice, common, count, file, grouped, shared
-from truerank.cli.output import Output
+from truerank.cli.output import ANSWER_FORMS, PICTURES, Output
 from truerank.core.errors import InputError
 from truerank.core.record import record
 
@@ -77,7 +77,7 @@ ALLOCATING = (
     count("--batches", help="Show in so many parts; later ones draw from what earlier ones left."),
     choice("--draw", ["systematic", "pivotal", "conditional-poisson"], help="How items are drawn with their chances."),
 )  # fmt: skip
-DRAWN = "out: Write the plan to a file: .txt .json .csv, or the chart as .svg .png .pdf .html."
+DRAWN = "out: Write the plan to a file: .txt .json .csv, or the chart as .svg .png .pdf."
 
 
 @click.group()
@@ -104,7 +104,7 @@ def plan() -> None:
     "estimator: As hajek, horvitz-thompson, post-stratified, pooled. Default by metric, as in evaluate.",
 )
 @grouped(Inference, "baseline", "interval", "level", "seed: For random ties.", "threads")
-@grouped(Output, "format", f"{DRAWN} With --allocate: the folder.", "force", "quiet")
+@grouped(Output, "format", f"{DRAWN} With --allocate: the folder.", "report", "verbose", "force", "quiet")
 def exposure(
     *,
     target: Target,
@@ -145,7 +145,7 @@ def exposure(
         return
     if output.force:
         raise InputError("--force replaces the folder of --allocate.")
-    output.check(files, shows="picture")
+    output.check(files, forms=(*ANSWER_FORMS, *PICTURES))
     inference.check()
     if pilot is None and scoring.scores:
         raise InputError("--scores goes with --pilot, the judged rows that they are evaluated on; add it.")
@@ -185,7 +185,7 @@ def exposure(
     Inference, "baseline: Compare every target with this one instead of all pairs.", "level", "seed: For folds.",
     "threads",
 )  # fmt: skip
-@grouped(Output, "format", DRAWN, "quiet")
+@grouped(Output, "format", DRAWN, "report", "verbose", "quiet")
 def sessions(
     *,
     target: Target,
@@ -213,7 +213,7 @@ def sessions(
     from truerank.evaluation.planning import plan_sessions
 
     files = [*([] if pilot is None else [InputFile("pilot", pilot)]), *policies.files()]
-    output.check(files, shows="picture")
+    output.check(files, forms=(*ANSWER_FORMS, *PICTURES))
     inference.check()
     if pilot is None and policies.targets:
         raise InputError("--target goes with --pilot, the log that targets are compared on; add it.")
@@ -252,7 +252,7 @@ def _allocate(
     from truerank.exposure.design import FOLDER
     from truerank.io.atomic_write import check_place
     from truerank.io.paths import files_of
-    from truerank.report.plans import design_plain, design_text
+    from truerank.report.plans import design_answer
 
     place = output.place
     files = [*scoring.files(), *reading.files()]
@@ -278,21 +278,10 @@ def _allocate(
             **inference.arguments("seed", "threads"),
         )
     result.write(place, force=output.force)
-    replace(output, out=None).show(  # the table, not the folder
-        lambda: design_text(result, place),
-        rows=lambda: result.saved().to_dicts(),
-        document=lambda: design_plain(result),
-    )
+    replace(output, out=None).show(design_answer(result, place))  # the table, not the folder
 
 
 def _deliver(result: SamplePlan, output: Output) -> None:
-    from truerank.report.plans import plan_picture, plan_plain, plan_text
+    from truerank.report.plans import plan_answer
 
-    if result.messages and (output.picture or output.chosen_form == "csv"):  # which have no place for them
-        output.say(message.said(for_cli=True) for message in result.messages)
-    output.show(
-        lambda: plan_text(result),
-        rows=lambda: result.table().to_dicts(),
-        document=lambda: plan_plain(result),
-        picture=lambda form: plan_picture(result, form),
-    )
+    output.show(plan_answer(result))

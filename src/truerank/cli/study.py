@@ -220,15 +220,14 @@ def figures(
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
     """
     from truerank.report.charts import PictureFormat
-    from truerank.report.reliability_charts import draw
-    from truerank.report.reliability_frames import Tau
+    from truerank.report.study_figures import Tau, draw
 
     if of_means and undefined is not None:
         raise InputError(f"--undefined {undefined} with --of-means: means have no users to leave out; choose one.")
     paths = draw(
         folder,
         output.out,
-        form=PictureFormat(output.chosen_form),
+        form=PictureFormat(output.form(())),
         metric=only(metrics, "--metric"),
         tau=Tau.OF_MEANS if of_means else Tau(undefined or Tau.LEFT_OUT),
         loggers=listed(loggers),

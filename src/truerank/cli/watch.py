@@ -9,7 +9,7 @@ import click
 from truerank.cli.collection import COLLECTION, Collection
 from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, Scoring
 from truerank.cli.options import PATH, Sections, count, grouped
-from truerank.cli.output import Output
+from truerank.cli.output import ANSWER_FORMS, PICTURES, Output
 from truerank.core.record import record
 
 
@@ -39,7 +39,10 @@ class Stopping:
     'require!: What is to be shown, as "a > b" or "a > b: Precision@10": 0 if it is, 4 not yet, 5 the opposite.',
     "level", "seed: For random ties, and users who came at one time.", "threads",
 )  # fmt: skip
-@grouped(Output, "format", "out: Write to a file: .txt .json .csv, or the picture as .svg .png .pdf .html.", "quiet")
+@grouped(
+    Output, "format", "out: Write to a file: .txt .json .csv, or the picture as .svg .png .pdf.", "report", "verbose",
+    "quiet",
+)  # fmt: skip
 def watch(
     *,
     labels: Path,
@@ -63,7 +66,7 @@ def watch(
     """
     from truerank.core.ids import Ids
     from truerank.evaluation.watch import watch as run
-    from truerank.report.plans import sentence, watch_picture, watch_plain, watch_text
+    from truerank.report.plans import watch_answer
 
     collection.check(compared=False)
     model, reading = collection.model(reading)
@@ -71,7 +74,7 @@ def watch(
     files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *collection.files()]
     inference.check()
     inference.required(scoring.paths())
-    output.check(files, shows="picture")
+    output.check(files, forms=(*ANSWER_FORMS, *PICTURES))
     scoring.check()
     items = reading.catalogue()
     with output.progress() as report:
@@ -91,15 +94,8 @@ def watch(
             progress=report,
             **inference.arguments("level", "seed", "threads"),
         )
-    output.say(message.said(for_cli=True) for message in watched.messages)
-    output.show(
-        lambda: watch_text(watched),
-        rows=lambda: watched.table().to_dicts(),
-        document=lambda: watch_plain(watched),
-        picture=lambda form: watch_picture(watched, form),
-    )
-    if output.picture is not None:
-        output.say(f"{pair}: {sentence(pair, watched)}" for pair in watched.pairs)
+    output.say_notes(watched.messages)
+    output.show(watch_answer(watched))
     code = int(watched.outcome)
     if code:
         raise click.exceptions.Exit(code)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from enum import StrEnum
+from textwrap import wrap
 from typing import Any
 
 from truerank.core.errors import InputError, extra
@@ -102,42 +101,6 @@ def _renumber_clips(svg: str) -> str:
     return re.sub(r"(?<=[\"#])clip\d+(?=[\")])", lambda clip: numbers.setdefault(clip[0], f"clip{len(numbers)}"), svg)
 
 
-SIGN = "\ue000"  # a private character that stands for < while a page is made
-
-
-def picture_or_page(chart: Any, form: str, *, who: str) -> bytes:
-    """A chart as the content of a file; HTML holds all it needs, opens without a network, and runs no name as code."""
-    if form != "html":
-        return picture(chart, PictureFormat(form), who=who)
-    spec = json.loads(json.dumps(chart_spec(chart)).replace("<", SIGN))
-    page: str = type(chart).from_dict(spec, validate=False).to_html(inline=True)
-    return page.replace(json.dumps(SIGN)[1:-1], "\\u003c").encode()
-
-
-# ---------------------------------------------------------------------------------------------------------------- text
-
-
-def text_width(text: str, *, font: int = FONT) -> float:
-    """About how wide a text is in pixels, rather too wide than too narrow."""
-    return font * sum(
-        0.95 if sign in "@%MWmw" else 0.3 if sign in " ijlftI.,:;'()" else 0.72 if sign.isupper() else 0.57
-        for sign in text
-    )
-
-
-def wrapped(text: str, width: float, *, font: int = FONT) -> list[str]:
-    """Lines that fit a width in pixels; a word that is too long has a line of its own.
-
-    >>> wrapped("popularity, 90 % hidden", 118)
-    ['popularity, 90 %', 'hidden']
-    """
-    lines: list[str] = []
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        lines = [*lines[:-1], longer] if not lines or text_width(longer, font=font) <= width else [*lines, word]
-    return lines
-
-
 # -------------------------------------------------------------------------------------------------------------- panels
 
 WIDTH = 380  # of a panel outside of a page; on a page a panel is as wide as there is room
@@ -151,19 +114,22 @@ ZOOM = {
 class PlotPanel:
     """One small chart: its subject, what it shows in a sentence, and its specification without either.
 
-    One that `zooms` can be moved along its horizontal axis; `parameters` are what a page gives the chart, and can
-    change.
+    One that `zooms` can be moved along its horizontal axis.
     """
 
     title: str
     sentence: str
     chart: Any
     zooms: bool = False
-    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def zooming(self, name: str = "zoom") -> Any:
         """The chart, with zoom and moves while the shift key is held, so that scrolling a page stays what it is."""
         return self.chart.add_params(alt.selection_interval(name=name, **ZOOM)) if self.zooms else self.chart
+
+
+def lines_of(text: str, width: int) -> list[str]:
+    """A text broken into lines of about so many pixels."""
+    return wrap(text, width // 6, break_long_words=False)
 
 
 def composed(panels: Sequence[PlotPanel], *, nothing: str) -> Any:
@@ -173,7 +139,7 @@ def composed(panels: Sequence[PlotPanel], *, nothing: str) -> Any:
     parts = [
         panel.zooming(f"zoom{place}").properties(
             width=WIDTH,
-            title=alt.Title(wrapped(panel.sentence, WIDTH, font=13), subtitle=wrapped(panel.title, WIDTH)),
+            title=alt.Title(lines_of(panel.sentence, WIDTH), subtitle=lines_of(panel.title, WIDTH)),
         )
         for place, panel in enumerate(panels)
     ]
@@ -230,9 +196,10 @@ def rows_height(n: int) -> int:
     return max(n, 2) * 22
 
 
-def dashed_at(value: float, field: str, **mark: Any) -> Any:
-    """A dashed vertical line."""
-    return chart_of([{field: value}]).mark_rule(color=INK, strokeDash=[4, 3], **mark).encode(x=f"{field}:Q")
+def dashed_at(value: float, field: str, *, along: str = "x", **mark: Any) -> Any:
+    """A dashed line across an axis."""
+    line = chart_of([{field: value}]).mark_rule(color=INK, strokeDash=[4, 3], **mark)
+    return line.encode(**{along: f"{field}:Q"})
 
 
 def colours_and_shapes(field: str, styles: Mapping[str, tuple[str, str]]) -> dict[str, Any]:

@@ -4,45 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from truerank.core.errors import InputError, some
 from truerank.core.messages import Message, Severity
 from truerank.core.results import INSUFFICIENT, Comparison, Estimate, Results
 from truerank.report.numbers import clip_text, interval, number, p_value
 from truerank.report.questions import FEW, MOST_MODELS, SIGNIFICANT, WORDS, descending, winner
+from truerank.report.view import Cell, Detail, ResultTable
 
 Entry = TypeVar("Entry", Estimate, Comparison)
 Place = tuple[str, str, str, str | None]
-
-
-class Cell(NamedTuple):
-    """A text of a table; `mark` stands raised behind it: letters of models, or a star."""
-
-    text: str
-    mark: str = ""
-    bold: bool = False
-
-
-class ResultTable(NamedTuple):
-    """Cells under their head; the first `names` columns are names, the others numbers.
-
-    `intervals` are (low, value, high) of each row, to be drawn where there is room.
-    """
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    names: int = 1
-    intervals: Sequence[tuple[float, float, float]] = ()
-
-
-class Detail(NamedTuple):
-    """All estimates of one question, and all differences."""
-
-    title: str
-    estimand: str
-    tables: Sequence[ResultTable]
-    note: str
 
 
 def adjustment(results: Results) -> str:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from truerank.core.escaping import html_text, latex_text, markdown_text
 from truerank.core.results import Results
-from truerank.report.details import Cell, ResultTable
 from truerank.report.plots import notebook_picture
-from truerank.report.summary import ResultSummary, summarize
+from truerank.report.summary import summarize
+from truerank.report.view import AnswerSummary, Cell, ResultTable
 
 
-def markdown(results: Results) -> str:
-    """A Markdown table with its caption below: the verdict, what marks mean, what the values estimate."""
-    summary = summarize(results)
+def markdown(results: Results, *, groups: Mapping[str, Results] | None = None) -> str:
+    """A Markdown table with its caption below, and one for each group of units."""
+    return _together(_markdown, markdown_text, results, groups)
+
+
+def latex(results: Results, *, groups: Mapping[str, Results] | None = None) -> str:
+    """LaTeX tables (booktabs) with their captions, marked as `markdown` does it."""
+    return _together(_latex, latex_text, results, groups)
+
+
+def _together(
+    write: Callable[[AnswerSummary], str],
+    escape: Callable[[str], str],
+    results: Results,
+    groups: Mapping[str, Results] | None,
+) -> str:
+    parts = (f"{escape(name)}\n\n{write(summarize(part))}" for name, part in (groups or {}).items())
+    return "\n".join([write(summarize(results)), *parts])
+
+
+def _markdown(summary: AnswerSummary) -> str:
     lines = []
     if (table := summary.table) is not None:
         head, *rows = _written(table, markdown_text, "**{}**", "<sup>{}</sup>")
@@ -22,9 +40,7 @@ def markdown(results: Results) -> str:
     return "\n".join([*lines, "", markdown_text(_caption(summary)), ""])
 
 
-def latex(results: Results) -> str:
-    """A LaTeX table (booktabs) with its caption, marked as `markdown` does it."""
-    summary = summarize(results)
+def _latex(summary: AnswerSummary) -> str:
     table = summary.table or ResultTable((), ())
     cells = _written(table, latex_text, r"\textbf{{{}}}", "$^{{{}}}$")
     head, *rows = (rf"    {' & '.join(row)} \\" for row in cells)
@@ -73,7 +89,7 @@ def _listed(texts: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def _caption(summary: ResultSummary) -> str:
+def _caption(summary: AnswerSummary) -> str:
     evidence = f"Evidence: {summary.evidence}." if summary.evidence else ""
     cells = [] if summary.table is None else [cell for row in summary.table.rows for cell in row]
     star = "* significant." if any(cell.mark == "*" for cell in cells) else ""

@@ -1,130 +1,157 @@
-"""How much data is needed, what to show, and what is watched while data arrive: as text, plain values and charts."""
+"""How much data is needed, what to show, and what is watched while data arrive, as answers for every form."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from truerank.core.requirements import Outcome
 from truerank.core.wording import option, worded
 from truerank.evaluation.design import PlannedDesign
 from truerank.evaluation.planning import SamplePlan
 from truerank.evaluation.power import PlannedPair
 from truerank.evaluation.watch import Watched, WatchedPair, WatchState
-from truerank.report.charts import COLOURS, TYPEFACE, alt, altair, picture_or_page
-from truerank.report.numbers import number
-from truerank.report.text import aligned, plain_messages
+from truerank.report.charts import BLUE, PlotPanel, Rows, alt, chart_of, dashed_at, layered, model_styles, tooltips
+from truerank.report.numbers import decimals, number, signed_interval
+from truerank.report.summary import estimands
+from truerank.report.text import plain_messages
+from truerank.report.view import Answer, AnswerSummary, Cell, Detail, ResultTable
 
-PLAN, WATCH = "the chart of a plan", "the picture of what is watched"
-MANY_PAIRS = 6  # of one question, beyond which the table shows the one that needs most
+MANY_PAIRS = 6  # of one question, beyond which details have the one that needs most
 MANY_SAVINGS = 12  # lines of one metric, beyond which the table shows single models alone
-GRID, LINE, BAND, ZERO = "#eeeeee", "#1f6f8b", "#bcd9e3", "#777777"
+TYPICAL = 20.0  # rows per user for which a plan without a pilot names a number of users
 NEXT = (
     f"Show them, and evaluate what comes back with {option('exposure designed')} and {option('design DIR')}, this "
     "folder."
 )
 
 
-def plan_text(plan: SamplePlan, *, for_cli: bool = True) -> str:
-    """The question, the curve of each pair, and what the data at hand could have shown."""
-    first = plan.pairs[0]
-    adjusted = "" if plan.sure.family == 1 else f", p adjusted over {plan.sure.family:,} comparisons"
-    whom = "exactly these users" if first.components.by_rows else f"the population these {first.cluster}s come from"
-    power = f"{plan.sure.power:.0%} power at level {plan.sure.level:g}{adjusted}"
-    lines = [f"To see a difference of {plan.difference:g} with {power}, for {whom}:", ""]
-    table = plan.table()
+def plan_answer(plan: SamplePlan, *, for_cli: bool = True) -> Answer:
+    """The users that the hardest question needs, a line for each question, and behind it the curve of each pair."""
     by_question: dict[str, list[PlannedPair]] = {}
     for pair in plan.pairs:
         by_question.setdefault(pair.name, []).append(pair)
-    for name, pairs in by_question.items():
-        hardest = max(pairs, key=lambda pair: pair.components.variance(pair.components.rows))
-        if len(pairs) > MANY_PAIRS:
-            lines += [f"{name}: of {len(pairs):,} pairs the one that needs most; JSON and CSV have all.", ""]
-        for pair in pairs if len(pairs) <= MANY_PAIRS else [hardest]:
-            lines += [f"{name}: {pair.model} against {pair.baseline}", _curve(table, pair), ""]
-    sentences = [message.said(for_cli=for_cli) for message in (*plan.messages, *plan.at_hand)]
-    lines += [sentence[:1].upper() + sentence[1:] for sentence in sentences]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _curve(table: pl.DataFrame, pair: PlannedPair) -> str:
-    """A line for each number of rows per user."""
-    names = ("metric", "estimator", "reward", "model", "baseline")
-    rows = [[f"{pair.row}s per {pair.cluster}", f"{pair.cluster}s needed", f"{pair.row}s in all"]]
-    for row in table.filter(**{name: getattr(pair, name) for name in names}).iter_rows(named=True):
-        users = "no number" if row["users"] is None else f"{row['users']:,}"
-        total = "" if row["rows"] is None else f"{row['rows']:,}"
-        rows.append([f"{row['per_user']:,.4g}" + (" (at hand)" if row["at_hand"] else ""), users, total])
-        if pair.users is not None:
-            rows[-1].append("none" if math.isnan(row["detectable"]) else number(row["detectable"]))
-    if pair.users is not None:
-        rows[0].append(f"seen with these {pair.users:,} {pair.cluster}s from")
-    return aligned(rows, indent="  ")
-
-
-def plan_plain(plan: SamplePlan) -> dict[str, Any]:
-    """For JSON."""
-    return {
-        "difference": plan.difference,
-        "power": plan.sure.power,
-        "level": plan.sure.level,
-        "comparisons": plan.sure.family,
-        "plan": plan.table().to_dicts(),
+    hardest = [max(pairs, key=lambda pair: _rows_of(plan, pair)[0]["needed"]) for pairs in by_question.values()]
+    first = hardest[0]
+    main = {pair.name: min(_rows_of(plan, pair), key=lambda row: (not row["at_hand"], abs(row["per_user"] - TYPICAL)))
+            for pair in hardest}  # fmt: skip
+    worst = max(hardest, key=lambda pair: main[pair.name]["needed"])
+    whom = "exactly these users" if first.components.by_rows else f"the population these {first.cluster}s come from"
+    adjusted = f", adjusted for {plan.sure.family:,} comparisons" if plan.sure.family > 1 else ""
+    messages = [message.said(for_cli=for_cli) for message in plan.at_hand]
+    summary = AnswerSummary(
+        f"A difference of {plan.difference:g}{_on(worst, len(hardest))} needs {_needs(worst, main[worst.name])}.",
+        table=_curve(plan, first) if len(hardest) == 1 else _questions(hardest, main),
+        notes=(f"{plan.sure.power:.0%} power at level {plan.sure.level:g}{adjusted}, for {whom}.",
+               *messages[: len(hardest) == 1]),
+        warnings=tuple(message.said(for_cli=for_cli) for message in plan.messages),
+        details=tuple(_details(plan, by_question, hardest)) if len(plan.pairs) > 1 else (),
+        remarks=tuple(messages),
+        next_step=f"Collect {_needs(worst, main[worst.name])}, then compare the models.",
+    )  # fmt: skip
+    rows = plan.table().to_dicts()
+    document = {
+        "difference": plan.difference, "power": plan.sure.power, "level": plan.sure.level,
+        "comparisons": plan.sure.family, "plan": rows,
         "messages": plain_messages((*plan.messages, *plan.at_hand)),
-    }
+    }  # fmt: skip
+    question = f"How much data does a difference of {plan.difference:g} need?"
+    return Answer(question, summary, rows, document, lambda: plan_panels(plan))
 
 
-def plan_chart(plan: SamplePlan) -> Any:
+def _details(
+    plan: SamplePlan, by_question: Mapping[str, Sequence[PlannedPair]], hardest: Sequence[PlannedPair]
+) -> Iterator[Detail]:
+    """The curve of each pair; where they are many, of the one that needs most."""
+    for (name, pairs), worst in zip(by_question.items(), hardest, strict=True):
+        many = len(pairs) > MANY_PAIRS
+        note = f"Of {len(pairs):,} pairs the one that needs most; JSON and CSV have all." if many else ""
+        for pair in [worst] if many else pairs:
+            yield Detail(f"{name}: {pair.model} - {pair.baseline}", "", [_curve(plan, pair)], note)
+
+
+def _rows_of(plan: SamplePlan, pair: PlannedPair) -> Rows:
+    """The curve of a pair; `needed` is infinite where no number of users would do."""
+    names = ("metric", "estimator", "reward", "model", "baseline")
+    rows = plan.table().filter(**{name: getattr(pair, name) for name in names}).to_dicts()
+    return [{**row, "needed": math.inf if row["users"] is None else row["users"]} for row in rows]
+
+
+def _on(pair: PlannedPair, n_questions: int) -> str:
+    return f" in {pair.metric}" if n_questions == 1 else f" on all {n_questions:,} metrics and estimators"
+
+
+def _needs(pair: PlannedPair, row: dict[str, Any]) -> str:
+    if row["users"] is None:
+        return f"more than any number of {pair.cluster}s with {row['per_user']:,.4g} {pair.row}s each"
+    return f"about {row['users']:,} {pair.cluster}s with {row['per_user']:,.4g} {pair.row}s each"
+
+
+def _cells(row: dict[str, Any], *, at_hand: bool) -> list[str]:
+    cells = ["no number" if row["users"] is None else f"{row['users']:,}"]
+    cells.append("" if row["rows"] is None else f"{row['rows']:,}")
+    seen = row["detectable"]
+    return [*cells, *(["none" if seen is None or math.isnan(seen) else number(seen)] if at_hand else [])]
+
+
+def _head(pair: PlannedPair) -> list[str]:
+    seen = [] if pair.users is None else [f"seen by {pair.users:,} from"]
+    return [f"{pair.cluster}s needed", "rows", *seen]
+
+
+def _curve(plan: SamplePlan, pair: PlannedPair) -> ResultTable:
+    """A line for each number of rows per user."""
+    rows = [
+        [f"{row['per_user']:,.4g}{' (at hand)' * row['at_hand']}", *_cells(row, at_hand=pair.users is not None)]
+        for row in _rows_of(plan, pair)
+    ]
+    return ResultTable.from_texts([f"{pair.row}s per {pair.cluster}", *_head(pair)], rows)
+
+
+def _questions(pairs: Sequence[PlannedPair], main: dict[str, dict[str, Any]]) -> ResultTable:
+    rows = [[pair.name, *_cells(main[pair.name], at_hand=pair.users is not None)] for pair in pairs]
+    per_user = main[pairs[0].name]["per_user"]
+    return ResultTable.from_texts([f"{per_user:,.4g} {pairs[0].row}s per {pairs[0].cluster}", *_head(pairs[0])], rows)
+
+
+def plan_panels(plan: SamplePlan) -> list[PlotPanel]:
     """Users needed, and the smallest difference that the users at hand show, over rows per user."""
-    altair(PLAN)
     pair = plan.pairs[0]
-    table = plan.table().with_columns(
-        pair=pl.format("{}, {}: {} against {}", "metric", "estimator", "model", "baseline"),
-        size=pl.format("{} x {}", "users", pl.col("per_user").round_sig_figs(4)),
-    )
-    scale = alt.Scale(type="linear" if table["per_user"].n_unique() == 1 else "log", nice=False)
-    legend = alt.Legend(orient="bottom", direction="vertical", labelLimit=600)
-    x = alt.X("per_user:Q", title=f"{pair.row}s per {pair.cluster}", scale=scale,
-              axis=alt.Axis(format="~g", labelOverlap=True, gridColor=GRID))  # fmt: skip
+    rows: Rows = [
+        {**row, "model": f"{row['metric']}, {row['estimator']}: {row['model']} - {row['baseline']}"}
+        for row in plan.table().to_dicts()
+    ]
+    styles = model_styles(row["model"] for row in rows)
+    scale = alt.Scale(type="log" if len({row["per_user"] for row in rows}) > 1 else "linear", nice=False)
+    x = alt.X("per_user:Q", title=f"{pair.row}s per {pair.cluster}", scale=scale, axis=alt.Axis(format="~g"))
+    summary = plan_answer(plan).summary
 
-    def panel(column: str, title: str) -> Any:
-        rows = table.filter(pl.col(column).is_not_null() & (pl.col(column) > 0)).to_dicts()
-        base = alt.Chart(alt.Data(values=rows)).encode(
-            x=x,
-            y=alt.Y(f"{column}:Q", title=title, scale=alt.Scale(type="log", nice=False),
-                    axis=alt.Axis(format=",~r", gridColor=GRID)),
-            color=alt.Color("pair:N", title=None, scale=alt.Scale(range=list(COLOURS)), legend=legend),
-            tooltip=["pair:N", "per_user:Q", "users:Q", "rows:Q", "detectable:Q"],
-        )  # fmt: skip
-        at_hand = base.transform_filter("datum.at_hand").mark_point(size=140, filled=True, shape="diamond", opacity=1)
-        layers = base.mark_line(strokeWidth=2) + base.mark_circle(size=40, opacity=1) + at_hand
-        return layers.properties(width=330, height=260)
+    def panel(field: str, title: str, sentence: str) -> PlotPanel:
+        y = alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format=",~r"))
+        base = chart_of([row for row in rows if (row[field] or 0) > 0]).encode(x=x, y=y, color=styles["color"])
+        points = base.mark_point(filled=True, size=50, opacity=1).encode(
+            shape=styles["shape"], tooltip=tooltips("model:N", "per_user:Q", "users:Q", "rows:Q", "detectable:Q")
+        )
+        at_hand = base.transform_filter("datum.at_hand").mark_point(size=180, strokeWidth=2)
+        chart = layered(base.mark_line(strokeWidth=2), points, at_hand, height=240)
+        return PlotPanel(title, sentence, chart)
 
-    panels = [panel("users", f"{pair.cluster}s needed to see {plan.difference:g}")]
+    panels = [panel("users", f"{pair.cluster}s needed to see {plan.difference:g}", summary.verdict)]
     if pair.users is not None:
-        panels.append(panel("detectable", f"difference seen with the {pair.users:,} {pair.cluster}s at hand"))
-    title = alt.Title(f"{plan.sure.power:.0%} power at level {plan.sure.level:g}", anchor="start",
-                      subtitle=[] if pair.users is None else ["diamonds: the data at hand"])  # fmt: skip
-    return alt.hconcat(*panels, title=title, config=_config())
-
-
-def _config(**more: Any) -> Any:
-    return alt.Config(font=TYPEFACE, view=alt.ViewConfig(stroke="#bbbbbb"), **more)
-
-
-def plan_picture(plan: SamplePlan, form: str) -> bytes:
-    """The chart as the content of a file; HTML holds all it needs, and opens without a network."""
-    return picture_or_page(plan_chart(plan), form, who=PLAN)
+        title = f"difference seen with the {pair.users:,} {pair.cluster}s at hand"
+        panels.append(panel("detectable", title, "Large marks are the data at hand."))
+    return panels
 
 
 # -------------------------------------------------------------------------------------------------------------- design
 
 
-def design_text(planned: PlannedDesign, place: Path) -> str:
+def design_answer(planned: PlannedDesign, place: Path) -> Answer:
     """What is to be shown, what that saves against uniform exposure, and how it is evaluated."""
     design = planned.design
     per_user = np.bincount(design.user, minlength=len(design.users))
@@ -136,115 +163,121 @@ def design_text(planned: PlannedDesign, place: Path) -> str:
         [
             saving.metric,
             f"{saving.model} - {saving.baseline}" if saving.baseline else saving.model,
-            "not known" if math.isnan(saving.variance_ratio) else f"{saving.variance_ratio:.3f}",
+            "unknown" if math.isnan(saving.variance_ratio) else f"{saving.variance_ratio:.3f}",
             f"{saving.uniform_items:,.0f}",
         ]
         for saving in savings
     ]
-    header = ["metric", "of", "share of the variance", "uniform items for as much"]
-    lines = [
-        f"{len(design):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users, with chances "
-        f"of {design.chance.min():.2g} to {design.chance.max():.2g}, in {place / 'shown.parquet'}.",
-        *([f"{few:,} of the users have fewer items left to show, {none:,} of them none."] if few else []),
-        "",
-        f"What {planned.per_user} uniformly chosen items would vary by, and what these are expected to (by the guess "
-        "of what is relevant):",
-        "",
-        aligned([header, *rows], left=(0, 1), indent="  "),
-        "",
-        f"A model that none of these is like: at most about {1 / planned.uniform:.2g} times the variance of uniform "
-        "exposure.",
-        worded(NEXT, for_cli=True),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def design_plain(planned: PlannedDesign) -> dict[str, Any]:
-    """For JSON."""
-    return {
-        "design": dict(planned.design.settings),
-        "pairs": len(planned.design),
-        "savings": planned.saved().to_dicts(),
-    }
+    head = ["metric", "of", "variance / uniform", "uniform items for as much"]
+    summary = AnswerSummary(
+        f"{len(design):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users.",
+        table=ResultTable.from_texts(head, rows, names=2),
+        notes=(
+            *([f"{few:,} of the users have fewer items left to show, {none:,} of them none."] if few else []),
+            f"Probabilities are {design.chance.min():.2g} to {design.chance.max():.2g}. Savings are against "
+            f"{planned.per_user} uniformly drawn items, by a guess of what is relevant; a model unlike all of these "
+            f"has at most about {1 / planned.uniform:.2g} times the variance of uniform exposure.",
+            f"The pairs are in {place / 'shown.parquet'}. {worded(NEXT, for_cli=True)}",
+        ),
+    )
+    saved = planned.saved().to_dicts()
+    return Answer("What to show?", summary, saved,
+                  {"design": dict(design.settings), "pairs": len(design), "savings": saved})  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------------------------------- watch
 
 
-def watch_text(watched: Watched) -> str:
-    """A few lines for each comparison: how it stands, and what to do."""
-    lines = []
-    for pair in watched.pairs:
+def watch_answer(watched: Watched) -> Answer:
+    """Whether to stop, then a line for each comparison."""
+    pairs = watched.pairs
+    decided = [pair for pair in pairs if pair.state.outcome is not Outcome.INSUFFICIENT]
+    verdict = watch_sentence(pairs[0], watched)
+    if len(pairs) > 1:
+        stop = "Stop: all" if len(decided) == len(pairs) else f"Go on: {len(decided):,} of"
+        verdict = f"{stop} {len(pairs):,} comparisons are decided."
+    alike = len({(pair.model, pair.baseline) for pair in pairs}) == 1
+    rows = []
+    for pair in pairs:
         look = pair.look
-        interval = ", no interval yet"
-        if not math.isnan(look.low):
-            bounds = f"{number(look.low)} to {number(look.high)}"
-            interval = f", {watched.level:.0%} interval for repeated looks {bounds}"
-        lines += [
-            str(pair),
-            f"  the difference of {pair.estimand}",
-            f"  {look.users:,} users, {look.informative:,} of whom tell the two apart",
-            f"  difference {number(look.difference)}{interval}",
-            f"  {sentence(pair, watched)}",
-            *(f"  {text[:1].upper()}{text[1:]}." for text in map(str, pair.cautions)),
-            "",
-        ]
-    return "\n".join(lines)
-
-
-def sentence(pair: WatchedPair, watched: Watched) -> str:
-    """How it stands, in words."""
-    model, baseline, users = pair.model, pair.baseline, f"with {pair.look.users:,} users"
-    sentences = {
-        WatchState.SHOWN: f"Stop: {model} is better than {baseline}, significant {users}.",
-        WatchState.OPPOSITE: f"Stop: {baseline} is better than {model}, significant {users}.",
-        WatchState.GOING_ON: "Go on: not significant yet.",
-        WatchState.EARLY: "Go on: too few users tell the two apart for an interval.",
-        WatchState.REFUSED: f"No promise can be made: {'; '.join(map(str, pair.reasons))}.",
-    }
-    close = f"Stop: known to less than {watched.difference or 0:g} either way {users}, without a winner."
-    return sentences.get(pair.state, close)
-
-
-def watch_plain(watched: Watched) -> dict[str, Any]:
-    """For JSON."""
-    return {
+        places = decimals(look.difference if math.isnan(look.low) else look.high - look.low, digits=2)
+        significant = pair.state in (WatchState.SHOWN, WatchState.OPPOSITE)
+        rows.append([
+            Cell(f"{pair.metric}, {pair.estimator}" if alike else str(pair)),
+            Cell(signed_interval(look.difference, look.low, look.high, places), "*" * significant),
+            *(Cell(f"{n:,}") for n in (look.users, look.informative)),
+            *([Cell(str(pair.state))] if len(pairs) > 1 else []),
+        ])  # fmt: skip
+    name = f"{pairs[0].model} - {pairs[0].baseline}" if alike else "difference"
+    head = ["any look", f"{name} ({watched.level:.0%} CI)", "users", "differ", *["state"] * (len(pairs) > 1)]
+    cautions = dict.fromkeys(str(text) for pair in pairs for text in (*pair.reasons, *pair.cautions))
+    summary = AnswerSummary(
+        verdict,
+        "sufficient" if len(decided) == len(pairs) else "insufficient",
+        ResultTable(head, rows),
+        warnings=tuple(cautions),
+        estimands=estimands(pairs),
+        remarks=(*(watch_sentence(pair, watched) for pair in pairs * (len(pairs) > 1)), *map(str, watched.messages)),
+        next_step=verdict,
+    )
+    document = {
         "level": watched.level,
         "planned": watched.planned,
         "difference": watched.difference,
         "watched": [
-            {name: getattr(pair, name) for name in ("model", "baseline", "metric", "estimator", "estimand")}
-            | {"state": str(pair.state)}
-            | {name: getattr(pair.look, name) for name in ("users", "informative", "difference", "low", "high")}
-            | {"reasons": plain_messages(pair.reasons), "cautions": plain_messages(pair.cautions)}
-            for pair in watched.pairs
+            row | {"reasons": plain_messages(pair.reasons), "cautions": plain_messages(pair.cautions)}
+            for row, pair in zip(watched.table().to_dicts(), pairs, strict=True)
         ],
         "messages": plain_messages(watched.messages),
     }
+    question = f"Which is better so far: {', '.join(dict.fromkeys(n for p in pairs for n in (p.model, p.baseline)))}?"
+    return Answer(question, summary, watched.table().to_dicts(), document, lambda: watch_panels(watched))
 
 
-def watch_chart(*looks: Watched) -> Any:
-    """The difference and its interval at each look, by the number of users; a panel for each pair."""
-    altair(WATCH)
-    panels = []
+def watch_sentence(pair: WatchedPair, watched: Watched) -> str:
+    """What to do about one comparison, in words."""
+    model, baseline, users = pair.model, pair.baseline, f"with {pair.look.users:,} users"
+    sentences = {
+        WatchState.SHOWN: f"Stop: {model} is better than {baseline} on {pair.metric}, significant {users}.",
+        WatchState.OPPOSITE: f"Stop: {baseline} is better than {model} on {pair.metric}, significant {users}.",
+        WatchState.GOING_ON: f"Go on: {model} and {baseline} do not differ significantly on {pair.metric} yet.",
+        WatchState.EARLY: f"Go on: on too few users {model} and {baseline} differ for an interval.",
+        WatchState.REFUSED: f"No verdict on {model} and {baseline}: assumptions are violated.",
+    }
+    close = f"Stop: {model} and {baseline} differ by less than {watched.difference or 0:g} either way {users}."
+    return sentences.get(pair.state, close)
+
+
+def watch_panels(*looks: Watched) -> list[PlotPanel]:
+    """The difference at each look, and the intersection of all intervals so far, by the number of users.
+
+    All intervals cover the true difference together with probability `level`, so their intersection does too: once it
+    excludes 0, it excludes 0 for good.
+    """
     tables = [watched.table() for watched in looks]
-    for place, pair in enumerate(looks[-1].pairs):
-        rows = [row for table in tables if not math.isnan((row := table.row(place, named=True))["low"])]
-        base = alt.Chart(alt.Data(values=rows))
-        axis = alt.Axis(format=",~g", labelOverlap=True, gridColor=GRID)
-        if ticks := users_ticks([row["users"] for row in rows]):
-            axis.values = ticks
-        scale = alt.Scale(type="log" if len(rows) > 1 else "linear", nice=False)
-        x = alt.X("users:Q", title="users so far", scale=scale, axis=axis)
-        y = alt.Y("low:Q", title=f"{pair.model} − {pair.baseline}", axis=alt.Axis(gridColor=GRID))
-        layers = [
-            base.mark_rule(color=BAND, strokeWidth=4).encode(x=x, y=y, y2="high:Q"),
-            base.mark_point(color=LINE, filled=True, opacity=1).encode(x=x, y="difference:Q"),
-            alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 4], color=ZERO).encode(y="zero:Q"),
-        ]
-        title = alt.Title(f"{pair.metric}, {pair.estimator}", subtitle=[sentence(pair, looks[-1])], anchor="start")
-        panels.append(alt.layer(*layers, width=460, height=240, title=title))
-    return alt.vconcat(*panels, config=_config(background="white", padding=10))
+    return [_watch_panel(pair, looks[-1], [table.row(place, named=True) for table in tables])
+            for place, pair in enumerate(looks[-1].pairs)]  # fmt: skip
+
+
+def _watch_panel(pair: WatchedPair, watched: Watched, looks: Rows) -> PlotPanel:
+    table = pl.DataFrame([row for row in looks if not math.isnan(row["low"])], schema=watched.table().schema)
+    rows: Rows = table.with_columns(pl.col("low").cum_max(), pl.col("high").cum_min()).to_dicts()
+    users = [row["users"] for row in rows]
+    scale = alt.Scale(type="log" if len(rows) > 1 else "linear", nice=False)
+    ticks = {"values": users_ticks(users)} if users_ticks(users) else {}
+    axis = alt.Axis(format=",~g", labelOverlap=True, **ticks)
+    base = chart_of(rows).encode(x=alt.X("users:Q", title="users so far", scale=scale, axis=axis))
+    title = f"{pair.model} − {pair.baseline}"
+    tips = tooltips("users:Q", "difference:Q", "low:Q", "high:Q")
+    layers = (
+        base.mark_rule(color=BLUE, opacity=0.3, strokeWidth=4).encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+        base.mark_point(color=BLUE, filled=True, opacity=1).encode(y=alt.Y("difference:Q", title=title), tooltip=tips),
+        dashed_at(0, "zero", along="y"),
+    )
+    sentence = watch_sentence(pair, watched)
+    if len(looks) > 1:
+        sentence += " Bars: intersection of all intervals so far."
+    return PlotPanel(f"{pair.metric}, {pair.estimator}", sentence, layered(*layers, height=220))
 
 
 def users_ticks(users: Sequence[int]) -> list[int]:
@@ -259,8 +292,3 @@ def users_ticks(users: Sequence[int]) -> list[int]:
     steps = (step * 10**power for power in range(len(str(high))) for step in (1, 2, 5))
     ticks = [step for step in steps if low <= step <= high]
     return ticks if len(ticks) > 1 else []
-
-
-def watch_picture(watched: Watched, form: str) -> bytes:
-    """The chart as the content of a file; HTML holds all it needs, and opens without a network."""
-    return picture_or_page(watch_chart(watched), form, who=WATCH)

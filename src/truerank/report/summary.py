@@ -1,21 +1,21 @@
 """What results say, the answer first: one value that the terminal, notebooks, Markdown, LaTeX and pages render.
 
-results --questions_of--> questions --summarize--> ResultSummary: verdict, table, warnings, estimands; then all details
+results --questions_of--> questions --summarize--> Summary: verdict, table, warnings, estimands; then all details
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
+from typing import TYPE_CHECKING
 
 from truerank.core.errors import some
 from truerank.core.messages import DETECTABLE, Message, Severity
-from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Results
 from truerank.core.wording import option, worded
-from truerank.report.details import Cell, Detail, ResultTable, details_of, remarks
+from truerank.report.details import details_of, remarks
 from truerank.report.numbers import bounds, decimals, fixed, number, signed, signed_interval
 from truerank.report.questions import (
     FEW,
@@ -31,6 +31,10 @@ from truerank.report.questions import (
     verdict,
     winner,
 )
+from truerank.report.view import AnswerSummary, Cell, ResultTable
+
+if TYPE_CHECKING:
+    from truerank.evaluation.watch import WatchedPair
 
 MOST_WARNINGS = 5
 MOST_QUESTIONS = 12  # of one table
@@ -38,22 +42,7 @@ MOST_PAIRS = 6  # that a sentence names
 GRAVE = [Severity.WARNING, Severity.CAUTION]
 
 
-@record
-class ResultSummary:
-    """The answer, and behind it the rest."""
-
-    verdict: str
-    evidence: str
-    table: ResultTable | None
-    notes: tuple[str, ...] = ()
-    groups: tuple[tuple[str, ResultTable], ...] = ()
-    warnings: tuple[str, ...] = ()
-    estimands: str = ""
-    details: tuple[Detail, ...] = field(default=(), repr=False)
-    remarks: tuple[str, ...] = field(default=(), repr=False)  # assumptions, and all messages
-
-
-def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, for_cli: bool = False) -> ResultSummary:
+def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, for_cli: bool = False) -> AnswerSummary:
     """The summary of results, and of the same within groups of units; options as the reader would give them."""
     questions, unit = questions_of(results), results.provenance.unit
     models, first = ranked_models(questions), questions[:MOST_QUESTIONS]
@@ -69,14 +58,14 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
         warnings = [*warnings[:MOST_WARNINGS], f"{more:,} more warning{'s' * (more > 1)}: {where}"]
     divisions = ((f"groups of {unit}s", groups or {}), ("groups of items", item_groups(results)))
     overview = (_metric_rows if len(models) <= 2 else _model_rows)(first, models) if questions else None
-    return ResultSummary(
+    return AnswerSummary(
         verdict(questions, models),
         evidence(questions),
         overview,
         tuple(notes),
         tuple(_within(kind, questions, models, parts) for kind, parts in divisions if parts),
         tuple(warnings),
-        _estimands(questions),
+        estimands(questions),
         tuple(details_of(results)),
         tuple(remarks(results, for_cli=for_cli)),
     )
@@ -262,14 +251,15 @@ def _warning(entries: Sequence[tuple[Message, str, str]], n_questions: int, *, f
     return f"{subject}, {label}: {text.rstrip('.')}; likewise {some(others or labels[1:] or ['other settings'])}."
 
 
-def _estimands(questions: Sequence[ShownQuestion]) -> str:
+def estimands(questions: Iterable[ShownQuestion | WatchedPair]) -> str:
     """What the values estimate, and by which estimator: metrics with the same answer together."""
     alike: dict[str, tuple[list[str], list[str]]] = {}
     for question in questions:
-        cut = question.family != question.metric  # at a number of items, which the phrase leaves out
+        family = re.sub(r"@\d+", "", question.metric, count=1)
+        cut = family != question.metric  # at a number of items, which the phrase leaves out
         bare = question.estimand.replace(question.metric, "") if cut else question.estimand
         families, estimators = alike.setdefault(" ".join(bare.split()).partition(", so ")[0], ([], []))
-        families += [question.family] * cut
+        families += [family] * cut
         estimators.append(question.estimator)
     return " ".join(
         f"{', '.join(dict.fromkeys(families))}{': ' * bool(families)}{phrase}, {', '.join(dict.fromkeys(estimators))}."

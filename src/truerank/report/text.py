@@ -1,22 +1,20 @@
-"""Summaries as text: for a terminal of some columns, with or without colours; and other content as lines, CSV, JSON."""
+"""Summaries as text, for a terminal of some columns, with or without colours."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from truerank.core.escaping import csv_cell, printable
+from truerank.core.escaping import printable
 from truerank.core.messages import Message
 from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.wording import option, worded
-from truerank.report.details import Cell, ResultTable
 from truerank.report.numbers import number
-from truerank.report.summary import ResultSummary, summarize
+from truerank.report.summary import summarize
+from truerank.report.view import AnswerSummary, Cell, ResultTable
 
 COLUMNS = 80  # where there is no terminal
 GAP = 2  # between columns
@@ -34,15 +32,31 @@ def render(
     verbose: bool = False,
 ) -> str:
     """The answer first; with `verbose` all estimates, assumptions and messages behind it, and those of the groups."""
-    page = TextPage(width or COLUMNS, color=color)
-    summary = summarize(results, groups=groups, for_cli=for_cli)
     more = f" More: {option('verbose', 'print(results.details())')}, {option('report FILE.html', 'results.html(path)')}"
-    page.answer(summary, "" if verbose else worded(more, for_cli=for_cli))
+    summary = summarize(results, groups=groups, for_cli=for_cli)
+    parts = {name: summarize(part, for_cli=for_cli) for name, part in (groups or {}).items()}
+    return summary_text(
+        summary, width=width, color=color, verbose=verbose, parts=parts, more=worded(more, for_cli=for_cli)
+    )
+
+
+def summary_text(
+    summary: AnswerSummary,
+    *,
+    width: int | None = None,
+    color: bool = False,
+    verbose: bool = False,
+    parts: Mapping[str, AnswerSummary] | None = None,
+    more: str = "",
+) -> str:
+    """A summary as lines; where they are not all (`verbose`), `more` names how to see the rest."""
+    page = TextPage(width or COLUMNS, color=color)
+    page.answer(summary, "" if verbose else more)
     if verbose:
         page.rest(summary)
-        for name, part in (groups or {}).items():
+        for name, part in (parts or {}).items():
             page.paragraph(name, "bold")
-            page.rest(summarize(part, for_cli=for_cli))
+            page.rest(part)
     return "".join(f"{line}\n" for line in page.lines)
 
 
@@ -53,7 +67,7 @@ class TextPage:
         self.width, self.color = width, color
         self.lines: list[str] = []
 
-    def answer(self, summary: ResultSummary, more: str) -> None:
+    def answer(self, summary: AnswerSummary, more: str) -> None:
         """Verdict, table, warnings, estimands."""
         evidence = f"Evidence: {summary.evidence}" if summary.evidence else ""
         verdict = printable(summary.verdict)
@@ -74,13 +88,15 @@ class TextPage:
             self._table(table)
         for warning in summary.warnings:
             self.paragraph(f"! {warning}", "yellow")
-        self.paragraph(f"{summary.estimands}{more}", "dim")
+        self.paragraph(f"{summary.estimands}{more}".strip(), "dim")
+        if summary.commands:
+            self.lines += ["Next:", *(f"  {printable(command)}" for command in summary.commands)]
 
-    def rest(self, summary: ResultSummary) -> None:
+    def rest(self, summary: AnswerSummary) -> None:
         """Every question with its tables, then assumptions and messages."""
         for detail in summary.details:
             self.lines.append("")
-            self.paragraph(f"{detail.title}: {detail.estimand}", "bold")
+            self.paragraph(": ".join(filter(None, [detail.title, detail.estimand])), "bold")
             for table in detail.tables:
                 self._table(table)
             self.paragraph(detail.note)
@@ -215,53 +231,6 @@ class Ruler:
     def _column(self, value: float) -> int:
         share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halves: their differences do not overflow
         return round(share * (self.width - 1))
-
-
-# ---------------------------------------------------------------------------------------------------------------- forms
-
-
-def encoded(text: str) -> bytes:
-    """Plain text as it goes out, without what a terminal would obey."""
-    return printable(text, lines=True).encode()
-
-
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """A line for each row, all with the names of the first; nothing that a spreadsheet would run."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
-    return stream.getvalue().encode()
-
-
-def as_lines(values: Mapping[str, Any], *, width: int | None = None) -> str:
-    """A line for each name and its value.
-
-    >>> print(as_lines({"users": 3, "first items": "a, b"}), end="")
-    users        3
-    first items  a, b
-    """
-    wide = width or max(len(name) for name in values)
-    return "".join(f"{printable(name):{wide}}  {printable(str(value))}\n" for name, value in values.items())
-
-
-def aligned(rows: Sequence[Sequence[str]], *, left: Collection[int] = (), indent: str = "") -> str:
-    """Columns side by side: texts (the columns `left`) to the left, numbers to the right.
-
-    >>> print(aligned([["a", "n"], ["bc", "10"]], left=[0]))
-    a    n
-    bc  10
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        [f"{cell:{widths[n]}}" if n in left else f"{cell:>{widths[n]}}" for n, cell in enumerate(row)] for row in rows
-    )
-    return "\n".join(f"{indent}{'  '.join(cells)}".rstrip() for cells in lines)
-
-
-def without_nan(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values for JSON: NaN is None."""
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
 
 
 def plain_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:

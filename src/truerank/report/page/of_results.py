@@ -32,7 +32,8 @@ from truerank.report.questions import (
     ranked_models,
     verdict,
 )
-from truerank.report.summary import ResultSummary, summarize
+from truerank.report.summary import summarize
+from truerank.report.view import AnswerSummary
 
 QUESTIONS = 4  # whose single units and groups are drawn
 ACTIVITY = 4  # groups of units by how active they are
@@ -153,7 +154,7 @@ def _for_cli(results: Results) -> bool:
     return (results.provenance.call or "").startswith("truerank ")
 
 
-def _next_step(results: Results, summary: ResultSummary, *, for_cli: bool) -> str:
+def _next_step(results: Results, summary: AnswerSummary, *, for_cli: bool) -> str:
     if not summary.evidence:
         return "Evaluate a second model, to compare."
     if summary.evidence != "sufficient":

@@ -1,8 +1,7 @@
-"""The report of a finished reliability study: its four figures with a legend that filters, and their numbers."""
+"""The report of a finished reliability study: its four figures, and their numbers."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,9 @@ import msgspec
 import polars as pl
 
 from truerank.reliability.studied import NOTE
-from truerank.report.charts import INK, PlotPanel
 from truerank.report.page.render import Page, PageTable, Section, render
-from truerank.report.reliability_charts import chart, figure
-from truerank.report.reliability_frames import Finished, StudyQuestion, Tau, tidy
+from truerank.report.study_figures import Finished, StudyQuestion, figures, tidy
 
-# black and dark grey are not seen on a dark page
-ON_ANY_GROUND = {"#000000": INK, "#555555": "#757575"}
 ANSWERS = {
     StudyQuestion.RESOLUTION: ("Fewest ties of two models", "most", "a share of"),
     StudyQuestion.FIDELITY: ("Closest to the order with all items of the same log", "furthest", "τ-b"),
@@ -34,20 +29,12 @@ def study_report(folder: Path, *, metric: str | None = None) -> bytes:
 
 def study_page(study: Finished, note: dict[str, Any], *, metric: str) -> Page:
     """The four figures of one metric, and their numbers."""
-    panels, frames = [], {}
-    for question in StudyQuestion:
-        drawn = figure(study, question, metric=metric)
-        styles = {name: style._replace(colour=ON_ANY_GROUND.get(style.colour, style.colour))
-                  for name, style in drawn.styles.items()}  # fmt: skip
-        live = chart(replace(drawn, styles=styles), live=True)
-        parameters = {"shown": list(styles)}
-        panels.append(PlotPanel(" ".join(drawn.title), " ".join(drawn.subtitle), live, parameters=parameters))
-        frames[question] = tidy(study.results, question, metric=metric)
+    frames = {question: tidy(study.results, question, metric=metric) for question in StudyQuestion}
     others = ", ".join(name for name in study.names("metric") if name != metric)
     numbers = pl.concat([frame.with_columns(question=pl.lit(question.value)) for question, frame in frames.items()])
     columns = ("question", "logger", "sparsity", "sampler", "size", "value", "low", "high")
     undefined = pl.col("undefined").alias("users left out, share")
-    caption = f"All values with their intervals; {Tau.LEFT_OUT.value} users have no tau"
+    table = PageTable("All values with their intervals", numbers.select(*columns, undefined, "users"))
     facts = [(name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
              for name, value in note.items() if not isinstance(value, dict)]  # fmt: skip
     return Page(
@@ -55,17 +42,11 @@ def study_page(study: Finished, note: dict[str, Any], *, metric: str) -> Page:
         question=f"How far can {metric} over sampled candidates be trusted?",
         claims=tuple(_claim(question, frame) for question, frame in frames.items()),
         sections=(
-            Section(
-                name="figures",
-                title="Figures",
-                texts=(f"The study also has {others}: each can have a report of its own (`metric`).",) * bool(others),
-                panels=tuple(panels),
-                choices=tuple((name, style.colour, bool(style.dash)) for name, style in styles.items()),
-                wide=True,
-            ),
-            Section(name="numbers", title="Numbers",
-                    tables=(PageTable(caption, numbers.select(*columns, undefined, "users")),)),
-            Section(name="provenance", title="What was studied", facts=tuple(facts)),
+            Section(name="figures", title="Figures", panels=tuple(figures(study, metric=metric).values()), wide=True,
+                    texts=("Click a name in a legend to see one sampler alone.",
+                           *([f"The study also has {others}: `metric` chooses."] if others else []))),
+            Section(name="numbers", title="Numbers", tables=(table,)),
+            Section(name="provenance", title="Settings of the study", facts=tuple(facts)),
         ),
         facts=(("models", f"{study.n_models:,}"), ("scenarios", f"{len(frames[StudyQuestion.RESOLUTION]):,}")),
     )  # fmt: skip
@@ -78,13 +59,12 @@ def _claim(question: StudyQuestion, frame: pl.DataFrame) -> tuple[str, str, str]
     defined = frame.filter(pl.col("value").is_not_null() & (pl.col("value") < 1 if high else True))
     badge = question.value.replace("_", " ")
     if not len(defined):
-        return "insufficient", badge, "Nothing can be said: no scenario has a value below 1."
+        return "insufficient", badge, "No scenario has a value below 1, so nothing can be compared."
     rows = defined.sort("value", descending=high, maintain_order=True).rows(named=True)
-    sizes = [f" of {row['size']:,}" if row["size"] is not None else "" for row in (rows[0], rows[-1])]
     first, last = (
-        f"{row['sampler']}{size} on a {row['logger']} log with "
+        f"{row['sampler']}{f' of {n:,}' if (n := row['size']) is not None else ''} on a {row['logger']} log with "
         f"{100 * row['sparsity']:g} % hidden, {quantity} {row['value']:.3g}"
-        for row, size in zip((rows[0], rows[-1]), sizes, strict=True)
+        for row in (rows[0], rows[-1])
     )
     without = " (scenarios that are 1 by definition apart)" if high and len(defined) < len(frame) else ""
     return "shown", badge, f"{best}{without}: {first}; {worst}: {last}."

@@ -32,7 +32,6 @@
     views.set(id, promise);
     const view = await promise;
     figure.dataset.drawn = "yes";
-    if (hidden.size) await choose(view);
     return view;
   }
 
@@ -112,15 +111,8 @@
     const spec = fitted(chart);
     if (!chart.wide && typeof spec.height === "number") spec.height = Math.max(spec.height * 1.6, 300);
     const made = await vegaEmbed(place, spec, options(place.clientWidth < 420, "told-enlarged"));
-    if (hidden.size) await choose(made.view);
     dialog.addEventListener("close", () => made.view.finalize(), { once: true });
   }
-
-  // A legend that filters: charts have the parameter `shown`, the names that are not hidden.
-  const hidden = new Set();
-  const choices = [...document.querySelectorAll('[data-do="choose"]')];
-  const choose = (view) =>
-    view.signal("shown", choices.map((each) => each.value).filter((name) => !hidden.has(name))).runAsync();
 
   // ------------------------------------------------------------------------------------------------------- tables
 
@@ -253,13 +245,6 @@
     named(figure, "enlarge").addEventListener("click", () => enlarge(id));
     named(figure, "svg").addEventListener("click", () => save(id, "svg"));
     named(figure, "png").addEventListener("click", () => save(id, "png"));
-  }
-  for (const each of choices) {
-    each.addEventListener("change", async () => {
-      if (each.checked) hidden.delete(each.value);
-      else hidden.add(each.value);
-      for (const view of views.values()) await choose(await view);
-    });
   }
   for (const button of document.querySelectorAll('[data-do="copy-code"]')) {
     const place = button.closest(".command");

@@ -11,12 +11,14 @@ from importlib import resources
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from truerank.core.escaping import chart_spec, embedded_json, printable
 from truerank.core.record import record
 from truerank.models.settings import load
 from truerank.report.charts import CONFIG, INSTALL, PlotPanel
 from truerank.report.numbers import number, p_value
+from truerank.report.view import Answer
 from truerank.version import __version__
 
 FIRST = 25  # rows that a table shows before it is asked for more
@@ -80,11 +82,7 @@ def _packed(column: pl.Series) -> dict[str, Any]:
 
 @record(kw_only=True)
 class Section:
-    """A part of a page under its heading.
-
-    `points` are (kind, sentence), `facts` (name, value), `choices` the entries of a legend that filters: name, colour,
-    whether its line is dashed. `code` is a command.
-    """
+    """A part of a page under its heading: `points` are (kind, sentence), `facts` (name, value), `code` is a command."""
 
     name: str
     title: str
@@ -94,7 +92,6 @@ class Section:
     points: Pairs = ()
     facts: Pairs = ()
     code: str | None = None
-    choices: tuple[tuple[str, str, bool], ...] = ()
     wide: bool = False
 
     @property
@@ -140,6 +137,26 @@ def render(page: Page) -> bytes:
     return content.encode()
 
 
+def answer_page(answer: Answer) -> Page:
+    """The page of an answer: its card, then charts, tables, and what else there is to know."""
+    summary = answer.summary
+    card = {"Verdict": summary.verdict, "Evidence": summary.evidence, "Caveat": " ".join(summary.warnings[:1]),
+            "Next step": summary.next_step}  # fmt: skip
+    points = (*(("", text) for text in summary.notes), *(("warning", text) for text in summary.warnings),
+              *(("", text) for text in (summary.estimands, *summary.remarks) if text))  # fmt: skip
+    frame = pl.DataFrame(answer.rows, infer_schema_length=None).select(~cs.nested())
+    return Page(
+        title=f"truerank report: {answer.question}",
+        question=answer.question,
+        card=tuple((name, text) for name, text in card.items() if text),
+        sections=(
+            Section(name="charts", title="Chart", panels=tuple(answer.panels())),
+            Section(name="numbers", title="Numbers", tables=(PageTable("All numbers", frame),)),
+            Section(name="assumed", title="Assumptions and warnings", points=points),
+        ),
+    )
+
+
 def one_chart(chart: Any, *, title: str) -> bytes:
     """A page with nothing but one chart."""
     section = Section(name="chart", title="Chart", panels=(PlotPanel(title, title, chart),), wide=True)
@@ -148,9 +165,7 @@ def one_chart(chart: Any, *, title: str) -> bytes:
 
 def _specification(panel: PlotPanel) -> dict[str, Any]:
     """A chart without what the page says once for all of them."""
-    spec = {name: part for name, part in chart_spec(panel.zooming()).items() if name not in ("$schema", "config")}
-    parameters = [{"name": name, "value": value} for name, value in panel.parameters.items()]
-    return spec | {"params": [*spec.get("params", ()), *parameters]} if parameters else spec
+    return {name: part for name, part in chart_spec(panel.zooming()).items() if name not in ("$schema", "config")}
 
 
 @cache

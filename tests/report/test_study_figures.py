@@ -1,0 +1,88 @@
+"""The figures of a reliability study show every value of its results."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import polars as pl
+import pytest
+from reported import SIZED, SIZELESS, studied
+
+from truerank.core.errors import InputError
+from truerank.report.charts import COLOURS
+from truerank.report.study_figures import COLUMNS, Finished, StudyQuestion, Tau, draw, figures
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return studied(tmp_path_factory.mktemp("figures"))
+
+
+@pytest.fixture(scope="module")
+def study(folder: Path) -> Finished:
+    return Finished.read(folder)
+
+
+@pytest.mark.parametrize("tau", list(Tau))
+def test_every_value_of_the_results_is_drawn(study: Finished, tau: Tau) -> None:
+    for question, panel in figures(study, metric="Recall@3", tau=tau).items():
+        rows = study.results.filter(question=question.value, metric="Recall@3")
+        drawn = pl.DataFrame(panel.chart.to_dict()["data"]["values"], infer_schema_length=None)
+        columns = COLUMNS[Tau.LEFT_OUT if question is StudyQuestion.RESOLUTION else tau]
+        assert len(drawn) == len(rows) == 3 * 3 * (3 + 6 * 3)
+        assert drawn["sampler"].to_list() == rows["sampler"].to_list()
+        for name, column in zip(("value", "low", "high"), columns, strict=True):
+            if column in rows.columns:
+                assert drawn[name].to_list() == rows[column].fill_nan(None).to_list()
+
+
+def test_words_name_the_study_and_what_is_undefined(study: Finished) -> None:
+    for tau, text in ((Tau.LEFT_OUT, "are excluded"), (Tau.ZERO, "count as 0"), (Tau.OF_MEANS, "mean nDCG@100")):
+        assert text in figures(study, metric="nDCG@100", tau=tau)[StudyQuestion.FIDELITY].sentence
+    nothing = study.results.with_columns(value=pl.lit(float("nan")))
+    broken = Finished(nothing, study.n_models, study.resamples, study.level)
+    sentence = figures(broken, metric="nDCG@100")[StudyQuestion.ROBUSTNESS].sentence
+    assert "189 of 189 values are not defined" in sentence
+
+
+def test_a_sampler_looks_the_same_in_every_part(study: Finished) -> None:
+    def colours(part: Finished) -> dict[str, str]:
+        chart = figures(part, metric="nDCG@100", every=study)[StudyQuestion.FIDELITY].chart.to_dict()
+        scale = chart["spec"]["layer"][-1]["encoding"]["color"]["scale"]
+        return dict(zip(scale["domain"], scale["range"], strict=True))
+
+    whole = colours(study)
+    assert {whole[name] for name in SIZED} == set(COLOURS)
+    assert not {whole[name] for name in SIZELESS} & set(COLOURS)
+    assert colours(study.only("sampler", ["Full", "Skew"])) == {name: whole[name] for name in ("Full", "Skew")}
+
+
+def test_pictures_have_all_panels_and_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    first, second = (draw(folder, tmp_path / name) for name in ("first", "second"))
+    assert list(first) == list(StudyQuestion)
+    for question, path in first.items():
+        content = path.read_bytes()
+        assert content == second[question].read_bytes()
+        text = " ".join(" ".join(part.itertext()) for part in ET.fromstring(content).iter(f"{SVG}text"))
+        assert all(re.search(rf"(^| ){re.escape(name)}( |$)", text) for name in (*SIZED, *SIZELESS))
+        assert text.count("50 % hidden") == 3
+    with pytest.raises(InputError, match="first"):
+        draw(folder, tmp_path / "first")
+    assert draw(folder, tmp_path / "first", force=True, loggers=["uniform"]) == first
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [({"metric": "AUC"}, "it has nDCG@100, Recall@3"), ({"loggers": ["x"]}, "it has uniform"),
+     ({"sparsities": []}, "no sparsity is asked for"), ({"samplers": ["Nothing"]}, "it has Full")],
+)  # fmt: skip
+def test_what_the_study_does_not_have_is_refused(folder: Path, tmp_path: Path, part: dict, message: str) -> None:  # type: ignore[type-arg]
+    pytest.importorskip("altair")
+    with pytest.raises(InputError, match=message):
+        draw(folder, tmp_path / "new", **part)
+    assert not (tmp_path / "new").exists()
