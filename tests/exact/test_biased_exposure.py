@@ -23,7 +23,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Ranks
 from truerank.core.terms import Smooth
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.predictions import GainModel, GivenRewards, ItemRates
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.metrics.dcg import DCG

@@ -19,7 +19,7 @@ from truerank.core.options import Gain
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, RankView
 from truerank.core.terms import Smooth
 from truerank.estimators import listed_predictions
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.predictions import GivenRewards, ItemRates
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.propensities import PropensityLearner

@@ -25,7 +25,7 @@ from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import COLUMNS, UnitFile
 from truerank.core.wording import option
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted

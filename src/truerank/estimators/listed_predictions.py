@@ -23,7 +23,7 @@ from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Pool, Ranks, RankView, Scores
 from truerank.core.record import record
 from truerank.core.wording import option
-from truerank.estimators.predictions import Assistance, Predicted, Prediction
+from truerank.estimators.predictions import Assistance, GainModel, Predicted, Prediction
 from truerank.estimators.refusals import additive
 from truerank.estimators.rows import per_unit, total_discount
 from truerank.metrics.discounts import expected_discount, known_divisor
@@ -68,7 +68,7 @@ class PredictedLists:
 
 
 def predicted_lists(
-    name: str, prediction: Prediction, learner: Callable[[Request], Learner | None], units: ObservedUnits
+    name: str, prediction: Prediction | GainModel, learner: Callable[[Request], Learner | None], units: ObservedUnits
 ) -> dict[Request, PredictedLists]:
     """What is predicted of the lists of each question by what its learner has fitted, made once for all who ask.
 
