@@ -77,7 +77,7 @@ NAMES = (".out.part", ".out.old", ".out.lock", ".lock", "out", "out.json", ".out
          ".out.0123456789abcdef.part", ".truerank-0123456789abcdef.part", ".truerank.part", "results.json",
          "out/notes.txt", "out/.lock", "out/.truerank.part", "out/units.parquet", "out/.results.json.part",
          "out/truerank.json", "out/train.csv", "out/sub", "docs/thesis.txt")  # fmt: skip
-QUICK = settings(max_examples=40, stateful_step_count=12, deadline=None, derandomize=True, database=None,
+QUICK = settings(max_examples=40, stateful_step_count=12, deadline=None, database=None,
                  suppress_health_check=list(HealthCheck))  # fmt: skip
 
 
