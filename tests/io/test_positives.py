@@ -42,7 +42,7 @@ def test_they_are_all_that_an_evaluation_needs() -> None:
 def test_they_are_a_world_to_study(tmp_path: Path) -> None:
     labels = replace(read(PAIRS, positive="all"), complete=True)
     other = SCORES.with_columns(score=-pl.col("score"))
-    grid = Grid.of(loggers=["uniform"], samplers=["Random"], sizes=[1], sparsities=[0.5], metrics=[Recall(1)])
+    grid = Grid.from_names(loggers=["uniform"], samplers=["Random"], sizes=[1], sparsities=[0.5], metrics=[Recall(1)])
     found = study({"a": SCORES, "b": other}, labels, tmp_path, grid=replace(grid, holdout=None), resamples=5)
     full = found.means.filter((pl.col("sampler") == "Full") & (pl.col("sparsity") == 0))
     # a puts 7 first for user 1 and 5 first for user 2; b puts 5 first for user 1 and 6 for user 2

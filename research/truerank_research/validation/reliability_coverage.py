@@ -64,7 +64,7 @@ def studied_world(seed: int, *, full: bool) -> PopulationSettings:
 
 
 def grid(repetitions: int) -> Grid:
-    return Grid.of(
+    return Grid.from_names(
         loggers=["uniform", "popularity"], sparsities=[0.5, 0.9], sizes=[5, 50],
         samplers=["Full", "Exposed", "Random", "Popularity", "WTDH"], metrics=[NDCG(10)], repetitions=repetitions,
     )  # fmt: skip
