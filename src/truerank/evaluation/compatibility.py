@@ -20,8 +20,7 @@ from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.assisted import Assisted, JudgeAlone
-from truerank.estimators.full import Full
-from truerank.estimators.holdout import Holdout
+from truerank.estimators.full import Full, Holdout
 from truerank.estimators.lists import RecommendedLists
 from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.post_stratified import PostStratified
