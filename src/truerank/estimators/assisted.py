@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Clipping, Estimator, EstimatorInfo, Exposed, Learner, ObservedUnits, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learner, ObservedUnits, Request
 from truerank.core.forms import Form, KnownTotal, Ratio
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import RankView
@@ -24,10 +24,11 @@ from truerank.estimators.listed_predictions import (
     counted_equal,
     predicted_lists,
 )
-from truerank.estimators.post_stratified import TwoStrata
+from truerank.estimators.post_stratified import PostStratified, TwoStrata
 from truerank.estimators.predictions import Assistance, GainModel, ItemRates, Prediction, chosen
-from truerank.estimators.refusals import DISTINCT_RANKS, LABEL_FREE, additive, estimand, only_sums_or_recall
+from truerank.estimators.refusals import DISTINCT_RANKS, additive, estimand, only_sums_or_recall
 from truerank.estimators.rows import LOGGED, WEIGHTED, Rows, check_clip, per_unit
+from truerank.estimators.weighted import IPS
 
 
 class PredictedEstimator(Estimator):
@@ -88,18 +89,13 @@ class DoublyRobust(PredictedEstimator):
     reward: GainModel = field(default_factory=ItemRates)
     clip: float | None = None
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info: ClassVar[EstimatorInfo] = replace(
+        IPS.info,
         name="doubly-robust",
         exposures=frozenset({Exposed.BIASED}),
         assumptions=(*LOGGED, "the reward model was not fitted on the rows it is corrected by"),
-        ties=LABEL_FREE,
         needs_size=True,
-        weighs=True,
-        needs_scale=True,
-        stands=True,
         predicts=True,
-        clipping=Clipping.CHOSEN,
-        left_out="have no candidate",
     )
 
     def __post_init__(self) -> None:
@@ -174,16 +170,12 @@ class Assisted(JudgedLists):
     fewest: CountFrom0 = 30
     doubt: NotNegative = 4.0
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info: ClassVar[EstimatorInfo] = replace(
+        PostStratified.info,
         name="assisted",
         exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
         assumptions=(WEIGHTED, "no prediction depends on the label of the row that it is for"),
-        ties=DISTINCT_RANKS,
-        design=True,
-        needs_size=True,
-        weighs=True,
         needs_scale=True,
-        stands=True,
         predicts=True,
         left_out="have no labelled item, and the judge says nothing of their list",
     )

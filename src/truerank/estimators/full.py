@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -110,11 +111,12 @@ class Holdout(MeanOfUsers):
     without_relevant: AbsentUsers = AbsentUsers.OUT
     without_list: AbsentUsers = AbsentUsers.OUT
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info: ClassVar[EstimatorInfo] = replace(
+        Full.info,
         name="holdout",
         exposures=frozenset({Exposed.HOLDOUT}),
         assumptions=("pairs that are not listed are irrelevant: a convention, nobody asked about them",),
-        complete=True,
+        design=False,
     )
     pairs_undefined: ClassVar[bool] = False
 

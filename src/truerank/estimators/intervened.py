@@ -6,6 +6,7 @@ metrics carry the noise of that draw. Their expectation does not need it: rows e
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import ClassVar
 
@@ -116,13 +117,8 @@ class IntervenedPooled(Intervened):
     0.333
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="intervened-pooled",
-        exposures=frozenset({Exposed.FULL}),
-        assumptions=(DRAWN,),
-        complete=True,
-        ties=LABEL_FREE,
-        uses=frozenset({"inclusion"}),
+    info: ClassVar[EstimatorInfo] = replace(
+        Intervened.info, name="intervened-pooled", assumptions=(DRAWN,), left_out=""
     )
     pooled: ClassVar[bool] = True
 

@@ -174,16 +174,7 @@ class Hajek(WeightedRows):
     1.0
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="hajek",
-        exposures=DRAWN,
-        assumptions=(UNIFORM,),
-        ties=DISTINCT_RANKS,
-        design=True,
-        needs_size=True,
-        stands=True,
-        left_out=LEFT_OUT,
-    )
+    info: ClassVar[EstimatorInfo] = replace(HorvitzThompson.info, name="hajek", ties=DISTINCT_RANKS)
 
     def refusal(self, context: Metric) -> str | None:
         return only_sums(context)
@@ -212,16 +203,13 @@ class SNIPS(LoggedWeights, Hajek):
     0.333
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info: ClassVar[EstimatorInfo] = replace(
+        IPS.info,
         name="snips",
-        exposures=LOGS,
-        assumptions=LOGGED,
         ties=DISTINCT_RANKS,
-        weighs=True,
-        stands=True,
+        needs_scale=False,
         clipping=Clipping.GIVEN,
         beyond=Beyond.AVERAGE,
-        left_out="have no candidate",
     )
 
     def refusal(self, context: Metric | RankedContext) -> str | None:
@@ -264,16 +252,7 @@ class Pooled(WeightedRows):
     0.5
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="pooled",
-        exposures=DRAWN,
-        assumptions=(UNIFORM,),
-        ties=LABEL_FREE,
-        design=True,
-        needs_size=True,
-        stands=True,
-        left_out=LEFT_OUT,
-    )
+    info: ClassVar[EstimatorInfo] = replace(HorvitzThompson.info, name="pooled")
 
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "pooling divides by the number of relevant items")
