@@ -111,7 +111,7 @@ def refitted(
 ) -> list[Refitted]:
     """Terms with their totals without each group, as they are `remade` under the model that was fitted without it."""
     both = [
-        {code: np.full((2, n_groups, terms.sums.shape[1]), np.nan) for code in np.unique(of_rows[terms.defined]).tolist()}
+        {
             code: np.full((2, n_groups, terms.sums.shape[1]), np.nan)
             for code in np.unique(pattern[terms.defined]).tolist()
         }
