@@ -13,7 +13,6 @@ from truerank.core.arrays import LONGER, SOME, Floats, exact_sum
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
 from truerank.inference.intervals import Population, around
-from truerank.inference.tails import tail_index
 
 N = LONGER + 77
 
@@ -75,11 +74,6 @@ def test_what_is_no_number_is_left_to_others(bad: float) -> None:
     values = columns()["rewards"]
     values[3] = bad
     assert fast_sums.exact_sum_of_many(values) is None
-
-
-def test_the_tail_of_even_sizes_is_none() -> None:
-    assert tail_index(np.broadcast_to(np.float64(0.25), (N,))) == tail_index(np.full(N, 0.25)) == 0.0
-    assert math.isnan(tail_index(np.broadcast_to(np.float64(0.0), (N,))))
 
 
 def test_one_cluster_that_is_all_has_no_interval() -> None:
