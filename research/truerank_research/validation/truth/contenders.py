@@ -23,7 +23,7 @@ from truerank.core.terms import Smooth, known_total, ratio, smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import TwoStrata
-from truerank.estimators.predictions import LogRates
+from truerank.estimators.predictions import LogRates, activity_of
 from truerank.metrics.precision import Precision
 from truerank_research.validation.truth.known import FIRST, KnownWorld, Matrix
 
@@ -108,7 +108,9 @@ class ShownRows:
             learner = rates.learner(Precision(1))
             users = {"users": chunk.labels.users}
             learned = learn([learner], lambda work: [work(chunk)], groups=Groups(self.seed, "one"), facts=users)
-            self.made[LOG] = learned[learner].item, *learned[learner].of_units(chunk)
+            rate, active, folds = learned[learner]
+            fold = folds.at(chunk.labels.users.keys())
+            self.made[LOG] = rate, fold, active[fold, activity_of(chunk)]
         stored: tuple[Floats, Ints, Floats] = self.made[LOG]
         return stored
 
