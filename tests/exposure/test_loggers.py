@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from logs import cells, full_world, log_of
 
-from truerank.core.arrays import Floats, frozen, places
+from truerank.core.arrays import frozen, places
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
@@ -22,13 +22,13 @@ from truerank.exposure.expose import (
     proportional_probabilities,
 )
 from truerank.exposure.logging_policies import (
+    LOGGERS,
     DurationLogger,
     LoggingPolicy,
     PopularityLogger,
     PositivityLogger,
     UniformLogger,
 )
-from truerank.sampling.clocks import inclusion_probabilities
 from truerank.sampling.designs import WeightedDesign
 from truerank.sampling.pools import Members
 
@@ -68,9 +68,11 @@ def test_the_uniform_logger_of_the_code_favours_random_items() -> None:
     assert UniformLogger.released().weights(few)[:4].tolist() == weight.tolist()  # a weight belongs to its item
 
 
-@pytest.mark.parametrize(
-    "logger", [UniformLogger(), UniformLogger.released(), PopularityLogger(), PositivityLogger()], ids=str
-)
+BESIDE = {"duration": {"duration": tuple(range(60))}}  # what policies need beside the pairs of a dataset
+POLICIES = [*(cls(**BESIDE.get(name, {})) for name, cls in LOGGERS.catalogue().items()), UniformLogger.released()]
+
+
+@pytest.mark.parametrize("logger", POLICIES, ids=lambda policy: str(policy)[:30])
 def test_logs_have_their_sizes_are_nested_and_keep_a_positive(logger: LoggingPolicy) -> None:
     world = large_world()
     smaller = set[tuple[int, int]]()
@@ -114,18 +116,6 @@ def test_items_without_weight_fill_up() -> None:
     log = expose(WORLD, PositivityLogger(), size=3, seed=0)
     assert (log.item != 2).sum() == 12  # three items of positive weight for each of four users
     assert (np.bincount(expose(WORLD, PositivityLogger(), size=4, seed=0).item) == 4).all()
-
-
-def test_users_with_the_same_pool_share_one_computation(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-
-    def counted(weight: Floats, n: int, *, most_steps: float) -> Floats:
-        asked.append(n)
-        return inclusion_probabilities(weight, n, most_steps=most_steps)
-
-    monkeypatch.setattr("truerank.sampling.designs.inclusion_probabilities", counted)
-    expose(large_world(), PopularityLogger(), size=20, keep_positive=False, train=TRAIN, seed=5)
-    assert asked == [20]
 
 
 def test_independent_exposure() -> None:
