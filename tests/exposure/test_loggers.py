@@ -91,7 +91,7 @@ def test_logs_have_their_sizes_are_nested_and_keep_a_positive(logger: LoggingPol
         assert smaller <= cells(log)
         smaller = cells(log)
     assert smaller == cells(world)
-    assert (log.propensity == 1).all()
+    assert np.all(log.propensity == 1)
 
 
 def test_draws_are_those_of_the_design_whatever_the_order_of_rows() -> None:
