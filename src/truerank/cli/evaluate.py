@@ -90,6 +90,7 @@ def evaluate(
 
     metrics = request.chosen_metrics()
     compared = ListNeed.FEATURES in needed(metrics or ())
+    collection = collection.decided(labels, reading)
     collection.check(compared=compared, clip=request.clips or None, reward_model=request.reward_model)
     files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *collection.files(), *request.files(),
              *output.files()]  # fmt: skip
