@@ -26,6 +26,9 @@ SCORES = np.array(
 )
 
 
+DECIDED = {"--exposure", "--like", "--design", "--propensity", "--rate", "--unlisted", "--help", "--help-all"}
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a call of the command line left behind."""
@@ -62,9 +65,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Call `truerank ARGS` in this process, in the folder of the files."""
+    """Call `truerank ARGS` in this process, in the folder of the files; labels are full where nothing else is said."""
 
     def call(*args: str) -> Outcome:
+        if args[:1] in (("evaluate",), ("watch",)) and len(args) > 2 and not DECIDED & {*args}:
+            args = (*args, "--exposure", "full")
         monkeypatch.setattr(sys, "argv", ["truerank", *args])
         capfd.readouterr()
         try:

@@ -357,7 +357,7 @@ def test_results_as_a_table_say_which_reward_and_clip() -> None:
     assert table.filter(pl.col("kind") == "comparison").select("reward", "clip").rows() == [
         ("reward", 2.0), ("reward", None), ("again", 2.0), ("again", None),
     ]  # fmt: skip
-    assert results.table().shape[0] == 8
+    assert results.estimates_table().shape[0] == 8
     curve = results.clips().filter((pl.col("model") == "new") & (pl.col("reward") == "reward"))
     assert curve["clip"].to_list() == [2.0, INF]
     value = curve["value"].to_list()

@@ -152,7 +152,7 @@ def test_saved_results_read_back_equal(name: str, tmp_path: Path) -> None:
     assert found.json() == results.json()
     assert str(found) == str(results)
     assert found._repr_html_() == results._repr_html_()
-    assert found.table().equals(results.table())
+    assert found.estimates_table().equals(results.estimates_table())
     assert found.comparisons_table().equals(results.comparisons_table())
     assert frames.csv(found) == frames.csv(results)
     assert (results.unit_table is None) == (not (tmp_path / "kept" / "units.parquet").exists())
@@ -372,7 +372,9 @@ def test_text_names_options_as_the_reader_gives_them() -> None:
 
 def test_pandas_frames_have_the_same_rows() -> None:
     results = CALLS["biased"]()
-    for found, expected in zip(results.pandas(), (results.table(), results.comparisons_table()), strict=True):
+    for found, expected in zip(
+        results.to_pandas(), (results.estimates_table(), results.comparisons_table()), strict=True
+    ):
         assert list(found.columns) == expected.columns
         assert len(found) == len(expected)
         for name in expected.columns:
@@ -384,12 +386,12 @@ def test_pandas_frames_have_the_same_rows() -> None:
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match=r"pip install pandas, or pip install '\.\[pandas\]' in a checkout"):
-        CALLS["full"]().pandas()
+        CALLS["full"]().to_pandas()
 
 
 def test_results_without_anything_have_tables() -> None:
     nothing = Results((), ())
-    assert nothing.table().columns == list(frames.ESTIMATES)
+    assert nothing.estimates_table().columns == list(frames.ESTIMATES)
     assert nothing.comparisons_table().columns == list(frames.COMPARISONS)
     assert len(nothing.clips()) == 0
     assert str(nothing).startswith("No estimate.")

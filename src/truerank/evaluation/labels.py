@@ -63,6 +63,8 @@ from truerank.evaluation.sources import check_call, check_sizes
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
+from truerank.io.columns import RULE, PositiveRule
+from truerank.io.read import scan
 from truerank.io.spill import Scratch, scratch
 from truerank.metrics.worth import bounds_of, reward_of
 from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
@@ -72,14 +74,15 @@ from truerank.ranking.scores.tables import as_scores
 MOST_ROWS = 5_000_000  # labelled rows of all models and estimates, of which what they add is kept
 
 
-@checked_arguments(exclude=ANYTHING)
+@checked_arguments(exclude=ANYTHING, positive=RULE)
 def evaluate(
     scores: Mapping[str, Any],
     labels: Any,
     *,
     exposure: Exposure | str | None = None,
-    metrics: Sequence[Metric | str] | None = None,
-    estimators: Sequence[Estimator | str] | None = None,
+    positive: str | PositiveRule | None = None,
+    metrics: str | Sequence[Metric | str] | None = None,
+    estimators: str | Sequence[Estimator | str] | None = None,
     clips: Sequence[float] | None = None,
     exclude: Any = None,
     overlap: Overlap | str = Overlap.DROP,
@@ -105,11 +108,12 @@ def evaluate(
 ) -> Results:
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
-    `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
-    the labels show: "full" (default), "holdout" (other pairs count as irrelevant), "random", "designed" (drawn with
-    known chances) or "biased", or such a value. `lists="complete"` says that lists of recommended items are all a model
-    would ever show (default with "holdout"); else a cut-off beyond their length is refused. `like` names a tool, as
-    "trec_eval" or "rectools", whose forms of the metrics and whose users are taken, so that numbers equal its own.
+    `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says how the
+    labels were collected: "full" (default), "holdout" (other pairs count as irrelevant), "random", "designed" (drawn
+    with known probabilities) or "biased", or such a value. `positive` is the rule of positive values, as ">3".
+    `lists="complete"` says that lists of recommended items are all a model would ever show (default with "holdout");
+    else a cut-off beyond their length is refused. `like` names a tool, as "trec_eval" or "rectools", whose forms of the
+    metrics and whose users are taken, so that numbers equal its own.
     Metrics and estimators are values or their texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking.
     Every metric is combined with every estimator; a pair that has no honest answer is left out with a note, and the
     call is refused if none is left. Weights of rows that were unlikely to be shown are cut at each of `clips`,
@@ -159,6 +163,8 @@ def evaluate(
     check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
     with watching(progress) as say, scratch() as space, as_engine(engine, threads=threads).open() as workers:
+        if positive is not None:
+            labels = scan(labels, positive=positive, progress=say)
         tables = {"labels": labels, "exclude": exclude, "candidates": candidates}
         plan, source = prepare_labels(question, scores, tables, space=space, workers=workers, progress=say)
         rows = replace(plan.rows, block_users=block_users)
