@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parent
 TIERS = (
@@ -22,6 +23,10 @@ TIERS = (
     "slow",
 )  # each is a marker; whatever has none of them is fast
 BY_FOLDER = {ROOT / "tests" / tier: tier for tier in ("engines", "browser", "faults")}
+
+# with --hypothesis-seed (pyproject.toml) the same examples in every run, whatever the text of a test
+settings.register_profile("fixed", database=None, deadline=None)
+settings.load_profile("fixed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -48,7 +48,7 @@ class Ranked(LoggingPolicy):
 def run(*, n_users: int = 1_411, n_items: int = 3_327, rounds: int = 10, threads: int = 2) -> dict[str, Any]:
     """`rounds` repetitions of the whole grid; with fewer than ten the time of ten is a rule of three."""
     world, scores = make(n_users, n_items)
-    grid = replace(Grid.of(repetitions=rounds), loggers=(UniformLogger(), Ranked(), PositivityLogger()))
+    grid = replace(Grid.from_names(repetitions=rounds), loggers=(UniformLogger(), Ranked(), PositivityLogger()))
     steps: dict[str, float] = {}
     begin = time.perf_counter()
 
@@ -85,8 +85,8 @@ def run(*, n_users: int = 1_411, n_items: int = 3_327, rounds: int = 10, threads
 
 def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: int = 3) -> dict[str, float]:
     """How much longer numpy takes per user, all scenarios of one logger; medians of rounds in turn."""
-    known = LabelledDataset.of(world)
-    models = Models.of(scores, known, seed=0)
+    known = LabelledDataset.from_log(world)
+    models = Models.align(scores, known, seed=0)
     units = np.flatnonzero(known.positive.count > 0)[:SUBSET]
     group = np.arange(len(units)) // 11  # as many users as a group has among 1,411
     order, finite = models.orders(units)
@@ -95,9 +95,9 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
     )
     logger = grid.loggers[-1]
     weight = logger.weights(world)
-    run = LoggerRun.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
+    run = LoggerRun.prepare(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
     counted = run.count(np.arange(len(known.users)))
-    scenarios = Scenarios.of(run, counted, grid=grid, tables=tables, train=None)
+    scenarios = Scenarios.prepare(run, counted, grid=grid, tables=tables, train=None)
     scenarios.evaluate(units[:1], group[:1], order[:1], finite[:1])  # loads or compiles it
 
     def timed(call: Callable[[], Any], n: int) -> tuple[float, float]:

@@ -238,15 +238,6 @@ def test_unequal_chances_count_as_fewer_rows() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-def test_few_rows_in_lists_are_not_fitted_to(metric: Metric) -> None:
-    sample = [(0, 1, 3, 4), (1, 2, 4, 5)]
-    plain = PostStratified() if isinstance(metric, Recall) else Hajek()
-    np.testing.assert_allclose(
-        terms(Assisted(), metric, sample).value(), terms(plain, metric, sample).value(), rtol=1e-12
-    )
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=str)
 def test_a_judge_who_is_right_up_to_scale_leaves_no_error(metric: Metric) -> None:
     """y = 0.25 + 0.5 ŷ exactly: any sample with both labels in and beside lists gives the truth."""
     said = (LABELS - 0.25) / 0.5
@@ -364,10 +355,3 @@ def test_sums_are_unbiased_under_every_targeted_design(way: DrawBy, metric: Metr
             for level, slope in FIXED:
                 value = sum(probability * fixed(part, level=level, slope=slope) for part, probability in parts)
                 assert value == pytest.approx(whole.sums[:, 0].sum(), abs=1e-10)
-
-
-def test_post_stratified_recall_of_a_design_by_hand() -> None:
-    """Chances of 1/2 in the list of two and 1/4 beside it: 1 relevant of 2 judged places, 1 of 2 others."""
-    chance = np.tile([0.5, 0.5, 0.25, 0.25, 0.25, 0.25], (2, 1))
-    found = terms(PostStratified(), Recall(2), [(0, 1, 2, 3)], propensity=chance, drawn=Exposed.DESIGNED)
-    assert found.value() == pytest.approx(2 * (1 / 2) / (2 * (1 / 2) + 4 * (1 / 2)), abs=1e-15)

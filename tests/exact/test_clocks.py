@@ -118,11 +118,6 @@ def test_ranks_of_many_members_are_complete(n: int) -> None:
     assert inclusion_probabilities(weight, n).sum() == pytest.approx(n)
 
 
-def test_one_draw_is_proportional_to_weight_however_many_members() -> None:
-    weight = np.random.default_rng(1).lognormal(0, 2, 1500)
-    assert inclusion_probabilities(weight, 1) == pytest.approx(weight / weight.sum(), rel=1e-10)
-
-
 def test_the_approximation_keeps_its_stated_error() -> None:
     rng = np.random.default_rng(2)
     worst = {}

@@ -73,19 +73,6 @@ def test_means_and_variances_are_those_over_every_outcome(
     assert chance @ (totals - first.n) ** 2 == pytest.approx(first.variance, abs=1e-10)
 
 
-def test_the_naive_variance_of_counts_is_too_large() -> None:
-    """Poisson counts (variance E) instead of fixed draws: X² would be too small by the share that is not shown."""
-    draws = next(outcomes((2, 2, 2), None))[0]
-    assert draws.over_users(draws.spread) == pytest.approx(draws.over_users(draws.share) / 2)
-
-
-def test_equal_candidates_have_one_degree_of_freedom_less_than_items() -> None:
-    found = item_dispersion(next(outcomes((1, 2, 3), None))[0])
-    assert found is not None
-    assert found.df == pytest.approx(N_ITEMS - 1)
-    assert found.statistic == pytest.approx(found.total * (N_ITEMS - 1) / N_ITEMS)
-
-
 def test_pairs_in_common_with_training() -> None:
     everything = list(outcomes((1, 2, 3), None))
     seen = Pairs.of(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 3]), n_units=3)

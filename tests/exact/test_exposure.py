@@ -19,7 +19,7 @@ ORDER = np.array([3.0, 1.0, 5.0, 2.0, 4.0])
 RETRIEVAL = np.array([0.9, 0.2, 1.0, 0.0, 0.5])
 POSITIONS = [YuleSimon(1.5), Exponential(0.8, cutoff=2), Logarithmic()]
 
-CANDIDATES: list[int | None] = [*range(1, N + 1), None]  # how many are drawn, or each retrieved by itself
+CANDIDATES: list[int | str] = [*range(1, N + 1), "all", "retrieved"]  # how many are drawn, or each retrieved by itself
 
 Weighted = Iterator[tuple[tuple[int, ...], float]]
 
@@ -55,22 +55,12 @@ def enumerated(k: int | None, view: Floats, *, drawn: bool) -> Floats:
 @pytest.mark.parametrize("position", POSITIONS, ids=str)
 @pytest.mark.parametrize("drawn", [True, False], ids=["plackett-luce", "ranked"])
 @pytest.mark.parametrize("k", CANDIDATES)
-def test_two_stage_exposure(k: int | None, drawn: bool, position: YuleSimon | Exponential | Logarithmic) -> None:
+def test_exposures_of_candidates_that_are_ranked(
+    k: int | str, drawn: bool, position: YuleSimon | Exponential | Logarithmic
+) -> None:
     score = np.log(WEIGHT) if drawn else -ORDER
-    exposure = ranker_exposures(
-        score,
-        position,
-        temperature=1.0 if drawn else None,
-        n_candidates=k,
-        retrieval=RETRIEVAL if k is None else None,
-    )
+    how = {"retrieved": {"retrieval": RETRIEVAL}, "all": {}}.get(str(k), {"n_candidates": k})
+    exposure = ranker_exposures(score, position, temperature=1.0 if drawn else None, **how)
     view = position.view(np.arange(1.0, N + 1.0))
-    np.testing.assert_allclose(exposure, enumerated(k, view, drawn=drawn), atol=1e-10)
-
-
-@pytest.mark.parametrize("position", POSITIONS, ids=str)
-def test_one_stage_exposure(position: YuleSimon | Exponential | Logarithmic) -> None:
-    view = position.view(np.arange(1.0, N + 1.0))
-    drawn = ranker_exposures(np.log(WEIGHT), position, temperature=1.0)
-    np.testing.assert_allclose(drawn, enumerated(N, view, drawn=True), atol=1e-10)
-    np.testing.assert_allclose(ranker_exposures(-ORDER, position), enumerated(N, view, drawn=False), atol=1e-10)
+    size = {"retrieved": None, "all": N}.get(str(k), k)
+    np.testing.assert_allclose(exposure, enumerated(size, view, drawn=drawn), atol=1e-10)  # type: ignore[arg-type]

@@ -212,16 +212,6 @@ def test_shares_against_the_poisson_binomial_distribution(n: int) -> None:
         assert found[at] == pytest.approx(chance[at] * float((count / np.arange(1, n + 1)).sum()), rel=1e-11)
 
 
-def test_shares_of_units_of_all_sizes_in_any_order() -> None:
-    rng = np.random.default_rng(1)
-    unit = rng.integers(0, 40, 300)
-    chance = rng.random(300)
-    found = shares(unit, chance, n_units=41)
-    total = np.bincount(unit, found, minlength=41)
-    none = np.array([np.prod(1 - chance[unit == u]) for u in range(41)])
-    np.testing.assert_allclose(total, 1 - none, atol=1e-14)
-
-
 def test_tiny_probabilities_lose_no_digits() -> None:
     found = MIXED.terms(Intervened(), Recall(2), chance=np.full(8, 1e-14))
     assert found.value() == pytest.approx(4 / 6, rel=1e-10)  # all relevant rows count alike, four of six are hits

@@ -77,24 +77,6 @@ def test_ranks_and_positions_give_the_same_as_exposures() -> None:
     assert found == pytest.approx(0.9, abs=EXACT)
 
 
-def test_the_two_readings_of_equation_9_agree() -> None:
-    """c · (ε / ε0), or (c / ε0) · ε: a weight on the reward, or a corrected label with the discount of the new rank."""
-    made, _ = whole(THREE, TARGET)
-    weighted = numerator(terms_of(IPS(), made))
-    target, inverse = made.parts()
-    label = made.log.reward("reward") * inverse
-    assert made.by_unit(label * target) == pytest.approx(weighted, abs=EXACT)
-
-
-def test_rewards_may_be_any_numbers() -> None:
-    """Rewards of -2 and 5 instead of 0 and 1 have the mean -2 Σ ε + 7 Σ ε q."""
-    frame, chance = THREE.log()
-    frame = frame.with_columns(reward=7.0 * pl.col("reward") - 2.0)
-    made = looking(frame, THREE.table(TARGET, range(len(chance))))
-    found, _ = expected(terms_of(IPS(), made), chance)
-    assert found == pytest.approx(7 * THREE.truth(TARGET) - 2 * THREE.exposure(TARGET).sum(), abs=EXACT)
-
-
 # ---------------------------------------------------------------------------------------------------------- normalisers
 
 

@@ -33,7 +33,7 @@ CALLS = {
     "world": {"first": words(f"{WORLD} --seed 1"), "second": words(f"{WORLD} --seed 2 --force")},
     "study": {"first": words(STUDY)},
 }
-QUICK = settings(max_examples=5, stateful_step_count=8, deadline=None, derandomize=True, database=None,
+QUICK = settings(max_examples=5, stateful_step_count=8, deadline=None, database=None,
                  suppress_health_check=list(HealthCheck))  # fmt: skip
 
 

@@ -77,7 +77,7 @@ NAMES = (".out.part", ".out.old", ".out.lock", ".lock", "out", "out.json", ".out
          ".out.0123456789abcdef.part", ".truerank-0123456789abcdef.part", ".truerank.part", "results.json",
          "out/notes.txt", "out/.lock", "out/.truerank.part", "out/units.parquet", "out/.results.json.part",
          "out/truerank.json", "out/train.csv", "out/sub", "docs/thesis.txt")  # fmt: skip
-QUICK = settings(max_examples=40, stateful_step_count=12, deadline=None, derandomize=True, database=None,
+QUICK = settings(max_examples=40, stateful_step_count=12, deadline=None, database=None,
                  suppress_health_check=list(HealthCheck))  # fmt: skip
 
 
@@ -191,22 +191,6 @@ def test_a_long_command_leaves_a_folder_of_the_user_as_it_is(here: Path) -> None
     assert refused.code == 2
     assert "mine: " in refused.err
     assert contents(here) == before
-
-
-def test_names_beside_an_output_belong_to_the_user(here: Path) -> None:
-    (here / "docs").mkdir()
-    (here / "docs" / "thesis.txt").write_text("years")
-    (here / ".res.part").symlink_to("docs")
-    assert call(*EVALUATE.split(), "--save", "res").code == 0
-    shutil.copytree("res", ".res.old")
-    (here / ".res.old" / "NOTES.txt").write_text("notes")
-    before = contents(here)
-    assert call(*EVALUATE.replace("@2", "@3").split(), "--save", "res", "--force").code == 0
-    after = contents(here)
-    assert {name: after.get(name) for name in before if not name.startswith("res/")} == {
-        name: entry for name, entry in before.items() if not name.startswith("res/")
-    }
-    assert {*after} == {*before}
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])

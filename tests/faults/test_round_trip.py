@@ -183,7 +183,7 @@ def tried(form: Format, folder: Path, *, examples: int) -> Counter[str]:
     seen: Counter[str] = Counter()
 
     @settings(
-        max_examples=examples, derandomize=True, deadline=None, database=None,
+        max_examples=examples, deadline=None, database=None,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(unique(4), unique(3))
@@ -230,7 +230,7 @@ FRAMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=list(FRAMES))
 def test_frames_and_what_is_written_of_them(make: Callable[[dict[str, list[Any]]], Any], folder: Path) -> None:
-    @settings(max_examples=30, derandomize=True, deadline=None, database=None)
+    @settings(max_examples=30, deadline=None, database=None)
     @given(unique(5))
     def each(users: list[str]) -> None:
         log = tr.read(make({"user": users, "item": list(range(len(users))), "label": [1] * len(users)}))

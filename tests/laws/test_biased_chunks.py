@@ -62,7 +62,6 @@ ESTIMATORS: list[Estimator] = [
     IPS(), SNIPS(), Naive(), DoublyRobust(), DoublyRobust(ItemRates(3)), DoublyRobust(REWARDS),
 ]  # fmt: skip
 LEARNERS = {"column": None, "power": PropensityLearner(PopularityPower())}
-PARTS = (np.arange(N_USERS) % 3, np.arange(N_USERS), N_USERS - np.arange(N_USERS))
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.info.name)
 
 
@@ -89,25 +88,6 @@ def measured(estimator: Estimator, part: Ints, learned: Learned, asked: Sequence
     order = np.argsort(np.concatenate([chunk.unit for chunk in chunks]))
     joined = [first.join([other[place] for other in parts[1:]]) for place, first in enumerate(parts[0])]
     return [terms.take(order, terms.clusters.take(order)).whole for terms in joined]
-
-
-@every_estimator
-@pytest.mark.parametrize("propensity", list(LEARNERS))
-def test_chunks_change_no_bit(estimator: Estimator, propensity: str) -> None:
-    learner = LEARNERS[propensity]
-    one = np.zeros(N_USERS, np.int64)
-    learned = learned_of(estimator, one, learner)
-    whole = measured(estimator, one, learned, questions(estimator))
-    for part in PARTS:
-        found = measured(estimator, part, learned_of(estimator, part, learner), questions(estimator))
-        for expected, terms in zip(whole, found, strict=True):
-            assert np.array_equal(terms.sums, expected.sums)
-            assert np.array_equal(terms.defined, expected.defined)
-            assert np.array_equal(terms.clusters.key, expected.clusters.key)
-            assert terms.value() == expected.value()
-            if expected.weighting is not None and terms.weighting is not None:
-                assert terms.weighting.total == pytest.approx(expected.weighting.total)
-                assert terms.weighting.cut == pytest.approx(expected.weighting.cut)
 
 
 @every_estimator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import math
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,20 +23,14 @@ from truerank.core.language import KINDS, Kind, as_value, as_values, kind_held
 from truerank.core.options import Denominator, Drawn
 from truerank.core.ranking import Ties
 from truerank.core.values import Alternative, Count, Option, check, options_of, text_of
-from truerank.estimators import RANKED
-from truerank.estimators.impressions import Normaliser
-from truerank.estimators.weighted import IPS
 from truerank.exposure import positions, propensities
-from truerank.exposure.kinds import EXPOSURES, BiasedExposure, FullExposure, RandomExposure, Unlisted
+from truerank.exposure.kinds import EXPOSURES
 from truerank.exposure.positions import as_positions, parse_position
 from truerank.exposure.propensities import GivenPropensity
-from truerank.exposure.propensities.counted import NaiveBayes, PopularityPower
+from truerank.exposure.propensities.counted import NaiveBayes
 from truerank.metrics import METRICS
-from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
-from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.ranking.samplers.draw import SAMPLERS
 
 ALL: list[Kind[Any]] = [kind for _, kind, _, _ in SECTIONS]
@@ -213,26 +206,6 @@ def test_texts_of_any_signs_parse_back(name: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- forms, borders
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "value"),
-    [
-        (METRICS, "mrr@5", ReciprocalRank(5)),
-        (METRICS, "MAP@10", AveragePrecision(10)),
-        (METRICS, "NDCG@10", NDCG(10)),
-        (METRICS, "recall(k=5)", Recall(5)),
-        (estimators.ESTIMATORS, "ips(clip=8)", IPS(clip=8.0)),
-        (estimators.ESTIMATORS, "ips(clip=inf)", IPS(clip=math.inf)),
-        (RANKED, "ips(normaliser=impression)", IPS(Normaliser.IMPRESSION)),
-        (EXPOSURES, "full(unlisted=negative)", FullExposure(Unlisted.NEGATIVE)),
-        (EXPOSURES, "random(rate=0.1)", RandomExposure(0.1)),
-        (EXPOSURES, "biased(propensity=power:0.3)", BiasedExposure(PopularityPower(0.3))),
-        (propensities.PROPENSITIES, "naive-bayes(drawn=unseen)", NaiveBayes(drawn=Drawn.UNSEEN)),
-    ],
-)
-def test_forms(kind: Kind[Any], text: str, value: Any) -> None:
-    assert kind.parse(text) == value
 
 
 def test_values_hold_values() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -25,7 +24,7 @@ from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality, side_by_side
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.metric import Metric, OfCounts, OfLists, PerList
+from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates
 from truerank.core.rng import cell_keys
 from truerank.ranking.kernel.rank import Aligned
@@ -131,13 +130,6 @@ def by_hand(metric: Any) -> float:
         case _:
             pytest.fail(f"no definition of {metric} here")
     return value
-
-
-def test_every_metric_of_lists_is_tested() -> None:
-    for metric in METRICS:
-        assert isinstance(metric, OfLists)
-        assert isinstance(metric, PerList) != isinstance(metric, OfCounts)
-        assert metric.cutoff == metric.k  # type: ignore[attr-defined]
 
 
 def test_values_are_those_of_the_definitions() -> None:
@@ -327,10 +319,3 @@ def test_the_law_of_leaving_out_can_fail() -> None:
     terms = terms_of(Covered(6.0), [[0, 1], [1, 2]])
     wrong = terms.value() - terms.whole.sums[:, 0] / 6
     assert not np.allclose(wrong, without_each(terms.form, [[0, 1], [1, 2]], range(2)))
-
-
-def test_users_whose_lists_differ_tell_models_apart() -> None:
-    first, second = terms_of(Covered(6.0), [[0, 1], [2], [3]]), terms_of(Covered(6.0), [[1, 0], [2, 4], [5]])
-    assert first.n_informative(second) == 2
-    assert first.n_informative() == 3
-    assert np.isnan(replace(first, defined=np.zeros(3, dtype=bool)).value())

@@ -12,7 +12,7 @@ import pytest
 
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, known_total, ratio
-from truerank.inference import intervals, linearization
+from truerank.inference import intervals
 from truerank.inference.intervals import Population, between
 from truerank.inference.linearization import Spread
 
@@ -105,13 +105,3 @@ def test_the_law_is_about_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intervals, "spreads_of_pairs", lambda *_, **__: dict.fromkeys(asked, wrong))
     assert set(Population().spreads(terms, asked, level=0.9)[1].values()) == {wrong}
     assert len(asked) >= intervals.MANY_PAIRS
-
-
-def test_blocks_change_nothing_beyond_the_last_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    terms = dict(enumerate(_ratios(np.random.default_rng(5))))
-    asked = [(second, first) for first, second in combinations(terms, 2)]
-    whole = Population().spreads(terms, asked, level=0.9)[1]
-    monkeypatch.setattr(linearization, "EFFECTS_AT_ONCE", 3 * N_ROWS)
-    in_blocks = Population().spreads(terms, asked, level=0.9)[1]
-    for pair in asked:
-        _close(in_blocks[pair], whole[pair])

@@ -3,10 +3,10 @@ made the log; bad input explained."""
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,6 @@ from truerank.exposure.propensities.counted import NaiveBayes, PopularityPower
 from truerank.exposure.propensities.logistic import Logistic
 from truerank.io.features import Features, read_features
 from truerank.metrics.precision import Precision
-from truerank.report.checks import calibration_plot, calibration_text
 
 N_USERS, N_ITEMS = 200, 40
 MODELS: list[PropensityModel] = [
@@ -79,28 +78,16 @@ WORLD = World()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_propensities_are_probabilities_of_rows(model: PropensityModel) -> None:
-    found = WORLD.fit(model)
-    value = found.at(WORLD.log)
-    assert value.shape == (len(WORLD.log),)
-    assert ((value > 0) & (value <= 1)).all()
-    assert found.description
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
 def test_rows_can_be_asked_for_in_any_order_and_of_any_part(model: PropensityModel) -> None:
     """The same bits for a row whatever else is asked for, also where users are numbered otherwise."""
     found = WORLD.fit(model)
     value = found.at(WORLD.log)
+    assert value.shape == (len(WORLD.log),)
+    assert ((value > 0) & (value <= 1)).all()
     rows = np.random.default_rng(0).permutation(len(WORLD.log))[:300]
     assert np.array_equal(found.at(WORLD.log.select(rows)), value[rows])
     for chunk in chunks_of(WORLD.log, part=np.arange(N_USERS) % 7):
         assert np.array_equal(found.at(chunk.labels), value[np.isin(WORLD.log.user, chunk.unit)])
-
-
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_text_forms_parse_back(model: PropensityModel) -> None:
-    assert parse_propensity(str(model)) == model
 
 
 # --------------------------------------------------------------------------------------------------- chunks and groups
@@ -309,97 +296,93 @@ def test_a_slice_drawn_among_the_others_has_labels_only() -> None:
     assert "only labels" in found.notes[1]
 
 
-def test_calibration_as_text_and_plot() -> None:
-    found = calibration(WORLD.fit(Logistic()), WORLD.log, WORLD.random, n_bins=4)
-    text = calibration_text(found)
-    assert len(text.splitlines()) == 1 + 4 + 2 + 1 + len(found.notes)
-    plot = json.loads(json.dumps(calibration_plot(found)))
-    assert len(plot["layer"][2]["data"]["values"]) == 6
-    with pytest.raises(InputError, match="bins"):
-        calibration(WORLD.fit(Logistic()), WORLD.log, WORLD.random, n_bins=0)
-
-
 # ------------------------------------------------------------------------------------------------------------ bad input
 
 
+LOG, RANDOM = WORLD.log, WORLD.random
+DENSE = replace(LOG, rewards={"label": np.ones(len(LOG))})
+FEW = Candidates(N_USERS, N_ITEMS, only=Pairs.of(LOG.user, LOG.item, n_units=N_USERS))
+AGES = Features(Ids.of(range(10)), np.arange(10.0)[:, None], ("age",), "ages.csv")
+SAME_AGE = replace(WORLD.user_features, value=np.ones((N_USERS, 1)))
+EVERYTHING = WORLD.pick(*(each.ravel() for each in np.indices((N_USERS, N_ITEMS))))
+NOTHING = np.zeros(0, np.int64)
+TWICE = RANDOM.select(np.append(np.arange(len(RANDOM)), 0))
+
+
+def claimed(wrong: float) -> Log:
+    """Propensities, one of which is wrong."""
+    return replace(LOG, propensity=np.where(np.arange(len(LOG)) == 6, wrong, 0.5))
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("model", "log", "how", "words"),
     [
-        ("powr:0.5", "Did you mean power"),
-        ("weight", "column:weight"),
-        ("", "expected one of column"),
-        ("power:much", "power=much; expected a number from 0"),
-        ("power:-1", "power=-1; expected a number from 0"),
-        ("power:nan", "power=nan; expected a number from 0"),
-        ("logistic:0", "above 0"),
-        ("logistic:x", "strength=x; expected a number above 0"),
-        ("naive-bayes:label:some", "expected all or unseen"),
-        ("column:", "column:NAME"),
+        *(
+            (GivenPropensity(), claimed(wrong), {}, r"row 7 .*expected a probability in \(0, 1\]")
+            for wrong in (0.0, -0.1, 1.5, np.nan)
+        ),
+        (GivenPropensity(), replace(LOG, propensity=None), {}, r"columns=\{\"propensity\": \"NAME\"\}"),
+        (GivenPropensity("weight"), LOG, {}, "no propensities in a column 'weight'"),
+        (NaiveBayes(), LOG, {}, "no random slice"),
+        (NaiveBayes(), LOG, {"random": RANDOM.select(NOTHING)}, "the random slice has no rows"),
+        (NaiveBayes(), LOG, {"random": RANDOM.select(RANDOM.label == 0)}, r"no row with label 1 .*P\(y\) would be 0"),
+        (NaiveBayes(), LOG, {"random": replace(RANDOM, items=Ids.of(range(700, 740)))}, "no item in common"),
+        (NaiveBayes(), LOG, {"random": replace(RANDOM, items=Ids.of([f"i{i}" for i in range(N_ITEMS)]))}, "text never"),
+        (NaiveBayes("stars"), LOG, {"random": RANDOM}, "no rewards called 'stars'"),
+        (NaiveBayes(), LOG.select(np.array([0, 0, 1])), {"random": RANDOM}, "more than once"),
+        (NaiveBayes(), DENSE, {"random": RANDOM, "candidates": FEW}, "more such rows than the random slice says exist"),
+        (NaiveBayes(), LOG, {"random": RANDOM, "candidates": Candidates(N_USERS, np.nan)}, "number of candidates"),
+        (NaiveBayes(), LOG, {"random": TWICE}, "1 pairs occur more than once"),
+        (NaiveBayes(), LOG, {"random": RANDOM.select(RANDOM.user == 0)}, "the random slice is of one user"),
+        (PopularityPower(), replace(LOG, rewards={"label": np.zeros(len(LOG))}), {}, "no positives"),
+        (Logistic(), LOG, {}, "no features"),
+        (Logistic(), LOG, {"user_features": AGES}, r"ages.csv: no features for 190 of 200 ids .*such as 10, 11, 12"),
+        (Logistic(), LOG, {"user_features": SAME_AGE}, "one value only"),
+        (Logistic(), EVERYTHING, {"user_features": WORLD.user_features}, "every candidate is in the log"),
+        (Logistic(), LOG.select(NOTHING), {"user_features": WORLD.user_features}, "no rows"),
     ],
-)
-def test_wrong_names_are_explained(text: str, words: str) -> None:
+)  # fmt: skip
+def test_what_cannot_be_fitted_is_explained(model: PropensityModel, log: Log, how: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        parse_propensity(text)
+        fit_propensities(model, log, **how)
 
 
-@pytest.mark.parametrize("wrong", [0.0, -0.1, 1.5, np.nan])
-def test_propensities_outside_probabilities_name_their_row(wrong: float) -> None:
-    propensity = np.full(len(WORLD.log), 0.5)
-    propensity[6] = wrong
-    with pytest.raises(InputError, match=r"row 7 .*expected a probability in \(0, 1\]"):
-        fit_propensities(GivenPropensity(), replace(WORLD.log, propensity=propensity))
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        *(
+            (partial(parse_propensity, text), words)
+            for text, words in {
+                "powr:0.5": "Did you mean power", "weight": "column:weight", "": "expected one of column",
+                "power:much": "power=much; expected a number from 0", "power:nan": "power=nan; expected",
+                "logistic:0": "above 0", "naive-bayes:label:some": "expected all or unseen", "column:": "column:NAME",
+            }.items()
+        ),
+        (lambda: BiasedExposure(PopularityPower), "expected a propensity or its text"),  # type: ignore[arg-type]
+        (lambda: BiasedExposure(PopularityPower(), random=RANDOM), r"random= is not used by propensity power\."),
+        (lambda: BiasedExposure(random=RANDOM), "random= is not used by a column of propensities"),
+        (lambda: BiasedExposure(NaiveBayes(), random=[1, 2]), "a list of rows: expected"),
+        (lambda: PopularityPower(0.5, 0.0), r"clip=0; expected a number above 0 up to 1"),
+        (lambda: WORLD.fit(Logistic()).at(replace(LOG, users=Ids.of(range(1, N_USERS + 1)))), "no features for 1 of"),
+        (lambda: calibration(WORLD.fit(GivenPropensity()), LOG, TWICE), "1 pairs occur more than once"),
+        (lambda: calibration(WORLD.fit(Logistic()), LOG, RANDOM, n_bins=0), "bins"),
+        (lambda: SNIPS(clip="a"), "clip a; expected a number from 1"),  # type: ignore[arg-type]
+        (lambda: IPS(clip=np.float64(0.5)), "clip 0.5; expected a number from 1"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_explained(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()
 
 
-def test_missing_columns_are_explained() -> None:
-    with pytest.raises(InputError, match=r"columns=\{\"propensity\": \"NAME\"\}"):
-        fit_propensities(GivenPropensity(), replace(WORLD.log, propensity=None))
-    with pytest.raises(InputError, match="no propensities in a column 'weight'"):
-        fit_propensities(GivenPropensity("weight"), WORLD.log)
-    odd = replace(WORLD.log, rewards={"p": np.full(len(WORLD.log), 0.25)})
-    assert fit_propensities(GivenPropensity("p"), odd).at(odd)[0] == 0.25
+def test_a_single_class_has_one_propensity() -> None:
+    assert len(np.unique(fit_propensities(NaiveBayes(), DENSE, random=RANDOM).at(DENSE))) == 1
 
 
-def test_what_a_model_does_not_use_is_refused() -> None:
-    with pytest.raises(InputError, match=r"random= is not used by propensity power\."):
-        BiasedExposure(PopularityPower(), random=WORLD.random)
-    with pytest.raises(InputError, match="random= is not used by a column of propensities"):
-        BiasedExposure(random=WORLD.random)
-    assert BiasedExposure(NaiveBayes(), random=WORLD.random).random is WORLD.random
-    with pytest.raises(InputError, match="propensity power: power=half; expected a number from 0"):
-        PopularityPower("half")  # type: ignore[arg-type]
-
-
-def test_naive_bayes_needs_a_random_slice_of_the_same_world() -> None:
-    log, random = WORLD.log, WORLD.random
-    with pytest.raises(InputError, match="no random slice"):
-        fit_propensities(NaiveBayes(), log)
-    with pytest.raises(InputError, match="the random slice has no rows"):
-        fit_propensities(NaiveBayes(), log, random=random.select(np.zeros(0, np.int64)))
-    with pytest.raises(InputError, match=r"no row with label 1 .*P\(y\) would be 0"):
-        fit_propensities(NaiveBayes(), log, random=random.select(random.label == 0))
-    with pytest.raises(InputError, match="no item in common"):
-        fit_propensities(NaiveBayes(), log, random=replace(random, items=Ids.of(range(700, 700 + N_ITEMS))))
-    with pytest.raises(InputError, match="text never matches numbers"):
-        fit_propensities(NaiveBayes(), log, random=replace(random, items=Ids.of([f"i{i}" for i in range(N_ITEMS)])))
-    with pytest.raises(InputError, match="no rewards called 'stars'"):
-        fit_propensities(NaiveBayes("stars"), log, random=random)
-    with pytest.raises(InputError, match="more than once"):
-        fit_propensities(NaiveBayes(), log.select(np.array([0, 0, 1])), random=random)
-    dense = replace(log, rewards={"label": np.ones(len(log))})
-    few = Candidates(N_USERS, N_ITEMS, only=Pairs.of(log.user, log.item, n_units=N_USERS))
-    with pytest.raises(InputError, match="more such rows than the random slice says exist"):
-        fit_propensities(NaiveBayes(), dense, random=random, candidates=few)
-    with pytest.raises(InputError, match="number of candidates"):
-        fit_propensities(NaiveBayes(), log, random=random, candidates=Candidates(N_USERS, np.nan))
-    one = replace(log, rewards={"label": np.ones(len(log))})
-    single = fit_propensities(NaiveBayes(), one, random=random).at(one)
-    assert len(np.unique(single)) == 1  # a single class: one propensity
-
-
-def test_naive_bayes_with_users_that_the_log_does_not_know() -> None:
-    found = fit_propensities(NaiveBayes(), WORLD.log, random=_strangers(WORLD.random))
-    assert found.at(WORLD.log) == pytest.approx(WORLD.fit(NaiveBayes()).at(WORLD.log))
-    assert f"slice of {len(WORLD.random):,} rows of 200 users (" in found.description
+def test_popularity_without_labels_is_of_rows_and_has_a_floor() -> None:
+    unlabelled = fit_propensities(PopularityPower(), replace(LOG, rewards={}))
+    stranger = replace(RANDOM, items=Ids.of(range(900, 900 + N_ITEMS)))
+    assert (unlabelled.at(stranger) == 0.01).all()
 
 
 def _strangers(random: Log) -> Log:
@@ -469,17 +452,6 @@ def test_excluded_pairs_leave_the_slice(strange: bool) -> None:
             fit_propensities(NaiveBayes(), log, random=random.select(random.item < 10), candidates=excluding)
 
 
-def test_repeated_pairs_and_single_users_of_a_slice_are_refused() -> None:
-    log, random = WORLD.log, WORLD.random
-    twice = random.select(np.concatenate([np.arange(len(random)), [0]]))
-    with pytest.raises(InputError, match="1 pairs occur more than once"):
-        fit_propensities(NaiveBayes(), log, random=twice)
-    with pytest.raises(InputError, match="1 pairs occur more than once"):
-        calibration(WORLD.fit(GivenPropensity()), log, twice)
-    with pytest.raises(InputError, match="the random slice is of one user"):
-        fit_propensities(NaiveBayes(), log, random=random.select(random.user == 0))
-
-
 def test_calibration_by_a_slice_of_other_users() -> None:
     """Labels can be compared, cells cannot; of a mixed slice the cells are those of the log's users."""
     fitted = WORLD.fit(GivenPropensity())
@@ -508,52 +480,6 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: BiasedExposure("powr:0.5"), "Did you mean power"),
-        (lambda: BiasedExposure(PopularityPower), "expected a propensity or its text, one of power"),  # type: ignore[arg-type]
-        (lambda: BiasedExposure(0.5), "expected a propensity or its text, one of power"),  # type: ignore[arg-type]
-        (lambda: BiasedExposure(NaiveBayes(), random=[1, 2]), "a list of rows: expected"),
-        (lambda: NaiveBayes(drawn="foo"), "drawn=foo; expected all or unseen"),
-        (lambda: SNIPS(clip="a"), "clip a; expected a number from 1"),  # type: ignore[arg-type]
-        (lambda: IPS(clip=np.float64(0.5)), "clip 0.5; expected a number from 1"),
-    ],
-)
-def test_wrong_arguments_are_explained(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        call()
-
-
-def test_popularity_needs_something_popular() -> None:
-    with pytest.raises(InputError, match="no positives"):
-        fit_propensities(PopularityPower(), replace(WORLD.log, rewards={"label": np.zeros(len(WORLD.log))}))
-    unlabelled = fit_propensities(PopularityPower(), replace(WORLD.log, rewards={}))
-    assert "rows of the item" in unlabelled.description
-    stranger = replace(WORLD.random, items=Ids.of(range(900, 900 + N_ITEMS)))
-    assert (unlabelled.at(stranger) == 0.01).all()
-    with pytest.raises(InputError, match=r"clip=0; expected a number above 0 up to 1"):
-        PopularityPower(0.5, 0.0)
-
-
-def test_logistic_needs_features_of_everyone_and_both_classes() -> None:
-    log, world = WORLD.log, WORLD
-    with pytest.raises(InputError, match="no features"):
-        fit_propensities(Logistic(), log)
-    short = Features(Ids.of(range(10)), np.arange(10.0)[:, None], ("age",), "ages.csv")
-    with pytest.raises(InputError, match=r"ages.csv: no features for 190 of 200 ids of the log, such as 10, 11, 12"):
-        fit_propensities(Logistic(), log, user_features=short)
-    with pytest.raises(InputError, match="one value only"):
-        fit_propensities(Logistic(), log, user_features=replace(world.user_features, value=np.ones((N_USERS, 1))))
-    full = world.pick(*(each.ravel() for each in np.indices((N_USERS, N_ITEMS))))
-    with pytest.raises(InputError, match="every candidate is in the log"):
-        fit_propensities(Logistic(), full, user_features=world.user_features)
-    with pytest.raises(InputError, match="no rows"):
-        fit_propensities(Logistic(), log.select(np.zeros(0, np.int64)), user_features=world.user_features)
-    with pytest.raises(InputError, match="no features for 1 of 200 ids"):
-        world.fit(Logistic()).at(replace(log, users=Ids.of(range(1, N_USERS + 1))))
-
-
-@pytest.mark.parametrize(
     ("table", "words"),
     [
         ({"age": [1, 2]}, "no column 'user'"),
@@ -567,7 +493,3 @@ def test_logistic_needs_features_of_everyone_and_both_classes() -> None:
 def test_wrong_features_are_explained(table: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_features(pl.DataFrame(table), kind="user")
-
-
-def test_public_names_are_these() -> None:
-    assert (NaiveBayes, Logistic, PopularityPower) == (NaiveBayes, Logistic, PopularityPower)

@@ -24,14 +24,12 @@ from truerank.estimators.discounted import (
 )
 from truerank.estimators.fast import add_bins
 from truerank.estimators.impressions import Exposures, Limited, Normaliser
-from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.position_models import Exponential, Table
 from truerank.inference.clipping import GRID, AutoClip, paired_errors, smallest_harmless
 from truerank.inference.intervals import Population, between
 from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, pareto_tail
-from truerank.report import frames
 
 INF = math.inf
 CLIPS = np.array([1.0, 1.7, 4.0, INF])
@@ -174,15 +172,6 @@ def test_log_discounts_are_those_of_the_classical_dcg() -> None:
     assert terms_of(LogDiscountDebiased(), made).value() == pytest.approx(0.5 + 2)
 
 
-def test_every_estimator_says_what_it_is() -> None:
-    assert set(RANKED.catalogue()) == {
-        "ips", "snips", "doubly-robust", "ndcg", "post-normalised", "dcg-log-raw", "dcg-log-debiased", "dcg-raw",
-    }  # fmt: skip
-    for cls in RANKED.catalogue().values():
-        assert isinstance(cls(), RankedEstimator)
-        assert "like" in cls().estimand(Request(reward="like"), "session")
-
-
 # ----------------------------------------------------------------------------------------------------- normalised forms
 
 
@@ -233,14 +222,6 @@ def test_post_normalised_orders_as_dcg_and_ndcg_does_within_one_session(seed: in
     assert (np.sign(num[0] - num[1])[both] == np.sign(share[0] - share[1])[both]).all()
     # sessions without a reward have no ideal: dropped and counted
     assert (~ndcg[0].defined).sum() == np.count_nonzero(made["new"].by_unit(made["new"].log.reward("reward")) == 0)
-
-
-def test_with_one_reward_everywhere_ndcg_is_dcg() -> None:
-    """The same ideal in every session leaves no room for disagreement: one reward at position 1."""
-    frame = make_log(2).with_columns(reward=(pl.col("position") == 1).cast(pl.Int8))
-    made = views(frame)["new"]
-    dcg, ndcg = (terms_of(each, made) for each in (IPS(), RankedNDCG()))
-    assert numerator(ndcg) == pytest.approx(numerator(dcg))
 
 
 # -------------------------------------------------------------------------------------------- clips, tails, diagnostics
@@ -340,26 +321,3 @@ def test_support_from_candidates_and_from_weights() -> None:
     assert share(frame) == 0.5
     # from weights: (0.5 / 1 + 0.5 / 0.5) / 2
     assert share(frame.drop("candidates")) == pytest.approx(0.25)
-
-
-def test_results_as_a_table_say_which_reward_and_clip() -> None:
-    frame = make_log(6).with_columns(again=pl.col("reward"))
-    targets = {"new": RankColumn("new"), "other": RankColumn("other")}
-    results = tr.off_policy(
-        frame,
-        targets,
-        position=Exponential(0.7),
-        clips=[2.0, INF],
-        rewards=["reward", "again"],
-        estimators=[IPS()],
-    )
-    table = pl.read_csv(frames.csv(results))
-    assert table.filter(pl.col("kind") == "comparison").select("reward", "clip").rows() == [
-        ("reward", 2.0), ("reward", None), ("again", 2.0), ("again", None),
-    ]  # fmt: skip
-    assert results.estimates_table().shape[0] == 8
-    curve = results.clips().filter((pl.col("model") == "new") & (pl.col("reward") == "reward"))
-    assert curve["clip"].to_list() == [2.0, INF]
-    value = curve["value"].to_list()
-    assert curve["shift"].to_list() == [value[0] - value[1], 0.0]
-    assert curve["together"][1] == curve["stderr"][1]

@@ -133,15 +133,6 @@ def test_every_argument_that_is_named_is_one_of_some_function() -> None:
     ]  # of tr.studies.advise
 
 
-def test_the_walk_finds_what_it_looks_for() -> None:
-    tree = ast.parse(
-        '"""--doc"""\ndef f(n):\n    "--doc"\n    raise E(f"{n}: say --items " f"or {option(\'n_items\')}")\n'
-    )
-    assert "filled: say --items or --n-items" in [worded(text, for_cli=True) for text in sentences(tree)]
-    assert {"--items", "--columns", "--like"} <= flags()
-    assert {"items", "columns", "like", "exclude", "interval"} <= arguments()
-
-
 def test_an_error_is_told_in_the_words_of_the_reader() -> None:
     error = InputError(f"no catalogue; give {option('items FILE')} or {option('n_items N')}.")
     assert str(error) == "no catalogue; give items= or n_items=."
@@ -155,15 +146,3 @@ def test_names_are_never_templates(name: str) -> None:
     assert worded(f"{name}: {columns_option('user', name)}", for_cli=True) == f"{name}: --columns user={name}"
     error = InputError(f"{name}: wrong")
     assert str(error) == told(error)[0] == f"{name}: wrong"
-
-
-def test_a_frame_without_columns_is_refused_in_words_of_python() -> None:
-    import polars as pl
-
-    odd = pl.DataFrame({"who": [1], "what": [2]})
-    with pytest.raises(
-        InputError, match=r'labels: no column .user.*truerank\.read\(\.\.\., columns=\{"user": "who"\}\)'
-    ):
-        tr.evaluate({"m": {1: [2]}}, odd, exposure="holdout")
-    with pytest.raises(InputError, match=r'm: no column .user.*truerank\.scores\.lists\(\.\.\., columns=\{"user"'):
-        tr.evaluate({"m": odd}, {1: [2]}, exposure="holdout")

@@ -43,7 +43,7 @@ def test_fresh_logs_of_few_users_are_recognised(tmp_path: Path) -> None:
         return dense(matrix, users=world.users.values, items=world.items.values)
 
     scores = {f"noise {at}": scored(truth + at * noise) for at in (0.6, 0.8, 1.0)}
-    grid = Grid.of(sparsities=(0.5, 0.7, 0.9), samplers=("Random",), sizes=(100,), metrics=(NDCG(100),))
+    grid = Grid.from_names(sparsities=(0.5, 0.7, 0.9), samplers=("Random",), sizes=(100,), metrics=(NDCG(100),))
     study(scores, world, tmp_path, grid=grid, train=train, resamples=2)
     studied = FinishedStudy.read(tmp_path)
     for at, logger in enumerate(grid.loggers):

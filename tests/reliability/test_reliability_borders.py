@@ -112,9 +112,11 @@ def test_one_user_has_values_and_no_intervals(tmp_path: Path) -> None:
 def test_where_nothing_can_be_held_out_only_wtd_is_refused(tmp_path: Path) -> None:
     world = few_users(12, n_items=8)
     scores = small_scores(world)
-    grid = Grid.of(loggers=["uniform"], sparsities=[0.5], samplers=["Random", "WTDH"], sizes=[2], metrics=[NDCG(5)])
+    grid = Grid.from_names(
+        loggers=["uniform"], sparsities=[0.5], samplers=["Random", "WTDH"], sizes=[2], metrics=[NDCG(5)]
+    )
     assert study(scores, world, tmp_path / "a", grid=grid, resamples=5).results.height > 0
-    grid = Grid.of(loggers=["uniform"], sparsities=[0.5], samplers=["WTD"], sizes=[2], metrics=[NDCG(5)])
+    grid = Grid.from_names(loggers=["uniform"], sparsities=[0.5], samplers=["WTD"], sizes=[2], metrics=[NDCG(5)])
     with pytest.raises(InputError, match="nothing could be held out as random data for WTD"):
         study(scores, world, tmp_path / "b", grid=grid, resamples=5)
 
@@ -125,7 +127,7 @@ def test_a_world_whose_every_positive_is_held_out_has_nobody_to_evaluate(tmp_pat
     label[4] = 1
     world = replace(world, rewards={"label": label})
     scores = small_scores(world, n_models=2)
-    grid = Grid.of(loggers=["uniform"], sparsities=[0.5], samplers=["Random"], sizes=[2], metrics=[NDCG(5)])
+    grid = Grid.from_names(loggers=["uniform"], sparsities=[0.5], samplers=["Random"], sizes=[2], metrics=[NDCG(5)])
     outcomes = []
     for seed in range(30):
         try:

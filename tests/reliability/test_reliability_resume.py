@@ -99,7 +99,7 @@ def test_killed_at_20_random_moments_it_ends_with_the_same_files(tmp_path: Path,
         assert contents(out) == undisturbed
 
 
-@pytest.mark.parametrize("after", [0, 1, 4, 9, 46, 54, 55])
+@pytest.mark.parametrize("after", [0, 4, 40, 49])
 def test_a_full_disk_is_said_and_nothing_half_written_stays(
     tmp_path: Path, undisturbed: list[bytes], monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from truerank.report.text import NARROW, WIDE, Ruler
@@ -12,7 +12,6 @@ from truerank.report.text import NARROW, WIDE, Ruler
 NUMBERS = st.floats(-1e300, 1e300)
 
 
-@settings(deadline=None)
 @example([[0.0, 0.0, 5e-324]], 40, False)  # whose half is 0
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS).map(sorted), min_size=1), st.integers(0, 60), st.booleans())
 def test_lines_keep_the_order_of_their_numbers(rows: list[list[float]], width: int, zero: bool) -> None:

@@ -126,7 +126,7 @@ def make_inputs(folder: Path) -> Path:
     shown.with_columns(rank=6 - position).write_parquet(folder / "new.parquet")
     rows = [f"{100 + at % 7},i{at % 11},{1 + at % 5},{at}" for at in range(40)]
     (folder / "ratings.csv").write_text("\n".join(["user,item,rating,time", *rows]) + "\n")
-    grid = Grid.of(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
+    grid = Grid.from_names(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
     for name in ("offline", "online"):
         (folder / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
     study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1)

@@ -11,5 +11,5 @@ SHARE = 1.0 if os.environ.get("TRUERANK_EXAMPLES") == "all" else 0.3  # conftest
 
 
 def examples(count: int) -> settings:
-    """That many examples, or a share of them in the fast tests: the same ones in every run."""
-    return settings(max_examples=math.ceil(SHARE * count), deadline=None, derandomize=True)
+    """That many examples, or a share of them in the fast tests."""
+    return settings(max_examples=math.ceil(SHARE * count))

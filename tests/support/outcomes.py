@@ -9,7 +9,7 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Bools, Floats
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members, size_of
 from truerank.sampling.unequal import DrawBy, odds_for, size_of_sample
@@ -126,3 +126,21 @@ def pivotal_outcomes(chance: Floats) -> Iterator[tuple[tuple[int, ...], float]]:
                     yield rows, probability * further
 
     yield from duel(0, float(chance[0]), 1, ())
+
+
+def assert_follows(shown: Bools, expected: Outcomes) -> None:
+    """A chi-square test of how often each subset of at most five rows was drawn [draws x rows]; the seed is fixed, and
+    the bound is beyond the 99.99 % quantile. Rare outcomes are taken together, or their squares would be no chi-square.
+    """
+    size = shown.shape[1]
+    mean = np.zeros(2**size)
+    for rows, chance in expected:
+        mean[sum(2**row for row in rows)] += chance * len(shown)
+    counted = np.bincount(shown @ 2 ** np.arange(size), minlength=2**size)
+    assert counted[mean == 0].sum() == 0
+    common = mean >= 5
+    rare = ~common & (mean > 0)
+    parts = [*((counted - mean)[common] ** 2 / mean[common])]
+    if mean[rare].sum() >= 5:
+        parts.append((counted[rare].sum() - mean[rare].sum()) ** 2 / mean[rare].sum())
+    assert sum(parts) < 75  # at most 31 degrees of freedom; 99.99 % of chi-square(31) is below 68

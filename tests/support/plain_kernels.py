@@ -86,14 +86,6 @@ def values_of(
     return found
 
 
-def smallest(key: Any, among: Any, n: Any, found: Any) -> None:
-    """As `kernels.smallest`."""
-    for u in range(len(key)):
-        members = np.flatnonzero(among[u])
-        found[u] = 0
-        found[u, members[np.argsort(key[u, members], kind="stable")[: n[u]]]] = 1
-
-
 def levels(clock: Any, left: Any, positive: Any, sizes: Any, level: Any) -> None:
     """As `kernels.levels`."""
     for u in range(len(clock)):
@@ -124,5 +116,5 @@ def count_pairs(means: Any, rounding: Any, out: Any) -> None:
 
 def use_plain_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Studies run by the kernels of this module."""
-    for function in (evaluate_users, smallest, levels, count_levels, count_pairs):
+    for function in (evaluate_users, levels, count_levels, count_pairs):
         monkeypatch.setattr(kernels, function.__name__, function)

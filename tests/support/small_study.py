@@ -59,4 +59,4 @@ def small_scores(world: Log, *, n_models: int = 4, seed: int = 7) -> dict[str, S
 
 
 def small_grid(preset: Preset = Preset.PUBLISHED, *, repetitions: int = 2) -> Grid:
-    return Grid.of(preset=preset, sparsities=SPARSITIES, sizes=SIZES, repetitions=repetitions)
+    return Grid.from_names(preset=preset, sparsities=SPARSITIES, sizes=SIZES, repetitions=repetitions)

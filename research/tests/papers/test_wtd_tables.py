@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from truerank.reliability.tables import GroupSums, Resampling, tau_of_means
+from truerank.reliability.tables import GroupSums, Resampling
 from truerank_research.papers.wtd import COAT, SETS, WEBSCOPE
 from truerank_research.papers.wtd.correlations import correlations
 
@@ -39,7 +39,7 @@ def test_printed_correlations(
     truth = np.array([round(1000 * table[name][0]) for name in models])
     difference = np.array([table[name][1:] for name in models]).T
     values = UNIT * np.vstack([100 * truth, truth * (100 + difference)])  # [truth and sets x models]
-    sums = GroupSums(values[None, None].astype(np.int64), users=np.ones(1, dtype=np.int64))
-    of_truth, *of_sets = tau_of_means([sums], Resampling(2))["fidelity"]["tau_of_means"]
+    sums = GroupSums(values[None, None, None].astype(np.int64), users=np.ones((1, 1), dtype=np.int64))
+    of_truth, *of_sets = sums.tau(Resampling(2))["fidelity"]["tau_of_means"]
     assert of_truth == 1
     assert dict(zip(SETS, of_sets, strict=True)) == exact

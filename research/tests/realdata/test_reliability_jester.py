@@ -26,7 +26,7 @@ def test_the_cut_is_a_fully_observed_world() -> None:
         80,
         250_880,
     )  # 464 of 3,600 like nothing of the 20
-    assert LabelledDataset.of(world).observed is None
+    assert LabelledDataset.from_log(world).observed is None
     assert world.label.sum() == 76_050
     assert (len(train.users), len(train.items), len(train)) == (6736, 100, 116_188)
     assert (train.label == 1).all()
@@ -47,7 +47,7 @@ def test_the_cut_is_a_fully_observed_world() -> None:
 def test_identities_of_the_study(tmp_path: Path, preset: Preset) -> None:
     data = jester_data(folder_of("jester"))
     scores = {name: models.make(name, {}).fit(data.train, seed=0) for name in MODELS}
-    grid = Grid.of(preset=preset, sparsities=(0.0, 0.5, 0.95), sizes=(5, 25), metrics=[NDCG(10)])
+    grid = Grid.from_names(preset=preset, sparsities=(0.0, 0.5, 0.95), sizes=(5, 25), metrics=[NDCG(10)])
     results = study(scores, data.world, tmp_path / "study", grid=grid, train=data.train, resamples=20).results
     keys = ["logger", "sparsity", "sampler", "size"]
     by_question = results.pivot(on="question", index=keys, values="value")

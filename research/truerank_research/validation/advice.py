@@ -62,9 +62,9 @@ class AdvisedWorld(Setting):
 @cache
 def _grid(full: bool) -> Grid:
     if not full:
-        return Grid.of(samplers=("Exposed", "Random"), sizes=(5, 20), metrics=(METRIC,), repetitions=2)
+        return Grid.from_names(samplers=("Exposed", "Random"), sizes=(5, 20), metrics=(METRIC,), repetitions=2)
     samplers = ("Exposed", "Random@e", "Random", "Popularity", "Positivity", "WTD", "Skew")
-    return Grid.of(samplers=samplers, sizes=(5, 20, 100, 500), metrics=(METRIC,), repetitions=3)
+    return Grid.from_names(samplers=samplers, sizes=(5, 20, 100, 500), metrics=(METRIC,), repetitions=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +124,9 @@ class OtherHalf:
 
     def __init__(self, world: AdvisedWorld) -> None:
         users = halved(world)
-        self.world = LabelledDataset.of(users.half(1))
+        self.world = LabelledDataset.from_log(users.half(1))
         self.grid = world.grid
-        self.models = Models.of(users.scores, self.world, seed=STUDY_SEED)
+        self.models = Models.align(users.scores, self.world, seed=STUDY_SEED)
         self.able = np.flatnonzero(self.models.scored & (self.world.positive.count > 0))
         self.orders = self.models.orders(np.arange(len(self.world.users)))
         self.weights = [each.weights(users.labels, train=users.train) for each in self.grid.loggers]
@@ -140,7 +140,7 @@ class OtherHalf:
 
         Users are drawn with replacement: they stand for a population of which the half is a sample.
         """
-        exposing = LoggerRun.of(
+        exposing = LoggerRun.prepare(
             self.world,
             self.grid.loggers[logger],
             sparsities=(0.0, *SPARSITIES),
@@ -149,7 +149,7 @@ class OtherHalf:
             seed=seed,
         )
         counted = exposing.count(units)
-        scenarios = Scenarios.of(exposing, counted, grid=self.grid, tables=self.tables, train=self.shares)
+        scenarios = Scenarios.prepare(exposing, counted, grid=self.grid, tables=self.tables, train=self.shares)
         order, finite = self.orders
         found = scenarios.evaluate(units, np.zeros(len(units), np.int64), order[units], finite[units])
         return profiles_of(counted, n_users=len(units)), found.sums[0, :, :, 0]
@@ -298,7 +298,7 @@ def measure(run: Run) -> Measured:
     """Advice from a reliability study of one half of the users, followed on fresh logs of the other."""
     worlds = [AdvisedWorld(run.source, run.full, run.seed, name) for name in WORLDS]
     grid = worlds[0].grid
-    files = run.pieces(study_half, [(world,) for world in worlds], info="studying one half of the users")
+    files = run.pieces(study_half, [(world,) for world in worlds], about="studying one half of the users")
     judged = {world.of: _judged(world, studied_of(table), run) for world, table in zip(worlds, files, strict=True)}
     loggers = [str(each) for each in grid.loggers]
     return Measured(
@@ -313,9 +313,9 @@ def measure(run: Run) -> Measured:
 
 def _judged(world: AdvisedWorld, studied: FinishedStudy, run: Run) -> list[FollowedAdvice]:
     draws = DRAWS if world.full else QUICK_DRAWS
-    (truth,) = run.pieces(true_order, [(world,)], info="ranking")
+    (truth,) = run.pieces(true_order, [(world,)], about="ranking")
     cases = [(world, str(logger), n, times) for logger in world.grid.loggers for n, times in draws.items()]
-    fresh = run.pieces(fresh_logs, cases, info=f"drawing fresh logs ({world.of})")
+    fresh = run.pieces(fresh_logs, cases, about=f"drawing fresh logs ({world.of})")
     return [
         row
         for (_, logger, *_), table in zip(cases, fresh, strict=True)

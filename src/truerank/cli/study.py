@@ -60,7 +60,7 @@ class Varying:
         loggers = listed(self.loggers)
         if loggers is None:
             loggers = list(grid.default_loggers(preset=kind, train=train))
-        return grid.Grid.of(
+        return grid.Grid.from_names(
             preset=kind,
             loggers=loggers,
             sparsities=numbers(self.sparsities, "--sparsities") or [],

@@ -50,7 +50,7 @@ USUAL = {
     "propensity": ("propensity", "propensity_score", "pscore"),
 }  # fmt: skip
 PAIR = ("user", "item")
-LABELLED = (*PAIR, "label", "rating", "time")
+LABELLED = (*PAIR, "label", "rating", "time", "propensity")
 SCORED = (*PAIR, "score")
 PROBABILITY = f"a probability in (0, 1], and no less than {LEAST_CHANCE:g}: no row stands for more than 1e40 rows"
 # what the numbers of a column may not be, what is expected instead, and their type
@@ -155,7 +155,8 @@ def table_columns(
     rows = LazyTable.of(source, columns=columns)
     mapping = with_usual(rows.columns, check_columns(columns) if kinds else columns or {}, kinds)
     where = name or (unnamed if unnamed and rows.where in UNNAMED else rows.where)
-    return TableColumns(rows.as_written(mapping).read(), mapping, where, notes=recognition(where, columns, mapping))
+    notes = (*rows.notes, *recognition(where, columns, mapping))
+    return TableColumns(rows.as_written(mapping).read(), mapping, where, notes=notes)
 
 
 def header(table: LazyTable, mapping: Mapping[str, str]) -> TableColumns:

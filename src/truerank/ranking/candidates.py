@@ -151,9 +151,9 @@ def lay_out(
     """Labels and exclusions in positions of units and catalogue; judged items outside it are refused."""
     n_units = len(labels.users)
     item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
-    excluded = _pairs_of(exclude, labels.users, catalogue.items)
+    excluded = None if exclude is None else located_pairs(exclude, labels.users, catalogue.items)
     # also those whose item is not in the catalogue
-    also_labelled = _isin(labels.user, labels.item, _pairs_of(exclude, labels.users, labels.items))
+    also_labelled = _isin(labels.user, labels.item, located_pairs(exclude, labels.users, labels.items))
     if also_labelled.any() and overlap is Overlap.ERROR:
         raise InputError(
             f"{labels.source}: {int(also_labelled.sum()):,} judged pairs are also excluded, such as "
@@ -194,10 +194,11 @@ def lay_out(
     return Setting(laid, catalogue, pools, int(dropped.sum()))
 
 
-def _pairs_of(log: Log | None, users: Ids, items: Ids) -> Pairs | None:
-    """The pairs of a log whose user and item are among these."""
+def located_pairs(log: Log | None, users: Ids, items: Ids) -> Pairs:
+    """The pairs of a log whose user and item are among these; none without a log."""
     if log is None:
-        return None
+        nothing = np.zeros(0, dtype=np.int64)
+        return Pairs.of(nothing, nothing, n_units=len(users))
     unit = users.locate(log.users, where=f"{log.source}, column 'user'")[log.user]
     item = items.locate(log.items, where=f"{log.source}, column 'item'")[log.item]
     inside = (unit >= 0) & (item >= 0)

@@ -178,13 +178,13 @@ def _profile(log: Log, *, n_items: int | None, logger: str | None, sparsity: flo
                 f"{log.source}: positives alone do not show what else was exposed. Give a log with negatives, or say "
                 f"how it was exposed: {option('study_logger NAME', 'logger=...')} and {option('sparsity S')}."
             )
-        profile = PositivesProfile.of_log(log, n_items=n_items)
+        profile = PositivesProfile.from_log(log, n_items=n_items)
     elif not (log.label == 1).any():
         raise InputError(
             f"{log.source}: no positive label; expected users who like something. Check {option('positive')}."
         )
     else:
-        profile = LogProfile.of_log(log, n_items=n_items)
+        profile = LogProfile.from_log(log, n_items=n_items)
     if profile.items < 2:
         raise InputError(f"{log.source}: one item; expected several, among which models can rank.")
     return profile

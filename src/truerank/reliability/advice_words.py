@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
-from truerank.core.errors import InputError, some
-from truerank.core.ids import Ids
+from truerank.core.errors import some
 from truerank.exposure.logging_policies import UniformLogger
 from truerank.ranking import samplers
-from truerank.ranking.samplers.draw import ItemCounts
 from truerank.reliability.advice import FAR, GOOD, TWICE, Advice, is_alike, recommend
 from truerank.reliability.choices import Choice, candidates_text
 from truerank.reliability.studied import FULL, LogProfile, PositivesProfile
@@ -19,7 +15,11 @@ from truerank.reliability.studied import FULL, LogProfile, PositivesProfile
 NEAR = 0.05  # a distance below which two logging policies expose alike
 WORSE = 0.05  # a loss of expected τ that another metric is mentioned for
 FEW_USERS, FEW_REPETITIONS = 200, 3
-RANDOM, TRAIN = "data that were shown at random", "training data"
+INPUTS = {
+    "random": "data that were shown at random",
+    "train": "training data",
+    "rows": "how often each item was shown",
+}
 
 
 def verdict(advice: Advice) -> str:
@@ -28,36 +28,32 @@ def verdict(advice: Advice) -> str:
     What lies outside of it comes first, and the number of pairs of models whose order is known stands beside tau. Then,
     or where the order of most pairs is not known, there is no advice to use something, only what would be the choice.
     """
-    chosen, best, unlike = advice.recommended, advice.best, advice.outside
-    what = f"By {advice.metric} over {advice.users:,} users"
-    if unlike:
-        what = (
-            f"Outside of what was measured: {'; '.join(unlike)}. For the nearest that was, by {advice.metric} over "
-            f"{advice.users:,} users"
-        )
+    chosen, best = advice.recommended, advice.best
+    what = f"y {advice.metric} over {advice.users:,} users"
+    outside = f"Outside of what was measured: {'; '.join(advice.outside)}. For the nearest that was, "
+    what = f"{outside}b{what}" if advice.outside else f"B{what}"
     agrees = (
-        f"is expected to agree with the true one with Kendall's tau {tau_text(chosen.tau)} (95 % interval "
-        f"{tau_text(chosen.low)} to {chosen.high:.2f}) {_over_pairs(advice)}"
+        f"the order of models is expected to agree with the true one with Kendall's tau {tau_text(chosen.tau)} "
+        f"(95 % interval {tau_text(chosen.low)} to {chosen.high:.2f}) {_over_pairs(advice)}"
     )
     if best.tau < GOOD:
         return (
-            f"{what}, nothing in the study keeps the true order well: of the best, {chosen.name}, the order of models "
-            f"{agrees}. {_more_users(advice)} Do not decide by it alone."
+            f"{what}, nothing in the study keeps the true order well: of the best, {chosen.name}, {agrees}. "
+            f"{_more_users(advice)} Do not decide by it alone."
         )
-    full = chosen.sampler == FULL
+    full, more = chosen.sampler == FULL, ""
     doing = "rank all items (Full)" if full else f"use {chosen.name}"
-    if unlike or 2 * advice.pairs < advice.all_pairs:
+    if advice.outside or 2 * advice.pairs < advice.all_pairs:
         doing = f"the choice would be {'all items (Full)' if full else chosen.name}"
     if full and all(choice.tau < chosen.tau for choice in advice.choices if choice != chosen):
-        return f"{what}, {doing}, no sample keeps the order as well: the order of models {agrees}."
-    more = ""
-    if best.negatives > chosen.negatives:
+        doing += ", no sample keeps the order as well"
+    elif best.negatives > chosen.negatives:
         times, gain = best.negatives / max(chosen.negatives, 1.0), best.tau - chosen.tau
         better = f"is better by {gain:.3f}" if gain >= 0.0005 else "is no better"
         more = f" {best.name} {better}, with {times:.1f} times as many negatives."
     elif best.closer < chosen.closer:
         more = f" {best.name} is as good here, but not for models that are closer to each other."
-    return f"{what}, {doing}: the order of models {agrees}.{more}"
+    return f"{what}, {doing}: {agrees}.{more}"
 
 
 def _over_pairs(advice: Advice) -> str:
@@ -134,47 +130,14 @@ def _of_exposure(advice: Advice, profile: LogProfile) -> Iterator[str]:
         yield f"Items have {profile.rows / profile.items:.1f} rows on average: spread and lift are noisy."
 
 
-def needs(sampler: str) -> tuple[str, ...]:
-    """What a sampler needs beside the log, as studies name samplers.
-
-    >>> needs("WTD"), needs("WTDH"), needs("WTDH(mnar_source=train)")
-    (('data that were shown at random',), (), ('training data',))
-    """
-    for inputs in ((), (RANDOM,), (TRAIN,)):
-        try:
-            _weights(sampler, random=RANDOM in inputs, train=TRAIN in inputs)
-        except InputError:
-            continue
-        return inputs
-    return RANDOM, TRAIN
-
-
-def counts_rows(sampler: str) -> bool:
-    """Whether a sampler weighs items by how often the log exposes them, liked or not.
-
-    >>> [counts_rows(name) for name in ("Random", "Popularity", "Positivity", "WTDH", "WTDH(mnar_source=train)")]
-    [False, True, False, True, False]
-    """
-    return _weights(sampler, (1, 3)) != _weights(sampler, (3, 1))
-
-
-def _weights(sampler: str, rows: tuple[int, int] = (1, 1), *, random: bool = True, train: bool = True) -> list[float]:
-    """The weights of two items with so many rows, where there are random and training data or not."""
-    bare, bracket, options = sampler.partition("(")
-    half = np.full(2, 0.5)
-    counts = ItemCounts(
-        np.array(rows), np.ones(2, np.int64), half if train else None, half if random else None, Ids.of([0, 1]),
-        Ids.of([0]),
-    )  # fmt: skip
-    return list(samplers.parse(f"{bare}@1{bracket}{options}").weights(counts).ravel())
-
-
 def _lacking(choice: Choice, advice: Advice) -> str:
     """What a choice needs that the log does not have, in words; empty where it has all."""
     if choice.size is None:
         return ""
-    exposure = isinstance(advice.log, PositivesProfile) and counts_rows(choice.sampler)
-    return " and ".join([*needs(choice.sampler), *(["how often each item was shown"] if exposure else [])])
+    bare, bracket, options = choice.sampler.partition("(")
+    needs = samplers.parse(f"{bare}@1{bracket}{options}").needs
+    has_rows = not isinstance(advice.log, PositivesProfile)
+    return " and ".join(words for need, words in INPUTS.items() if need in needs and (need != "rows" or not has_rows))
 
 
 def _of_choice(advice: Advice) -> Iterator[str]:

@@ -20,6 +20,7 @@ from truerank.core.record import record
 from truerank.core.rng import cell_keys
 from truerank.core.wording import option
 from truerank.exposure.expose import sorted_world
+from truerank.ranking.candidates import located_pairs
 from truerank.ranking.kernel.rank import Aligned, check_block
 
 LEAST_OBSERVED = 0.9  # below this share of pairs a log is not fully observed
@@ -54,7 +55,7 @@ class LabelledDataset:
     n_unknown: int  # excluded pairs whose user or item is not in the labels
 
     @classmethod
-    def of(cls, labels: Log, *, items: Ids | None = None, exclude: Log | None = None) -> LabelledDataset:
+    def from_log(cls, labels: Log, *, items: Ids | None = None, exclude: Log | None = None) -> LabelledDataset:
         """Labels of every pair, or positives where `labels.complete` says that the others are negative.
 
         `items` adds those of complete labels that nobody likes. A few pairs may be missing from a matrix; they are
@@ -63,7 +64,7 @@ class LabelledDataset:
         >>> import polars as pl
         >>> from truerank.io.read import read
         >>> log = replace(read(pl.DataFrame({"user": [1, 2], "item": [5, 7], "label": [1, 1]})), complete=True)
-        >>> positive, observed, _ = LabelledDataset.of(log, items=Ids.of([6])).block(np.array([0, 1]))
+        >>> positive, observed, _ = LabelledDataset.from_log(log, items=Ids.of([6])).block(np.array([0, 1]))
         >>> positive.tolist(), observed.tolist()
         ([[1, 0, 0], [0, 0, 1]], [[1, 1, 1], [1, 1, 1]])
         """
@@ -84,7 +85,7 @@ class LabelledDataset:
         if share < LEAST_OBSERVED:
             raise InputError(
                 f"{log.source}: {share:.1%} of {n_users:,} users x {n_items:,} items have a label; a study needs a "
-                "fully observed world. If pairs that are not listed are negatives, say "
+                "fully observed dataset. If pairs that are not listed are negatives, say "
                 f"{option('unlisted negative', 'replace(log, complete=True)')}."
             )
         positive, observed = (Pairs.of(log.user[rows], log.item[rows], n_units=n_users) for rows in (liked, left))
@@ -107,12 +108,14 @@ class LabelledDataset:
 
     def block(self, units: Ints) -> tuple[Flags, Flags, Flags]:
         """(liked, observed, excluded) of these users, [users x items]."""
-        flags = np.zeros((3, len(units), len(self.items)), dtype=np.uint8)
-        for flag, pairs in zip(flags, (self.positive, self.observed, self.excluded), strict=True):
-            for row, unit in enumerate(units if pairs is not None else ()):
-                flag[row, pairs.of_unit(int(unit))] = 1  # type: ignore[union-attr]
-        liked, observed, excluded = flags
-        return liked, 1 - excluded if self.observed is None else observed, excluded
+        liked, excluded = (self._flags(pairs, units) for pairs in (self.positive, self.excluded))
+        return liked, 1 - excluded if self.observed is None else self._flags(self.observed, units), excluded
+
+    def _flags(self, pairs: Pairs, units: Ints) -> Flags:
+        flags = np.zeros((len(units), len(self.items)), dtype=np.uint8)
+        for row, unit in enumerate(units):
+            flags[row, pairs.of_unit(unit)] = 1
+        return flags
 
     def digest(self) -> str:
         """Different for different labels; logging policies look at excluded pairs too."""
@@ -124,15 +127,11 @@ class LabelledDataset:
 
 def _excluded(log: Log, exclude: Log | None) -> tuple[Pairs, int]:
     """The pairs to exclude whose user and item the labels have, and how many others there are."""
-    nothing = np.zeros(0, dtype=np.int64)
+    pairs = located_pairs(exclude, log.users, log.items)
     if exclude is None:
-        return Pairs.of(nothing, nothing, n_units=len(log.users)), 0
-    user = log.users.locate(exclude.users, where=f"{exclude.source}, column 'user'")[exclude.user]
-    item = log.items.locate(exclude.items, where=f"{exclude.source}, column 'item'")[exclude.item]
-    inside = (user >= 0) & (item >= 0)
-    if not inside.any():
+        return pairs, 0
+    if not len(pairs.item):
         raise InputError(f"none of the pairs to exclude has a user and an item of {log.source}. Check the id columns.")
-    pairs = Pairs.of(user[inside], item[inside], n_units=len(log.users))
     different = Pairs.of(exclude.user, exclude.item, n_units=len(exclude.users))
     return pairs, len(different.item) - len(pairs.item)
 
@@ -146,7 +145,7 @@ class Models:
     seed: int
 
     @classmethod
-    def of(cls, scores: Mapping[str, Scores], dataset: LabelledDataset, *, seed: int) -> Models:
+    def align(cls, scores: Mapping[str, Scores], dataset: LabelledDataset, *, seed: int) -> Models:
         if len(scores) < 2:
             raise InputError(f"{len(scores)} models; a study of how models are ordered needs at least two.")
         users, items, source = dataset.users, dataset.items, dataset.log.source
@@ -160,10 +159,9 @@ class Models:
             for part in _parts(model.scores):  # -inf is an item that is never recommended
                 if isinstance(part, np.ndarray) and part.dtype.kind == "f" and not bool((part < np.inf).all()):
                     raise InputError(f"{name}: scores that are NaN or infinite; expected numbers, or -inf for never.")
-            if (model.row < 0).all():
-                raise InputError(f"{name} and {source} have no user in common. Check the id columns.")
-            if model.column is not None and (model.column < 0).all():
-                raise InputError(f"{name} and {source} have no item in common. Check the id columns.")
+            for what, place in (("user", model.row), ("item", model.column)):
+                if place is not None and (place < 0).all():
+                    raise InputError(f"{name} and {source} have no {what} in common. Check the id columns.")
         return cls(dataset, aligned, seed)
 
     def __len__(self) -> int:
@@ -172,13 +170,13 @@ class Models:
     @property
     def scored(self) -> Bools:
         """Users whom every model has scores for."""
-        return np.asarray(np.stack([model.row for model in self.aligned.values()]).min(axis=0) >= 0)
+        return np.asarray(np.all([model.row >= 0 for model in self.aligned.values()], axis=0))
 
     @property
     def unknown_items(self) -> dict[str, int]:
-        """How many items of the labels each model has no scores for."""
+        """How many items of the labels each model has no scores for, where there are some."""
         columns = {name: model.column for name, model in self.aligned.items()}
-        return {name: 0 if column is None else int((column < 0).sum()) for name, column in columns.items()}
+        return {name: int((column < 0).sum()) for name, column in columns.items() if column is not None}
 
     def orders(self, units: Ints) -> tuple[Orders, Ints]:
         """Items best first [users x models x items], and how many of them each model recommends at all.
@@ -223,6 +221,5 @@ def digest(parts: Iterable[Any]) -> str:
         array = part.keys() if isinstance(part, Ids) else part
         if isinstance(array, np.ndarray):
             code.update(f"{array.dtype}{array.shape}".encode())
-            for rows in np.array_split(array, max(1, array.nbytes // 2**26)):
-                code.update(np.ascontiguousarray(rows).data)
+            code.update(np.ascontiguousarray(array).data)
     return code.hexdigest()

@@ -16,7 +16,7 @@ from truerank.io.checkpoint import BLOCK, Blocks
 from truerank.io.files import write_table
 from truerank.reliability.studied import EXPECTED, FILES, KIND
 
-BLOCK_NAME = re.compile(r"r\d{5,}-l\d{3,}-b\d{7,}(-sums|-counts)?" + re.escape(BLOCK))
+BLOCK_NAME = re.compile(r"r\d{5,}-l\d{3,}-b\d{7,}(-sums)?" + re.escape(BLOCK))
 RESUME = "What was done before is kept: make room and start the same study again to go on."
 
 
@@ -53,15 +53,6 @@ class Folder:
         check_folder(self.path, kind=KIND, expected=EXPECTED)
         return True
 
-    def has(self, block: Block, *parts: str) -> bool:
-        return all(self.place(block, part).is_file() for part in parts)
-
-    def read(self, block: Block, part: str = "", columns: list[str] | None = None) -> pl.DataFrame:
-        return self.files.read(self.place(block, part), columns)
-
-    def write(self, block: Block, part: str, table: pl.DataFrame) -> None:
-        self.files.write(table, self.place(block, part))
-
     def finish(self, tables: dict[str, pl.DataFrame]) -> None:
         """Write the tables of the study, and the marker with which it is finished."""
         for name, table in tables.items():
@@ -78,5 +69,5 @@ class Folder:
         """Remove the blocks: their tables are written."""
         for path in (*self.written(), *self.blocks.glob(".truerank-" + "[0-9a-f]" * 16 + ".part")):
             path.unlink()
-        with suppress(OSError):  # not empty: what is left there is not ours
+        with suppress(OSError):  # no blocks, or a file that is not ours
             self.blocks.rmdir()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
-
-import numpy as np
 
 from truerank.core.errors import InputError
 from truerank.core.metric import Metric
@@ -22,7 +20,7 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranking import samplers as sampler_catalogue
-from truerank.ranking.samplers.draw import Sampler
+from truerank.ranking.samplers.draw import Among, Sampler
 from truerank.ranking.samplers.weighted import AS_EXPOSED, ExposedSampler, FullSampler, RandomSampler
 
 SPARSITIES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)
@@ -32,9 +30,6 @@ LOGGERS = ("uniform", "popularity", "positivity")
 SAMPLERS = ("Full", "Exposed", "Random@e", "Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
 METRICS: tuple[Metric, ...] = tuple(make(k) for make in (Precision, Recall, NDCG, DCG) for k in CUTOFFS)
 MOST_SPARSITIES = 250  # how often a cell is shown is counted in one byte
-
-
-_EXPOSED = np.array([3, 11], dtype=np.int64)  # two users with that many exposed negatives: what would they get?
 
 
 class Preset(StrEnum):
@@ -49,7 +44,7 @@ class Preset(StrEnum):
 
 @record
 class Family:
-    """A sampler with all its sizes: one draw serves them all. `sampler` has the largest; no sizes where it has none.
+    """A sampler with all its sizes, of which it has the largest: one draw serves them all. None where it has no size.
 
     >>> Family(RandomSampler(5), (1, 5)).labels
     (('Random', 1), ('Random', 5))
@@ -59,21 +54,18 @@ class Family:
     sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        wanted = self.sampler.wanted(_EXPOSED)
-        n = None if wanted is None or self.as_exposed else int(wanted[0])  # how many negatives every user gets
-        if n is not None and not self.sizes:
-            object.__setattr__(self, "sizes", (n,))
-        ordered = tuple(sorted(set(self.sizes)))
-        if ordered != self.sizes or (ordered and (ordered[-1] != n or ordered[0] < 1)):
-            raise InputError(
-                f"sizes {', '.join(map(str, self.sizes))} of {self.sampler}; expected whole numbers from 1, rising to "
-                "the sampler's own."
-            )
+        own: set[Any] = {getattr(self.sampler, "n", AS_EXPOSED)} - {AS_EXPOSED}
+        sizes = tuple(sorted(set(self.sizes) or own))
+        if sizes and sizes[0] < 1:
+            raise InputError(f"size {sizes[0]}; expected whole numbers from 1.")
+        object.__setattr__(self, "sizes", sizes)
+        if sizes:
+            object.__setattr__(self, "sampler", replace(self.sampler, n=sizes[-1]))  # type: ignore[type-var]
 
     @property
     def as_exposed(self) -> bool:
         """Whether each user gets as many negatives as the user has exposed ones."""
-        return np.array_equal(self.sampler.wanted(_EXPOSED), _EXPOSED)  # type: ignore[arg-type]
+        return getattr(self.sampler, "n", None) == AS_EXPOSED or self.sampler.among is Among.EXPOSED
 
     @property
     def name(self) -> str:
@@ -93,7 +85,7 @@ class Grid:
     Sparsity 0 and the sampler Full are always part, first: they are what the others are compared with. Repetition r
     draws everything anew from a seed derived from (seed, r).
 
-    >>> grid = Grid.of()
+    >>> grid = Grid.from_names()
     >>> len(grid.loggers) * len(grid.sparsities) * grid.n_candidates
     1512
     """
@@ -109,7 +101,7 @@ class Grid:
     def __post_init__(self) -> None:
         for value in self.sparsities:
             if not 0 <= value < 1:
-                raise InputError(f"sparsity {value:g}; expected numbers from 0 (everything is shown) to below 1.")
+                raise InputError(f"sparsity {value:g}; expected numbers from 0 (everything is exposed) to below 1.")
         if self.repetitions < 1:
             raise InputError(f"{self.repetitions} repetitions; expected a whole number from 1.")
         for kind, axis in (("loggers", self.loggers), ("metrics", self.metrics)):
@@ -128,7 +120,7 @@ class Grid:
                 raise InputError(f"the {kind} {twice[0]} is given twice; expected each once.")
 
     @classmethod
-    def of(
+    def from_names(
         cls,
         *,
         preset: Preset = Preset.PUBLISHED,
@@ -139,7 +131,7 @@ class Grid:
         metrics: Sequence[Metric] = METRICS,
         repetitions: int = 1,
     ) -> Grid:
-        """The grid of a preset; names of loggers and samplers stand for the preset's variants."""
+        """The grid of a preset: loggers and samplers by name, in the preset's variants."""
         preset = Preset(preset)
         return cls(
             loggers_of(loggers, preset=preset),
@@ -206,17 +198,16 @@ def families(names: Sequence[str], *, sizes: Sequence[int], preset: Preset = Pre
     >>> [family.name for family in families(["Exposed", "Skew", "Skew(favours=popular)"], sizes=[1, 5])]
     ['Exposed', 'Skew', 'Skew(favours=popular)']
     """
-    ordered = tuple(sorted(set(sizes)))
-    if any(n < 1 for n in ordered):
-        raise InputError(f"size {ordered[0]}; expected whole numbers from 1.")
-    fixed = {str(sampler): Family(sampler) for sampler in (FullSampler(), ExposedSampler(), RandomSampler(AS_EXPOSED))}
-    return tuple(fixed.get(name.strip()) or _family(name.strip(), ordered, preset) for name in names)
+    return tuple(_family(name.strip(), tuple(sizes), preset) for name in names)
 
 
 def _family(name: str, sizes: tuple[int, ...], preset: Preset) -> Family:
+    for sampler in (FullSampler(), ExposedSampler(), RandomSampler(AS_EXPOSED)):
+        if name == str(sampler):
+            return Family(sampler)
     if not sizes:
         raise InputError(f"sampler {name!r} needs sizes; give some, such as 10, 100.")
     bare, bracket, options = name.partition("(")
-    sampler = sampler_catalogue.parse(f"{bare.strip()}@{sizes[-1]}{bracket}{options}")
-    variant = getattr(type(sampler), preset.value, None)
-    return Family(sampler if bracket or variant is None else variant(sizes[-1]), sizes)
+    parsed = sampler_catalogue.parse(f"{bare.strip()}@1{bracket}{options}")
+    variant = None if bracket else getattr(type(parsed), preset.value, None)
+    return Family(parsed if variant is None else variant(1), sizes)

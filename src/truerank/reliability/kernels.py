@@ -16,12 +16,8 @@ from truerank.core.compiled import Index, compiled
 from truerank.reliability.dataset import Mark
 from truerank.reliability.scenarios import CandidateKind
 
-FULL, EXPOSED, DRAWN_WITH_POSITIVES = (
-    int(CandidateKind.FULL),
-    int(CandidateKind.EXPOSED),
-    int(CandidateKind.DRAWN_WITH_POSITIVES),
-)
-OTHER, LIKED, EXCLUDED = int(Mark.OTHER), int(Mark.LIKED), int(Mark.EXCLUDED)
+FULL, EXPOSED, _, DRAWN_WITH_POSITIVES = map(int, CandidateKind)
+OTHER, LIKED, EXCLUDED = map(int, Mark)
 FEW = 16  # members up to which putting each in its place is fastest
 SAMPLE = 7  # members that a pivot is chosen from
 
@@ -70,36 +66,22 @@ def put_first(key: Any, item: Any, size: int, n: int) -> None:
 
 
 @compiled(boundscheck=False)
-def smallest(key: Any, among: Any, n: Any, found: Any) -> None:
-    """Mark, for each row, the n members of `among` with the smallest keys."""
-    n_items = key.shape[1]
-    keys, items = np.empty(n_items, key.dtype), np.empty(n_items, np.int32)
-    for u in range(key.shape[0]):
-        size = 0
-        for i in range(n_items):
-            found[u, i] = 0
-            if among[u, i]:
-                keys[size], items[size] = key[u, i], i
-                size += 1
-        put_first(keys, items, size, n[u])
-        for index in range(min(n[u], size)):
-            found[u, items[index]] = 1
-
-
-@compiled(boundscheck=False)
 def levels(clock: Any, left: Any, positive: Any, sizes: Any, level: Any) -> None:
-    """At how many sparsities each cell is shown, of sizes[user, sparsity] that fall; the first positive at all."""
+    """At how many sparsities each cell is exposed, of sizes[user, sparsity] that fall; the first positive at all.
+
+    Cells of the smallest clocks are exposed first; with one size and no positives the smallest are marked.
+    """
     n_items, n_sparsities = clock.shape[1], sizes.shape[1]
-    keys, items = np.empty(n_items), np.empty(n_items, np.int32)
+    keys, items = np.empty(n_items, clock.dtype), np.empty(n_items, np.int32)
     for u in range(clock.shape[0]):
-        size, first, earliest = 0, -1, np.inf
+        size, first = 0, -1
         for i in range(n_items):
             level[u, i] = 0
             if left[u, i]:
                 keys[size], items[size] = clock[u, i], i
                 size += 1
-                if positive[u, i] and (first < 0 or clock[u, i] < earliest):
-                    first, earliest = i, clock[u, i]
+                if positive[u, i] and (first < 0 or clock[u, i] < clock[u, first]):
+                    first = i
         for s in range(n_sparsities):
             put_first(keys, items, size, sizes[u, s])
             size = min(size, sizes[u, s])
@@ -177,15 +159,11 @@ def _signs(value: Any, short: Any, by_rounded: bool, sign: Any) -> tuple[int, in
     index, equal, rounded = 0, 0, 0
     for a in range(n_models):
         short[a] = np.rint(value[a] * 1e4)
+    compared = short if by_rounded else value
     for a in range(n_models):
-        x = value[a]
         for b in range(a + 1, n_models):
-            y = value[b]
-            if by_rounded:
-                sign[index] = (short[a] > short[b]) - (short[a] < short[b])
-            else:
-                sign[index] = (x > y) - (x < y)
-            equal += x == y
+            sign[index] = (compared[a] > compared[b]) - (compared[a] < compared[b])
+            equal += value[a] == value[b]
             rounded += short[a] == short[b]
             index += 1
     return equal, rounded
@@ -303,18 +281,14 @@ def count_pairs(mean: Any, rounding: Any, out: Any) -> None:
         limit = rounding[r]
         for s in range(n_sparsities):
             for c in range(n_candidates):
-                index, ties, full, first, true = 0, 0, 0, 0, 0
+                index, ties = 0, 0
                 for a in range(n_models):
                     for b in range(a + 1, n_models):
                         difference = mean[r, s, c, a] - mean[r, s, c, b]
-                        here = (difference > limit) - (difference < -limit)
-                        sign[s, c, index] = here
-                        ties += here == 0
-                        full += here * sign[s, 0, index]
-                        first += here * sign[0, c, index]
-                        true += here * sign[0, 0, index]
+                        sign[s, c, index] = (difference > limit) - (difference < -limit)
+                        ties += sign[s, c, index] == 0
                         index += 1
                 out[r, s, c, 0] = ties
-                out[r, s, c, 1] = full
-                out[r, s, c, 2] = first
-                out[r, s, c, 3] = true
+                out[r, s, c, 1] = _agreement(sign[s, c], sign[s, 0])
+                out[r, s, c, 2] = _agreement(sign[s, c], sign[0, c])
+                out[r, s, c, 3] = _agreement(sign[s, c], sign[0, 0])

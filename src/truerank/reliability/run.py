@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial, reduce
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,13 +30,13 @@ from truerank.io.files import read_table
 from truerank.ranking.candidates import whole_tables
 from truerank.ranking.samplers.draw import ItemCounts, weights_of
 from truerank.ranking.scores.tables import as_scores
-from truerank.reliability.dataset import LabelledDataset, Models, Orders, digest
+from truerank.reliability.dataset import LabelledDataset, Models, digest
 from truerank.reliability.folder import RESUME, Block, Folder
 from truerank.reliability.grid import Grid, default_loggers
 from truerank.reliability.scenarios import FIGURES, Compared, LoggerRun, MetricTables, Scenarios, train_shares
 from truerank.reliability.studied import FIGURES as LOG_FIGURES
 from truerank.reliability.studied import FORMAT, LOGS, MEANS, NOTE, PAIRS, RESULTS, profiles_of
-from truerank.reliability.tables import Resampling, Summary, Tables, grouped
+from truerank.reliability.tables import Resampling, StudyFrames, Summary, group_users
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256
@@ -88,42 +86,37 @@ def study(
     Work is stored in the folder `out` block by block: the same call after a stop at any moment goes on from there, and
     ends with the same files, byte by byte. `threads` and `engine` (as in `evaluate`) never change a bit.
     """
-    grid = Grid.of(loggers=default_loggers(train=train is not None)) if grid is None else grid
+    if grid is None:
+        grid = Grid.from_names(loggers=default_loggers(train=train is not None))
     if not 2 <= resamples <= MOST_REPLICATES:
         raise InputError(f"{resamples:,} resamples; expected 2 to {MOST_REPLICATES:,}, and 1,000 is enough.")
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
-    for name, number in (("threads", threads), ("block_users", block_users)):
-        if number is not None and number < 1:
-            raise InputError(f"{name} is {number}; expected a whole number from 1.")
     models = {name: as_scores(model, name=name) for name, model in scores.items()}
     numbered = check_numbers(models, {labels.source: labels})
     every = Ids.union({name: model.items for name, model in models.items()}) if models else None
-    dataset = LabelledDataset.of(labels, items=every, exclude=exclude)
+    dataset = LabelledDataset.from_log(labels, items=every, exclude=exclude)
     models = whole_tables(models, others={dataset.log.source: dataset.items}, items=None, n_items=None)
-    aligned = Models.of(models, dataset, seed=seed)
-    work = _Work.of(grid, dataset, aligned, train, seed=seed, block_users=block_users)
-    resampling = Resampling(resamples, level, seed)
+    aligned = Models.align(models, dataset, seed=seed)
+    plan = StudyPlan.prepare(grid, dataset, aligned, train, seed=seed, block_users=block_users)
     damaged: list[str] = []
     with watching(progress) as report, working(Path(out)) as place, threadpool_limits(limits=1, user_api="blas"):
-        settings = work.described() | {"resamples": resamples, "level": level}
-        question = keep_question(place / NOTE, settings, what="study", advice=RESUME)
-        folder = Folder(place, Blocks(question, RESUME))
+        settings = plan.described() | {"resamples": resamples, "level": level}
+        folder = Folder(place, Blocks(keep_question(place / NOTE, settings, what="study", advice=RESUME), RESUME))
         if not folder.is_finished():
             folder.blocks.mkdir(exist_ok=True)
             damaged = folder.files.drop_damaged(folder.written())
             with as_engine(engine, threads=threads).open() as workers:
-                _run(work, folder, resampling, workers=workers, progress=report)
-        if folder.blocks.is_dir():
-            folder.clear()
+                folder.finish(_tables(plan, folder, Resampling(resamples, level, seed), workers, report))
+        folder.clear()
         results, means, pairs = (read_table(place / name) for name in (RESULTS, MEANS, PAIRS))
-    notes = work.notes(n_evaluated=int(results["users"].to_numpy().max()))
+    notes = plan.notes(n_evaluated=int(results["users"].to_numpy().max()))
     again = (f"{place}: {some(damaged)} had been altered and was made again.",) if damaged else ()
     return StudyTables(results, means, pairs, (*(message.text for message in numbered), *notes, *again))
 
 
 @record
-class _Work:
+class StudyPlan:
     """What is studied, and how it is divided."""
 
     grid: Grid
@@ -138,10 +131,10 @@ class _Work:
     seed: int
 
     @classmethod
-    def of(
+    def prepare(
         cls, grid: Grid, dataset: LabelledDataset, models: Models, train: Log | None, *, seed: int,
         block_users: int | None,
-    ) -> _Work:  # fmt: skip
+    ) -> StudyPlan:  # fmt: skip
         units = np.flatnonzero(models.scored & (dataset.positive.count > 0))
         if len(units) == 0:
             raise InputError(f"{dataset.log.source}: no user with a positive has scores of every model. Check the ids.")
@@ -150,26 +143,22 @@ class _Work:
             grid, n_items=len(dataset.items), n_blocks=-(-len(units) // size), n_values=len(units) * len(models)
         )
         shares = train_shares(train, dataset.items)
-        one = np.ones(1, dtype=np.int64)  # a sampler that lacks what it needs is refused before any work
-        of_train = None if shares is None else np.ones(1)
+        one, first = np.ones(1, dtype=np.int64), Ids(dataset.items.values[:1])
+        # a sampler that lacks what it needs is refused before any work
+        counts = ItemCounts(one, one, None if shares is None else np.ones(1), np.ones(1), items=first)
         for family in grid.families:
-            counts = ItemCounts(one, one, of_train, random=np.ones(1), items=Ids(dataset.items.values[:1]))
             weights_of(family.sampler, counts, users=Ids(dataset.users.values[:1]))
         most = int(dataset.positive.count.max())
         tables = MetricTables.of_metrics(grid.metrics, most_positives=most, n_users=len(units))
         weights = [logger.weights(dataset.log, train=train) for logger in grid.loggers]
         runs = {
-            (repetition, at_logger): LoggerRun.of(
-                dataset,
-                grid.loggers[at_logger],
-                sparsities=grid.sparsities,
-                holdout=grid.holdout,
-                weight=weights[at_logger],
+            (repetition, at): LoggerRun.prepare(
+                dataset, grid.loggers[at], sparsities=grid.sparsities, holdout=grid.holdout, weight=weights[at],
                 seed=grid.seed_of(repetition, seed=seed),
             )
-            for repetition, at_logger in product(range(grid.repetitions), range(len(grid.loggers)))
-        }
-        units, group = grouped(units, dataset.users.keys()[units], seed=seed)
+            for repetition, at in product(range(grid.repetitions), range(len(grid.loggers)))
+        }  # fmt: skip
+        units, group = group_users(units, dataset.users.keys()[units], seed=seed)
         return cls(grid, dataset, models, runs, tables, train, shares, _parts(units, size), _parts(group, size), seed)
 
     def described(self) -> dict[str, Any]:
@@ -192,27 +181,27 @@ class _Work:
 
     def notes(self, *, n_evaluated: int) -> tuple[str, ...]:
         dataset = self.dataset
-        lost = sum(map(len, self.users)) - n_evaluated
-        unscored, silent = int((~self.models.scored).sum()), int((dataset.positive.count == 0).sum())
+        held_out = sum(map(len, self.users)) - n_evaluated
+        unscored, without = int((~self.models.scored).sum()), int((dataset.positive.count == 0).sum())
         remarks = [
-            (unscored, f"{unscored:,} users without scores of every model are shown items but not evaluated."),
-            (silent, f"{silent:,} users like nothing that is left; they are shown items but not evaluated."),
-            (lost, f"{lost:,} or more users have all that they like held out, and are not evaluated then."),
+            (unscored, f"{unscored:,} users without scores of every model are exposed to items but not evaluated."),
+            (without, f"{without:,} users like nothing that is left; they are exposed to items but not evaluated."),
+            (held_out, f"{held_out:,} or more users have all that they like held out, and are not evaluated then."),
             (dataset.n_unknown, f"{dataset.n_unknown:,} pairs to exclude are of users or items that the labels lack."),
             (dataset.n_dropped, f"{dataset.n_dropped:,} labels are of excluded pairs and dropped."),
-            (dataset.n_missing, f"{dataset.n_missing:,} pairs have no label and are never shown."),
-            *(
-                (n, f"{name} does not know {n:,} of the items; it never recommends them.")
-                for name, n in self.models.unknown_items.items()
-            ),
-            *(
-                (
-                    np.ptp(self.runs[0, at_logger].weight) == 0,
-                    f"the {logger} logger favours no item here: it shows all alike.",
-                )
-                for at_logger, logger in enumerate(self.grid.loggers)
-                if not isinstance(logger, UniformLogger)
-            ),
+            (dataset.n_missing, f"{dataset.n_missing:,} pairs have no label and are never exposed."),
+        ]
+        remarks += [
+            (n, f"{name} does not know {n:,} of the items; it never recommends them.")
+            for name, n in self.models.unknown_items.items()
+        ]
+        remarks += [
+            (
+                int(np.ptp(self.runs[0, at].weight) == 0),
+                f"the {logger} logger favours no item here: it shows all alike.",
+            )
+            for at, logger in enumerate(self.grid.loggers)
+            if not isinstance(logger, UniformLogger)
         ]
         return (
             f"{n_evaluated:,} users evaluated, {len(dataset.items):,} items, {len(self.models)} models.",
@@ -237,62 +226,79 @@ def _check_work(grid: Grid, *, n_items: int, n_blocks: int, n_values: int) -> No
     )
 
 
-def _run(work: _Work, folder: Folder, resampling: Resampling, *, workers: Workers, progress: Progress | None) -> None:
-    grid = work.grid
-    counts = _count(work, folder, workers=workers, progress=progress)
+def _tables(
+    plan: StudyPlan, folder: Folder, resampling: Resampling, workers: Workers, progress: Progress | None
+) -> dict[str, pl.DataFrame]:
+    """The tables of a study by the names of their files; what the folder has of the blocks is not evaluated again."""
+    grid, n_loggers = plan.grid, len(plan.grid.loggers)
+    counts = _exposure_counts(plan, workers, progress)
     scenarios = {
-        key: Scenarios.of(work.runs[key], count, grid=grid, tables=work.tables, train=work.shares)
-        for key, count in counts.items()
+        key: Scenarios.prepare(run, counts[key], grid=grid, tables=plan.tables, train=plan.shares)
+        for key, run in plan.runs.items()
     }
-    # blocks of one run of users together: their items are put in order only once
-    blocks = [Block(*key, number) for number, key in product(range(len(work.users)), work.runs)]
-    left = [block for block in blocks if not folder.has(block, "", "-sums")]
-    evaluated = map_chunks(workers, _Evaluation(_Orders(work), scenarios), as_chunks(left))
-    for block, compared in _watched(evaluated, progress, "evaluating scenarios", len(blocks), len(blocks) - len(left)):
-        _write_block(folder, block, compared, grid=grid, first=int(work.groups[block.number][0]))
-    keys = [work.dataset.users.keys()[units] for units in work.users]
-    n_groups = int(work.groups[-1][-1]) + 1
-    summary = Summary(folder, grid, tuple(work.models.aligned), tuple(keys), work.tables.scale, n_groups, resampling)
-    alike = [np.flatnonzero(work.tables.table == table).tolist() for table in range(work.tables.table.max() + 1)]
-    cases = list(product(range(len(grid.loggers)), alike))
+    left = [
+        (repetition, number)
+        for number, repetition in product(range(len(plan.users)), range(grid.repetitions))
+        if not all(
+            folder.place(Block(repetition, logger, number), part).is_file()
+            for logger, part in product(range(n_loggers), ("", "-sums"))
+        )
+    ]
+    evaluate = partial(_evaluated, plan, scenarios)
+    for blocks in map_chunks(workers, evaluate, as_chunks(left), progress=progress, what="evaluating scenarios"):
+        for block, compared in blocks.items():
+            _write_block(folder, block, compared, grid=grid, first=int(plan.groups[block.number][0]))
+    keys = tuple(plan.dataset.users.keys()[units] for units in plan.users)
+    n_groups = int(plan.groups[-1][-1]) + 1
+    summary = Summary(folder, grid, tuple(plan.models.aligned), keys, plan.tables.scale, n_groups, resampling)
+    alike = [np.flatnonzero(plan.tables.table == table).tolist() for table in range(plan.tables.table.max() + 1)]
+    cases = as_chunks(list(product(range(n_loggers), alike)))
     near = workers if workers.here else Threads(os.cpu_count() or 1)  # other machines do not have the folder
-    result: dict[tuple[int, int], Tables] = {}
-    for tables in _watched(
-        map_chunks(near, partial(_summed, summary), as_chunks(cases)), progress, "summing up", len(cases)
-    ):
-        result |= tables
-    results, means, pairs = (pl.concat([result[key][at_table] for key in sorted(result)]) for at_table in range(3))
+    frames: dict[tuple[int, int], StudyFrames] = {}
+    for of_case in map_chunks(near, partial(_summed, summary), cases, progress=progress, what="summing up"):
+        frames |= of_case
+    results, means, pairs = (pl.concat(table) for table in zip(*(frames[key] for key in sorted(frames)), strict=True))
     if results["users"].max() == 0:
-        raise InputError("no user is left to evaluate: all that users like is held out. Study a larger world.")
-    logs = _logs(grid, counts, n_users=len(work.dataset.users))
-    folder.finish({LOGS: logs, PAIRS: pairs, MEANS: means, RESULTS: results})
+        raise InputError("no user is left to evaluate: all that users like is held out. Study a larger dataset.")
+    logs = _logs(grid, counts, n_users=len(plan.dataset.users))
+    return {LOGS: logs, PAIRS: pairs, MEANS: means, RESULTS: results}
 
 
-def _summed(summary: Summary, case: tuple[int, Sequence[int]]) -> dict[tuple[int, int], Tables]:
-    logger, metrics = case
-    return {(logger, metric): tables for metric, tables in zip(metrics, summary.of(logger, metrics), strict=True)}
-
-
-def _watched(values: Iterable[Any], progress: Progress | None, what: str, total: int, done: int = 0) -> Iterable[Any]:
-    """The values, each reported when the next is asked for."""
-    for number, value in enumerate(values, start=done + 1):
-        yield value
-        if progress is not None:
-            progress(what, number, total)
-
-
-def _count(work: _Work, folder: Folder, *, workers: Workers, progress: Progress | None) -> dict[tuple[int, int], Ints]:
+def _exposure_counts(plan: StudyPlan, workers: Workers, progress: Progress | None) -> dict[tuple[int, int], Ints]:
     """What each log exposes of each item decides pools and weights, so it is counted over all users first."""
-    n_users, n_items = len(work.dataset.users), len(work.dataset.items)
+    n_users, n_items = len(plan.dataset.users), len(plan.dataset.items)
     blocks = _parts(np.arange(n_users), max(1, min(BLOCK_USERS, BLOCK_CELLS // n_items)))
-    counts = {}
-    for key, run in _watched(work.runs.items(), progress, "counting what is shown", len(work.runs)):
-        block = Block(key[0], key[1], 0)
-        if not folder.has(block, "-counts"):
-            total = reduce(np.add, map_chunks(workers, run.count, as_chunks(blocks)))
-            folder.write(block, "-counts", pl.DataFrame({str(row): values for row, values in enumerate(total)}))
-        counts[key] = folder.read(block, "-counts").to_numpy().T
+    cases = as_chunks(list(product(plan.runs, blocks)))
+    counts = dict.fromkeys(plan.runs, np.zeros(1, dtype=np.int64))
+    for key, count in map_chunks(workers, partial(_counted, plan), cases, progress=progress, what="counting exposure"):
+        counts[key] = counts[key] + count
     return counts
+
+
+# what workers do: functions of a module travel to other processes
+
+
+def _counted(plan: StudyPlan, case: tuple[tuple[int, int], Ints]) -> tuple[tuple[int, int], Ints]:
+    key, units = case
+    return key, plan.runs[key].count(units)
+
+
+def _evaluated(
+    plan: StudyPlan, scenarios: Mapping[tuple[int, int], Scenarios], case: tuple[int, int]
+) -> dict[Block, Compared]:
+    """All scenarios of a block of users in one repetition; their items are put in order only once."""
+    repetition, number = case
+    users, group = plan.users[number], plan.groups[number]
+    order, finite = plan.models.orders(users)
+    return {
+        Block(repetition, logger, number): scenarios[repetition, logger].evaluate(users, group, order, finite)
+        for logger in range(len(plan.grid.loggers))
+    }
+
+
+def _summed(summary: Summary, case: tuple[int, Sequence[int]]) -> dict[tuple[int, int], StudyFrames]:
+    logger, metrics = case
+    return {(logger, metric): frames for metric, frames in zip(metrics, summary.frames(logger, metrics), strict=True)}
 
 
 def _write_block(folder: Folder, block: Block, compared: Compared, *, grid: Grid, first: int) -> None:
@@ -303,13 +309,13 @@ def _write_block(folder: Folder, block: Block, compared: Compared, *, grid: Grid
     sums = {str(metric): compared.sums[:, :, :, q].ravel() for q, metric in enumerate(grid.metrics)}
     sums["group"] = np.repeat(np.arange(n_groups) + first, in_group)
     sums["users"] = np.repeat(compared.users, in_group)
-    folder.write(block, "-sums", pl.DataFrame(sums))
+    folder.files.write(pl.DataFrame(sums), folder.place(block, "-sums"))
     figures = {
         f"{metric} {figure}": np.ascontiguousarray(compared.figures[:, :, :, q, f]).ravel()
         for q, metric in enumerate(grid.metrics)
         for f, figure in enumerate(FIGURES)
     }
-    folder.write(block, "", pl.DataFrame(figures))
+    folder.files.write(pl.DataFrame(figures), folder.place(block))
 
 
 def _logs(grid: Grid, counts: Mapping[tuple[int, int], Ints], *, n_users: int) -> pl.DataFrame:
@@ -328,35 +334,3 @@ def _logs(grid: Grid, counts: Mapping[tuple[int, int], Ints], *, n_users: int) -
             }
             rows.append({"logger": str(logger), "sparsity": sparsity, **means, "repetitions": grid.repetitions})
     return pl.DataFrame(rows)
-
-
-class _Orders:
-    """The items of the latest few blocks of users in every model's order, made once for all that need them."""
-
-    def __init__(self, work: _Work) -> None:
-        self.work, self.lock, self.latest = work, Lock(), OrderedDict[int, tuple[Orders, Ints]]()
-
-    def of_block(self, number: int) -> tuple[Orders, Ints]:
-        with self.lock:
-            if number not in self.latest:
-                while len(self.latest) > 1:
-                    self.latest.popitem(last=False)
-                self.latest[number] = self.work.models.orders(self.work.users[number])
-            return self.latest[number]
-
-    def __reduce__(self) -> tuple[type[_Orders], tuple[_Work]]:
-        """Another process makes its own."""
-        return _Orders, (self.work,)
-
-
-@record
-class _Evaluation:
-    """All scenarios of a block of users under one logging policy: a pure function, to be sent."""
-
-    orders: _Orders
-    scenarios: Mapping[tuple[int, int], Scenarios]
-
-    def __call__(self, block: Block) -> tuple[Block, Compared]:
-        order, finite = self.orders.of_block(block.number)
-        users, group = self.orders.work.users[block.number], self.orders.work.groups[block.number]
-        return block, self.scenarios[block[:2]].evaluate(users, group, order, finite)

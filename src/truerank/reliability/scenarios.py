@@ -72,7 +72,7 @@ class LoggerRun:
     held_items: Bools  # items that are held out as a whole
 
     @classmethod
-    def of(
+    def prepare(
         cls,
         dataset: LabelledDataset,
         logger: LoggingPolicy,
@@ -83,14 +83,16 @@ class LoggerRun:
         seed: int,
     ) -> LoggerRun:
         """`weight` is the policy's for the whole dataset: what an evaluator sets aside does not change a policy."""
-        n, fraction = len(dataset.items), 0.0
-        held, nobody = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        n, fraction, out = len(dataset.items), 0.0, None
+        held = np.zeros(n, dtype=bool)
         if holdout is not None:
+            nobody = np.zeros(n, dtype=np.int64)
             rows = Log(Ids.of([0]), dataset.items, unit=nobody, item=np.arange(n), rewards={"label": np.zeros(n)})
             _, out = holdout.split(rows, logger=logger, seed=seed)
-            if holdout.unit is HoldOutUnit.ITEMS and out is not None:
+        if holdout is not None and out is not None:
+            if holdout.unit is HoldOutUnit.ITEMS:
                 held[out.item] = True
-            elif out is not None:
+            else:
                 fraction = holdout.fraction
         return cls(dataset, checked_weights(weight), sparsities, seed, fraction, held)
 
@@ -100,12 +102,10 @@ class LoggerRun:
 
         positive, observed, excluded = self.dataset.block(units)
         keys = self.keys(units)
+        held = observed & self.held_items[None, :]
         if self.fraction > 0:  # the cells that `split_per_user` sets aside
-            held = np.zeros(observed.shape, dtype=np.uint8)
-            n = sizes_of(Share(self.fraction), observed.sum(axis=1, dtype=np.int64))
-            kernels.smallest(cell_keys(self.seed, PER_USER, *keys), observed, n, held)
-        else:
-            held = observed & self.held_items[None, :]
+            n = sizes_of(Share(self.fraction), observed.sum(axis=1, dtype=np.int64))[:, None]
+            kernels.levels(cell_keys(self.seed, PER_USER, *keys), observed, np.zeros_like(observed), n, held)
         left = observed & ~held & np.uint8(1)
         positive &= left
         count = left.sum(axis=1, dtype=np.int64)
@@ -172,8 +172,7 @@ class MetricTables:
             largest = max(largest, float(discount.sum() / np.nanmin(divisor)))
         # coarser than the rounding of the largest value, and no sum overflows
         bits = min(48 - ceil(log2(largest)), 62 - ceil(log2(largest * max(n_users, 1))))
-        stacked = np.ascontiguousarray(np.stack(list(tables.values()), axis=1))
-        return cls(stacked, np.array(places), np.stack(divisors), 2.0**bits)
+        return cls(np.stack(list(tables.values()), axis=1), np.array(places), np.stack(divisors), 2.0**bits)
 
 
 class Compared(NamedTuple):
@@ -204,7 +203,9 @@ class Scenarios:
     by_rounded: bool
 
     @classmethod
-    def of(cls, run: LoggerRun, counts: Ints, *, grid: Grid, tables: MetricTables, train: Floats | None) -> Scenarios:
+    def prepare(
+        cls, run: LoggerRun, counts: Ints, *, grid: Grid, tables: MetricTables, train: Floats | None
+    ) -> Scenarios:
         """Random data are the held-out cells; where nothing is held out, the log itself, as in the sampler paper's
         code.
         """
@@ -219,15 +220,12 @@ class Scenarios:
             of_train = None if train is None else train[pool]
             of_pool = ItemCounts(rows[s][pool], positives[s][pool], of_train, random, Ids(items.values[pool]))
             for f, family in enumerate(grid.families):
-                try:
-                    weight = weights_of(family.sampler, of_pool, users=Ids(users.values[:1]))
-                except InputError:
-                    if random is not None:
-                        raise
+                if random is None and "random" in family.sampler.needs:
                     raise InputError(
                         f"nothing could be held out as random data for {family.sampler}: users have too few items. "
-                        "Leave it out of the samplers, or study a larger world."
-                    ) from None
+                        "Leave it out of the samplers, or study a larger dataset."
+                    )
+                weight = weights_of(family.sampler, of_pool, users=Ids(users.values[:1]))
                 if weight.ndim == 1:
                     shared[s, f, 0, pool] = weight
                 else:
@@ -239,13 +237,13 @@ class Scenarios:
         from truerank.reliability import kernels
 
         run, tables, families = self.run, self.tables, self.families
-        n_models, n_sparsities, n_metrics = order.shape[1], len(run.sparsities), len(tables.table)
-        cells = run.exposed(units)
+        n_models, n_pairs = order.shape[1], order.shape[1] * (order.shape[1] - 1) // 2
+        cells, here = run.exposed(units), group - group[0]
         sizes = np.array([size or 0 for family in families for _, size in family.labels])
         start = np.cumsum([0, *(len(family.labels) for family in families)])
-        figures = np.empty((len(units), n_sparsities, len(sizes), n_metrics, len(FIGURES)), dtype=pair_type(n_models))
-        here = group - group[0]
-        sums = np.zeros((here[-1] + 1, n_sparsities, len(sizes), n_metrics, n_models), dtype=np.int64)
+        axes = (len(run.sparsities), len(sizes), len(tables.table))
+        figures = np.empty((len(units), *axes, len(FIGURES)), dtype=np.min_scalar_type(-n_pairs - 1))
+        sums = np.zeros((here[-1] + 1, *axes, n_models), dtype=np.int64)
         deepest = len(tables.discount) - 1
         bin_of = np.empty((len(run.dataset.items), n_models), dtype=np.uint8 if deepest < 256 else np.int32)
         kernels.evaluate_users(
@@ -273,13 +271,3 @@ def _kind(sampler: Sampler) -> CandidateKind:
     if sampler.wanted(np.zeros(1, dtype=np.int64)) is None:
         return CandidateKind.FULL
     return CandidateKind.DRAWN if sampler.positives is OwnPositives.EXCLUDED else CandidateKind.DRAWN_WITH_POSITIVES
-
-
-def pair_type(n_models: int) -> type[np.signedinteger[Any]]:
-    """The smallest whole numbers that hold the number of pairs of models.
-
-    >>> pair_type(16), pair_type(17)
-    (<class 'numpy.int8'>, <class 'numpy.int16'>)
-    """
-    n_pairs = n_models * (n_models - 1) // 2
-    return np.int8 if n_pairs <= 127 else np.int16 if n_pairs <= 32767 else np.int32

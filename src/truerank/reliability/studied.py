@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ class LogProfile:
         return self.positives / self.users
 
     @classmethod
-    def of_counts(cls, rows: Ints, positives: Ints, *, n_users: int) -> LogProfile:
+    def from_counts(cls, rows: Ints, positives: Ints, *, n_users: int) -> LogProfile:
         """From the rows c_i and positives k_i of each of the I items of the catalogue, of n users.
 
         spread = √max(0, var(c) - c̄ (1 - c̄ / n)) / c̄: the coefficient of variation of exposure over the catalogue, less
@@ -86,10 +86,10 @@ class LogProfile:
         Both are about 0 for a log exposed at random; the lift is 0 where no item has two rows or nothing is liked, and
         both are where nothing is exposed.
 
-        >>> profile = LogProfile.of_counts(np.array([100, 0]), np.array([50, 0]), n_users=100)
+        >>> profile = LogProfile.from_counts(np.array([100, 0]), np.array([50, 0]), n_users=100)
         >>> profile.sparsity, round(profile.spread, 4), profile.lift  # √(50² - 50/2) / 50
         (0.5, 0.995, 0.0)
-        >>> profile = LogProfile.of_counts(np.array([30, 10]), np.array([15, 1]), n_users=100)
+        >>> profile = LogProfile.from_counts(np.array([30, 10]), np.array([15, 1]), n_users=100)
         >>> round(profile.lift, 5)  # (15 · 29 + 1 · 9) / (30 · 29 + 10 · 9) = 0.4625 over 16/40
         0.15625
         """
@@ -103,7 +103,7 @@ class LogProfile:
         return cls(n_users, len(rows), shown, int(rows.sum()), int(positives.sum()), spread, lift)
 
     @classmethod
-    def of_log(cls, log: Log, *, n_items: int | None = None) -> LogProfile:
+    def from_log(cls, log: Log, *, n_items: int | None = None) -> LogProfile:
         """A log that has rows; a pair that occurs more than once counts once, as liked where any of its rows is.
 
         `n_items` is the size of the catalogue, where it has more items than the log names.
@@ -112,7 +112,7 @@ class LogProfile:
         liked = Pairs.of(log.user[is_liked], log.item[is_liked], n_units=n_users)
         shown = Pairs.of(log.user, log.item, n_units=n_users)
         rows = np.full(size, n_users) if log.complete else np.bincount(shown.item, minlength=size)
-        return cls.of_counts(rows, np.bincount(liked.item, minlength=size), n_users=n_users)
+        return cls.from_counts(rows, np.bincount(liked.item, minlength=size), n_users=n_users)
 
 
 @record
@@ -129,12 +129,12 @@ class PositivesProfile:
         return self.positives / self.users
 
     @classmethod
-    def of_log(cls, log: Log, *, n_items: int | None = None) -> PositivesProfile:
+    def from_log(cls, log: Log, *, n_items: int | None = None) -> PositivesProfile:
         """A log whose rows are all positives; a pair that occurs more than once counts once.
 
         >>> from truerank.core.ids import Ids
         >>> log = Log(Ids.of([1, 2]), Ids.of([1, 2, 3]), np.array([0, 0, 1]), np.array([0, 1, 1]), {})
-        >>> PositivesProfile.of_log(log, n_items=9), PositivesProfile.of_log(log).positives_per_user
+        >>> PositivesProfile.from_log(log, n_items=9), PositivesProfile.from_log(log).positives_per_user
         (PositivesProfile(users=2, items=9, items_liked=2, positives=3), 1.5)
         """
         liked = Pairs.of(log.user, log.item, n_units=len(log.users)).item
@@ -160,7 +160,7 @@ def profiles_of(counts: Ints, *, n_users: int) -> list[LogProfile]:
     """The log of each sparsity, from the counts of a `LoggerRun`, over the items that have a row at sparsity 0."""
     n_sparsities = len(counts) // 2
     rows, positives = (part[:, counts[0] > 0] for part in (counts[:n_sparsities], counts[n_sparsities:-1]))
-    return [LogProfile.of_counts(*both, n_users=n_users) for both in zip(rows, positives, strict=True)]
+    return [LogProfile.from_counts(*both, n_users=n_users) for both in zip(rows, positives, strict=True)]
 
 
 # -------------------------------------------------------------------------------------------------------------- studies
@@ -207,15 +207,17 @@ class FinishedStudy:
     def read(cls, folder: str | Path, *, source: str | None = None) -> FinishedStudy:
         """The study in a folder, called `source` in messages (by default the folder's name).
 
-        Refused where the folder holds no finished study of this format, or one that was altered."""
+        Refused where the folder holds no finished study of this format, or one that was altered.
+        """
         path = Path(folder)
-        if not (path / NOTE).is_file():
-            raise InputError(
-                f"{path}: no study here (no {NOTE}); expected the folder of a finished `truerank study reliability`."
-            )
-        check_format(path / NOTE)
         check_folder(path, kind=KIND, expected=EXPECTED)
-        results, pairs, logs = (_table(path / name, columns) for name, columns in NEEDED.items())
+        version = msgspec.json.decode((path / NOTE).read_bytes(), type=dict[str, Any]).get("format")
+        if version != FORMAT:  # made in another way: its figures mean something else
+            raise InputError(
+                f"{path / NOTE}: format {version}, expected {FORMAT}: the study is of another version of truerank. Run "
+                "it again in a new folder."
+            )
+        results, pairs, logs = (pl.read_parquet(path / name, glob=False) for name in NEEDED)
         return cls(results, pairs, logs, str(path) if source is None else source)
 
     @property
@@ -249,33 +251,6 @@ class FinishedStudy:
         return Interpolation.of(sparsity, observed=observed, levels=levels)
 
 
-def check_format(note: Path) -> None:
-    """A study of another format was made in another way: its figures mean something else."""
-    try:
-        settings = msgspec.json.decode(note.read_bytes(), type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
-        raise InputError(f"{note}: cannot be read ({error}). Run the study in a new folder.") from None
-    if settings.get("format") != FORMAT:
-        version = f"format {settings['format']}" if "format" in settings else "no format"
-        raise InputError(
-            f"{note}: {version}, expected {FORMAT}: the study is of another version of truerank. Run it again in a new "
-            "folder."
-        )
-
-
-def _table(path: Path, columns: Sequence[str]) -> pl.DataFrame:
-    try:
-        table = pl.read_parquet(path, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise InputError(f"{path}: cannot be read ({reason}). Run the study in a new folder.") from None
-    missing = [name for name in columns if name not in table.columns]
-    if missing or not table.height:
-        what = f"no column {missing[0]!r}" if missing else "no rows"
-        raise InputError(f"{path}: {what}; expected what a study of this version writes. Run it in a new folder.")
-    return table
-
-
 @record
 class LoggerMatch:
     """A study's logging policy at the sparsity of a log: the profile of its log, and the distance (NaN: unknown)."""
@@ -302,12 +277,9 @@ def match_loggers(study: FinishedStudy, profile: Profile | None, *, sparsity: fl
         row = between.rows(study.levels(logger)).row(0, named=True)
         if isinstance(profile, LogProfile):
             distance = math.hypot(row["spread"] - profile.spread, row["lift"] - profile.lift)
-        per_user = (row["rows"] / row["users"], row["positives"] / row["users"])
-        matches.append(
-            LoggerMatch(
-                logger, between, row["items"], row["items_shown"], *per_user, row["spread"], row["lift"], distance
-            )
-        )
+        row |= {f"{name}_per_user": row[name] / row["users"] for name in ("rows", "positives")}
+        figures = {field.name: row[field.name] for field in fields(LoggerMatch) if field.name in row}
+        matches.append(LoggerMatch(**figures | {"between": between, "distance": distance}))
     return tuple(sorted(matches, key=lambda match: match.distance) if isinstance(profile, LogProfile) else matches)
 
 

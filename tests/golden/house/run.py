@@ -260,7 +260,7 @@ _GRID = ("loggers", "sparsities", "samplers", "sizes", "repetitions")
 
 
 def reliability(data: Made, options: dict[str, Any]) -> Result:
-    grid = Grid.of(
+    grid = Grid.from_names(
         preset=Preset(options.get("preset", "published")),
         metrics=[metrics.parse(text) for text in options["metrics"]],
         **{name: options[name] for name in _GRID if name in options},

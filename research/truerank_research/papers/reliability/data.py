@@ -238,7 +238,7 @@ def study_logs(
 ) -> pl.DataFrame:
     """The results of the study of one logging policy, at every sparsity; `variant` names what else was changed."""
     data = setting.data(run.source)
-    grid = Grid.of(
+    grid = Grid.from_names(
         preset=preset, loggers=(logger,), sparsities=setting.sparsities, samplers=samplers, sizes=setting.sizes,
         metrics=setting.metrics, repetitions=setting.repetitions,
     )  # fmt: skip

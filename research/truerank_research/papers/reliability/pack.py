@@ -41,7 +41,9 @@ class ShippedScenarios:
     world: StudiedDataset
 
     def grid(self, repetitions: int) -> Grid:
-        return Grid.of(sparsities=self.sparsities, sizes=self.sizes, metrics=self.metrics, repetitions=repetitions)
+        return Grid.from_names(
+            sparsities=self.sparsities, sizes=self.sizes, metrics=self.metrics, repetitions=repetitions
+        )
 
 
 SYNTHETIC = ShippedScenarios(

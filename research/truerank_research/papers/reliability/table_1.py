@@ -27,7 +27,7 @@ def measure(run: Run) -> Measured:
     for setting in settings_of(run):
         data = setting.data(run.source)
         cells += [*_counts(setting, data), *_truths(setting, data, fitted(run, setting, seed=run.seed))]
-    grid = Grid.of()
+    grid = Grid.from_names()
     scenarios = len(grid.loggers) * len(grid.sparsities) * grid.n_candidates
     cells.append(Cell(GRID, "the paper's grid", "scenarios", float(scenarios), float(SCENARIOS), tolerance=0.0))
     return Measured(

@@ -22,8 +22,9 @@ from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates
 from truerank.core.record import record
 from truerank.core.validation import checked_arguments
-from truerank.core.values import check, text_of
+from truerank.core.values import Value
 from truerank.exposure.counts import rows_of_items
+from truerank.ranking.candidates import located_pairs
 from truerank.sampling.clocks import checked_weights
 from truerank.sampling.designs import Inclusion, inclusion_of_each
 from truerank.sampling.pools import NEVER, first_to_ring, ring_times, rings
@@ -61,22 +62,20 @@ class ItemCounts:
     users: Ids | None = None
 
 
-class Sampler:
+class Sampler(Value):
     """A frozen value such as Skew(100); its text form `Skew@100` parses back.
 
     A new one inherits from this class: negatives come from the pool, without the user's positives, unless it differs.
     """
 
-    name: ClassVar[str]
     among: ClassVar[Among] = Among.POOL
 
     __slots__ = ()
 
-    def __post_init__(self) -> None:
-        check(self)
-
-    def __str__(self) -> str:
-        return text_of(self)
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What weights are made of beside positives: `rows` of the log, shares of `random` or of `train`ing data."""
+        return ()
 
     @property
     def positives(self) -> OwnPositives:
@@ -318,15 +317,10 @@ def _rows(pairs: Pairs) -> tuple[Ints, Ints]:
 
 def _excluded(log: Log, pool: Ids, exclude: Log | None) -> Pairs:
     """The pairs to exclude, of users of the log and items of the pool, without the rows of the log itself."""
-    if exclude is None:
-        nothing = np.zeros(0, dtype=np.int64)
-        return Pairs.of(nothing, nothing, n_units=len(log.users))
-    user = log.users.locate(exclude.users, where=f"{exclude.source}, column 'user'")[exclude.user]
-    item = pool.locate(exclude.items, where=f"{exclude.source}, column 'item'")[exclude.item]
+    user, item = _rows(located_pairs(exclude, log.users, pool))
     width, of_log = max(len(pool), 1), pool.locate(log.items)[log.item]
-    inside = (user >= 0) & (item >= 0)
-    inside[inside] = ~np.isin(user[inside] * width + item[inside], log.user * width + of_log)
-    return Pairs.of(user[inside], item[inside], n_units=len(log.users))
+    outside = ~np.isin(user * width + item, log.user * width + of_log)
+    return Pairs.of(user[outside], item[outside], n_units=len(log.users))
 
 
 def _shares(log: Log, items: Ids) -> Floats:

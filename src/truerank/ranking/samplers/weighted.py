@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class PopularitySampler(Sampler):
     positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Popularity"
+    needs: ClassVar[tuple[str, ...]] = ("rows",)
 
     @classmethod
     def released(cls, n: int) -> PopularitySampler:
@@ -158,6 +159,7 @@ class SkewSampler(Sampler):
     positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Skew"
+    needs: ClassVar[tuple[str, ...]] = ("rows",)
 
     @classmethod
     def released(cls, n: int) -> SkewSampler:
@@ -177,39 +179,6 @@ class ShareSource(StrEnum):
 
 
 @record
-class WTDSampler(Sampler):
-    """v_i = (P_random(i) / P_biased(i))^power, with the item's share of rows in random data and in the log.
-
-    The text squares the item's weight, the code does not; the user's weight cancels within a user. A share of 0 is
-    taken as 0.0001. Random data are the hold-out of the world; the code that goes with the sampler paper had none for
-    its uniform logger and took the log itself (`random=log`), which makes all weights equal. `mnar_source=train` takes
-    P_biased from the training data, which is what the published figure for the uniform logger looks like.
-
-    >>> counts = ItemCounts(np.array([3, 1]), np.array([0, 1]), random=np.array([0.5, 0.5]))
-    >>> WTDSampler(1).weights(counts).round(4).tolist(), WTDSampler.released(1).weights(counts).round(4).tolist()
-    ([0.4444, 4.0], [0.6667, 2.0])
-    """
-
-    n: Count
-    power: CountFrom0 = 2
-    mnar_source: ShareSource = ShareSource.LOGGED
-
-    name: ClassVar[str] = "WTD"
-
-    @classmethod
-    def released(cls, n: int) -> WTDSampler:
-        return cls(n, power=1)
-
-    def weights(self, counts: ItemCounts) -> Floats:
-        if counts.random is None:
-            raise InputError(
-                f"{self} needs random data; give random=, the part that was held out before logging, or use WTDH, "
-                "which assumes uniform exposure."
-            )
-        return _ratio(counts.random, counts, self.mnar_source) ** self.power
-
-
-@record
 class WTDHSampler(Sampler):
     """WTD with a hypothesis in place of random data: P_random(i) = 1 / number of items of the pool.
 
@@ -223,22 +192,47 @@ class WTDHSampler(Sampler):
     mnar_source: ShareSource = ShareSource.LOGGED
 
     name: ClassVar[str] = "WTDH"
+    from_random: ClassVar[bool] = False  # whether P_random comes from random data
 
     @classmethod
-    def released(cls, n: int) -> WTDHSampler:
+    def released(cls, n: int) -> Self:
         return cls(n, power=1)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        source = "train" if self.mnar_source is ShareSource.TRAIN else "rows"
+        return ("random", source) if self.from_random else (source,)
+
     def weights(self, counts: ItemCounts) -> Floats:
-        return _ratio(None, counts, self.mnar_source) ** self.power
+        n_items, biased = max(len(counts.rows), 1), counts.rows / max(int(counts.rows.sum()), 1)
+        if self.from_random and counts.random is None:
+            raise InputError(
+                f"{self} needs random data; give random=, the part that was held out before logging, or use WTDH, "
+                "which assumes uniform exposure."
+            )
+        if self.mnar_source is ShareSource.TRAIN:
+            if counts.train is None:
+                raise InputError("mnar_source=train needs the training data; give train=, or take mnar_source=logged.")
+            biased = counts.train
+        random = (
+            RowCounts(counts.random, rows=1, size=n_items) if self.from_random and counts.random is not None else None
+        )
+        return posterior_ratio(random, RowCounts(biased, rows=1, size=n_items), zero=Floor()) ** self.power
 
 
-def _ratio(random: Floats | None, counts: ItemCounts, mnar: ShareSource) -> Floats:
-    """Share in random data (uniform where there are none) / share in biased data; shares of 0 at the floor."""
-    if mnar is ShareSource.TRAIN and counts.train is None:
-        raise InputError("mnar_source=train needs the training data; give train=, or take mnar_source=logged.")
-    logged = counts.rows / max(int(counts.rows.sum()), 1)
-    biased = logged if counts.train is None or mnar is ShareSource.LOGGED else counts.train
-    n_items = max(len(counts.rows), 1)
-    target = None if random is None else RowCounts(random, rows=1, size=n_items)
-    seen = RowCounts(biased, rows=1, size=n_items)
-    return posterior_ratio(target, seen, zero=Floor())
+@record
+class WTDSampler(WTDHSampler):
+    """v_i = (P_random(i) / P_biased(i))^power, with the item's share of rows in random data and in the log.
+
+    The text squares the item's weight, the code does not; the user's weight cancels within a user. A share of 0 is
+    taken as 0.0001. Random data are the hold-out of the dataset; the code that goes with the sampler paper had none for
+    its uniform logger and took the log itself (`random=log`), which makes all weights equal. `mnar_source=train` takes
+    P_biased from the training data, which is what the published figure for the uniform logger looks like.
+
+    >>> counts = ItemCounts(np.array([3, 1]), np.array([0, 1]), random=np.array([0.5, 0.5]))
+    >>> WTDSampler(1).weights(counts).round(4).tolist(), WTDSampler.released(1).weights(counts).round(4).tolist()
+    ([0.4444, 4.0], [0.6667, 2.0])
+    """
+
+    name: ClassVar[str] = "WTD"
+    from_random: ClassVar[bool] = True
