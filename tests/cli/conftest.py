@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calling import with_exposure
 
 import truerank.cli
 
@@ -24,9 +25,6 @@ SCORES = np.array(
         [3.0, 5.0, 1.0, 2.0, 4.0],
     ]
 )
-
-
-DECIDED = {"--exposure", "--like", "--design", "--propensity", "--rate", "--unlisted", "--help", "--help-all"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +66,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
     """Call `truerank ARGS` in this process, in the folder of the files; labels are full where nothing else is said."""
 
     def call(*args: str) -> Outcome:
-        if args[:1] in (("evaluate",), ("watch",)) and len(args) > 2 and not DECIDED & {*args}:
-            args = (*args, "--exposure", "full")
-        monkeypatch.setattr(sys, "argv", ["truerank", *args])
+        monkeypatch.setattr(sys, "argv", ["truerank", *with_exposure(args)])
         capfd.readouterr()
         try:
             truerank.cli.main()

@@ -195,7 +195,7 @@ def test_item_rates_are_the_reward_model_that_is_taken(run: Run) -> None:
     assert values(run, call) != values(run, f"{call} --reward-model item-rates(strength=50)")
 
 
-@pytest.mark.parametrize("option", ["--propensity p", "--random mar.csv", "--clip 3", "--reward-model r.npz"])
+@pytest.mark.parametrize("option", ["--random mar.csv", "--clip 3", "--reward-model r.npz"])
 def test_options_of_biased_exposure_go_with_it(run: Run, option: str) -> None:
     found = run(*shlex.split(f"evaluate labels.csv --scores a=a.npz {option}"))
     assert found.code == 2

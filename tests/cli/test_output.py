@@ -74,7 +74,7 @@ def test_json_says_where_it_comes_from(run: Run) -> None:
     for name, entry in (("labels.csv", labels), ("a.npz", first)):
         assert entry["sha256"] == hashlib.sha256(Path(name).read_bytes()).hexdigest()
         assert entry["bytes"] == Path(name).stat().st_size
-    assert provenance["call"] == f"truerank {CALL} --seed 7 --level 0.9 --ties strict --format json"
+    assert provenance["call"] == f"truerank {CALL} --seed 7 --level 0.9 --ties strict --format json --exposure full"
     settings, counts = provenance["settings"], provenance["counts"]
     assert (settings["seed"], settings["level"], settings["ties"]) == (7, 0.9, "strict")
     assert (counts["users"], counts["items"], counts["judged"], counts["relevant"]) == (4, 5, 20, 6)

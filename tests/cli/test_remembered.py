@@ -121,7 +121,7 @@ def test_a_saved_folder_reads_back(run: Run, folder: Path) -> None:
     results = truerank.Results.read(folder / "result" / "saved")
     assert json.loads(results.json()) == content
     assert results.units().height == 4 * 6
-    assert results.provenance.call == f"truerank {CALL} --save result/saved --format json".replace(
+    assert results.provenance.call == f"truerank {CALL} --save result/saved --format json --exposure full".replace(
         "Recall@{1,2}", "'Recall@{1,2}'"
     )
 

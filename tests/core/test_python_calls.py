@@ -20,7 +20,7 @@ def test_a_frame_is_split_and_comes_back() -> None:
     assert tr.read(LABELS).to_pandas().columns.tolist() == ["user", "item", "label", "time"]
     assert repr(tr.read(LABELS)) == "Log(frame: 6 rows, 3 users, 3 items; label, time)"
     with pytest.raises(InputError, match="split: log is 3"):
-        tr.split(3)  # type: ignore[call-overload]
+        tr.split(3)
 
 
 def test_one_text_is_a_list_of_one_and_ratings_take_a_rule() -> None:

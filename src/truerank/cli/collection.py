@@ -21,16 +21,16 @@ MEANINGS = (
     "holdout: held out of a log, other pairs count as irrelevant; random: a uniform random sample of candidates; "
     "designed: drawn with known probabilities; biased: what a system exposed; full: every candidate is labelled."
 )
+LIKE = choice(
+    "--like",
+    ["trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit"],
+    help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
+)
 COLLECTION = (
     choice(
         "--exposure", ["full", "holdout", "random", "designed", "biased"],
-        help=f"How the labels were collected. {MEANINGS} Decided by --like, --design, --propensity, --rate or "
-        "--unlisted, by a column propensity (biased), and for TREC qrels (holdout).",
-    ),
-    choice(
-        "--like",
-        ["trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit"],
-        help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
+        help=f"How the labels were collected. {MEANINGS} Other options can decide it, and so do "
+        "a column propensity (biased) and TREC qrels (holdout).",
     ),
     "unlisted: What a pair that is not listed means, with --exposure full.",
     file("--design", metavar="DIR",

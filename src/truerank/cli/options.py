@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import click
 
-from truerank.cli.limits import check_space
 from truerank.core.errors import InputError
 from truerank.core.record import record
 
@@ -192,6 +191,8 @@ class Sections(click.Command):
     """A command whose help lists its options by group; quiet, it keeps notes of the library to itself too."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        from truerank.cli.outcome import check_space
+
         check_space()
         if not ctx.params.get("quiet"):
             return super().invoke(ctx)

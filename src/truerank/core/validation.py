@@ -176,7 +176,7 @@ def checked_arguments(
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             first = [checked(name, value) for name, value in zip(places, args, strict=False)]
             by_name = {name: checked(name, value) for name, value in kwargs.items()}
-            return function(*first, *args[len(places) :], **by_name)
+            return function(*first, *args[len(places) :], **by_name)  # type: ignore[arg-type]
 
         return call
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class SplitParts(NamedTuple):
 
 @overload
 def split(
-    log: Log,
+    log: Any,
     by: SplitBy | str = ...,
     test: float = ...,
     *,
@@ -63,11 +63,11 @@ def split(
 ) -> SplitParts: ...
 @overload
 def split(
-    log: Log, by: SplitBy | str = ..., test: float = ..., *, folds: int, drop_missing_times: bool = ..., seed: int = ...
+    log: Any, by: SplitBy | str = ..., test: float = ..., *, folds: int, drop_missing_times: bool = ..., seed: int = ...
 ) -> tuple[SplitParts, ...]: ...
 @checked_arguments()
 def split(
-    log: Log,
+    log: Any,
     by: SplitBy | str = SplitBy.TIME,
     test: float = 0.2,
     *,
