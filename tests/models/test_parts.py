@@ -7,12 +7,10 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from scipy.sparse import csr_array
 
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.models.features import indicators
-from truerank.ranking.scores.scores import product
 
 IDS = Ids.of(["a", "b", "c", "d"])
 
@@ -67,12 +65,3 @@ def test_decimal_numbers_are_cut_at_their_quartiles() -> None:
 def test_bad_feature_tables_are_refused(columns: dict[str, list[object]], message: str) -> None:
     with pytest.raises(InputError, match=message):
         indicators(pl.DataFrame(columns), IDS, kind="item")
-
-
-def test_products_follow_their_names() -> None:
-    left, right = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]])), np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    for form in (right, csr_array(right)):
-        scores = product(left, form, users=["v", "u"], items=["c", "a", "b"])
-        assert scores.block(np.array([0, 1])).tolist() == [[10.0, 12.0, 8.0], [2.0, 3.0, 1.0]]
-    with pytest.raises(InputError, match=r"expected \[users x d\] and \[d x items\]"):
-        product(left, right.T)
