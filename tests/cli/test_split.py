@@ -98,6 +98,22 @@ def test_what_makes_no_split_is_refused(words: tuple[str, ...], said: str, log: 
     assert not (tmp_path / "parts").exists()
 
 
+def test_a_protocol_of_another_package_names_its_parts(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def halves(folder: Path, *, seed: int) -> dict[str, tr.Log]:
+        rows = tr.read(folder, positive="all")
+        return {"mine": rows.select(slice(100 + seed)), "rest": rows.select(slice(100 + seed, None))}
+
+    monkeypatch.setattr("truerank.datasets.holding_out.plugins", lambda group: {"halves": halves})
+    words = ("split", str(log), "--seed", "1", "--out", str(tmp_path / "parts"), "--protocol")
+    unknown = call(*words, "other")
+    assert (unknown.code, "halves" in unknown.err) == (2, True)
+    assert call(*words, "halves").code == 0
+    sizes = {path.stem: len(pl.read_parquet(path)) for path in (tmp_path / "parts").glob("*.parquet")}
+    assert sizes == {"mine": 101, "rest": 499}
+
+
 def test_a_log_without_times_has_no_last_row() -> None:
     with pytest.raises(InputError, match="time column"):
         tr.split(tr.read(pl.DataFrame({"user": [1, 1], "item": [1, 2]})), "last")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from calling import call
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from opens import watching_opens
 
 import truerank as tr
@@ -37,7 +42,7 @@ FIRST, SECOND = table(LABEL), table(np.zeros_like(LABEL))
 
 def write(frame: pl.DataFrame, path: Path) -> Path:
     """Without compression or dictionaries, so that both versions of a Parquet file have the same size."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
         pq.write_table(frame.to_arrow(), path, compression="NONE", use_dictionary=False)
     elif path.suffix == ".gz":
@@ -72,59 +77,60 @@ def remove(path: Path, other: Path) -> None:
 CHANGES = [replace_file, rewrite_in_place, remove]
 
 
-class Once:
-    """A progress callback that changes a file when it is called for the first time."""
+SOURCES = ("live.parquet", "live.csv", "live.csv.gz", "parts/1.parquet", "parts/1.csv", "days/day=1/a.parquet")
 
-    def __init__(self, change: Callable[[], None]) -> None:
-        self.change, self.called = change, False
 
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if not self.called:
-            self.called = True
+@dataclass(slots=True)
+class Moment:
+    """Calls `change` once, at the n-th time that Python opens a file or truerank reports progress."""
+
+    change: Callable[[], None]
+    left: int
+
+    def __call__(self, *_: object) -> None:
+        self.left -= 1
+        if self.left == 0:
             self.change()
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("name", ["live.parquet", "live.csv", "parts/1.parquet", "parts/1.csv"])
-def test_a_file_that_changes_between_two_passes_is_refused(
-    tmp_path: Path, name: str, change: Callable[[Path, Path], None]
-) -> None:
-    live, other = write(FIRST, tmp_path / name), write(SECOND, tmp_path / f"new{Path(name).suffix}")
-    source = live if live.parent == tmp_path else live.parent
-    expected = tr.evaluate(SCORES, FIRST, **OPTIONS).estimates[0].value
-    assert tr.evaluate(SCORES, source, **OPTIONS).estimates[0].value == expected
-    once = Once(lambda: change(live, other))
-    with pytest.raises(InputError) as raised:
-        tr.evaluate(SCORES, source, progress=once, **OPTIONS)
-    assert str(live) in str(raised.value)
-    assert once.called
+def evaluated_while_it_changes(folder: Path, name: str, change: Callable[..., None], moment: int, *, scan: bool) -> str:
+    """What came of an evaluation whose labels changed at some moment: the first version, the second, or a refusal."""
+    live, other = write(FIRST, folder / name), write(SECOND, folder / f"new{''.join(Path(name).suffixes)}")
+    at = Moment(lambda: change(live, other), moment)
+    top, refusal = folder / Path(name).parts[0], ""
+    try:
+        with watching_opens(at):
+            source: Any = tr.scan(top, progress=at) if scan else top
+            value = tr.evaluate(SCORES, source, progress=at, **OPTIONS).estimates[0].value
+    except InputError as error:
+        refusal = str(error)
+    if refusal:
+        assert at.left <= 0
+        assert str(live) in refusal
+        return "refused"
+    first, second = (tr.evaluate(SCORES, frame, **OPTIONS).estimates[0].value for frame in (FIRST, SECOND))
+    assert value in (first, second), "a value of neither version"
+    return "first" if value == first else "second"
 
 
-def test_a_partition_that_changes_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "days").mkdir()
-    live = write(FIRST, tmp_path / "days" / "day=1" / "a.parquet")
-    write(FIRST.with_columns(item=pl.col("item") + ITEMS), tmp_path / "days" / "day=2" / "a.parquet")
-    other = write(SECOND, tmp_path / "new.parquet")
-    scores = {"m": np.hstack([SCORES["m"], SCORES["m"]])}
-    with pytest.raises(InputError) as raised:
-        tr.evaluate(scores, tmp_path / "days", progress=Once(lambda: replace_file(live, other)), **OPTIONS)
-    assert str(live) in str(raised.value)
+def test_a_value_is_of_one_version_whenever_the_file_changes(tmp_path: Path) -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @given(st.sampled_from(SOURCES), st.sampled_from(CHANGES), st.integers(1, 12), st.booleans())
+    def one(name: str, change: Callable[..., None], moment: int, scan: bool) -> None:
+        with TemporaryDirectory(dir=tmp_path) as folder:
+            seen[evaluated_while_it_changes(Path(folder), name, change, moment, scan=scan)] += 1
+
+    one()
+    assert seen["refused"] > 10, seen
+    assert seen["first"] > 10, seen
 
 
 def test_the_footer_tells_versions_of_the_same_size_and_time(tmp_path: Path) -> None:
     live, other = write(FIRST, tmp_path / "live.parquet"), write(SECOND, tmp_path / "new.parquet")
     with pytest.raises(InputError) as raised:
-        tr.evaluate(SCORES, live, progress=Once(lambda: rewrite_and_hide(live, other)), **OPTIONS)
-    assert str(live) in str(raised.value)
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_scanned_log_is_of_one_version(tmp_path: Path, change: Callable[[Path, Path], None]) -> None:
-    live, other = write(FIRST, tmp_path / "live.parquet"), write(SECOND, tmp_path / "new.parquet")
-    log = tr.scan(live)
-    change(live, other)
-    with pytest.raises(InputError) as raised:
-        tr.evaluate(SCORES, log, **OPTIONS)
+        tr.evaluate(SCORES, live, progress=Moment(lambda: rewrite_and_hide(live, other), 1), **OPTIONS)
     assert str(live) in str(raised.value)
 
 
@@ -170,9 +176,8 @@ def test_the_files_of_a_dataset_are_of_one_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("live", "other", "opened"), [("labels.parquet", "new.parquet", "m.npz"), ("m.npz", "new.npz", "n.npz")]
 )
-@pytest.mark.parametrize("change", CHANGES)
 def test_a_command_writes_no_results_of_a_file_that_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, live: str, other: str, opened: str, change: Callable[..., None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, live: str, other: str, opened: str
 ) -> None:
     """Changed when the file that is read next is opened: the hash in the results would be of another version."""
     monkeypatch.chdir(tmp_path)
@@ -187,7 +192,7 @@ def test_a_command_writes_no_results_of_a_file_that_changed(
     def change_once(event: str, path: str) -> None:
         if not changes and Path(path).name == opened:
             changes.append(path)
-            change(Path(live), Path(other))
+            replace_file(Path(live), Path(other))
 
     with watching_opens(change_once):
         ended = call(*words, "--metric", "Precision@5", "--out", "after.json", "--quiet")

@@ -193,22 +193,6 @@ def test_a_long_command_leaves_a_folder_of_the_user_as_it_is(here: Path) -> None
     assert contents(here) == before
 
 
-def test_names_beside_an_output_belong_to_the_user(here: Path) -> None:
-    (here / "docs").mkdir()
-    (here / "docs" / "thesis.txt").write_text("years")
-    (here / ".res.part").symlink_to("docs")
-    assert call(*EVALUATE.split(), "--save", "res").code == 0
-    shutil.copytree("res", ".res.old")
-    (here / ".res.old" / "NOTES.txt").write_text("notes")
-    before = contents(here)
-    assert call(*EVALUATE.replace("@2", "@3").split(), "--save", "res", "--force").code == 0
-    after = contents(here)
-    assert {name: after.get(name) for name in before if not name.startswith("res/")} == {
-        name: entry for name, entry in before.items() if not name.startswith("res/")
-    }
-    assert {*after} == {*before}
-
-
 @pytest.mark.parametrize("force", [(), ("--force",)])
 def test_a_marker_never_says_what_is_deleted(here: Path, force: tuple[str, ...]) -> None:
     """It looks like a folder whose filling was cut short: one listed file is missing, another is the user's."""

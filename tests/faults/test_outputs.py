@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import stat
 import subprocess
 import threading
 from pathlib import Path
 
-import polars as pl
 import pytest
 from calling import Called, call
 from commands import EVALUATE, FEED, OFFPOLICY, SPLIT, WORLD, make_inputs, words
@@ -83,18 +81,6 @@ def test_a_folder_is_replaced_by_its_own_kind_only(here: Path) -> None:
     assert contents(here) == before
 
 
-def test_permissions_stay(here: Path) -> None:
-    """What was private stays private when it is replaced."""
-    Path("r.json").touch()
-    Path("r.json").chmod(0o600)
-    assert call(*words(f"{EVALUATE} --out r.json")).code == 0
-    assert stat.S_IMODE(Path("r.json").stat().st_mode) == 0o600
-    assert call(*words(SPLIT)).code == 0
-    Path("made").chmod(0o700)
-    assert call(*words(f"{SPLIT} --by random --force")).code == 0
-    assert stat.S_IMODE(Path("made").stat().st_mode) == 0o700
-
-
 def test_a_file_that_may_not_be_written_to_is_not_replaced(here: Path) -> None:
     copied = copy(here, here.parent / "copied")
     (copied / "r.json").write_text("mine")
@@ -113,24 +99,6 @@ def test_links_that_lead_to_each_other(here: Path) -> None:
     for name in ("loop", "nowhere"):
         refused(call(*words(f"{EVALUATE} --save {name}")), name)
     refused(call(*words(SPLIT.replace("made", "loop"))), "loop: is a link that leads nowhere")
-
-
-@pytest.mark.parametrize(
-    ("outputs", "said"),
-    [
-        ("--units u.parquet --out u.parquet --format json", "--out"),
-        ("--units u.parquet --out ./x/../u.parquet --format json", "--out"),
-        ("--save made --out made", "--out"),
-        ("--save there --units there/u.parquet", "--units"),
-        ("--save there --out there/r.json", "--out"),
-    ],
-)
-def test_one_output_does_not_replace_another(here: Path, outputs: str, said: str) -> None:
-    Path("x").mkdir()
-    Path("there").mkdir()
-    before = contents(here)
-    refused(call(*words(f"{EVALUATE} {outputs}")), f"truerank: {said} ", "Choose another name for one of them")
-    assert contents(here) == before
 
 
 def test_links_are_followed_and_stay_links(here: Path, tmp_path: Path) -> None:
@@ -184,12 +152,6 @@ def test_a_folder_that_may_not_be_written_to_is_said_in_one_sentence(here: Path)
     for command in (f"{EVALUATE} --out r.json", f"{EVALUATE} --save made", f"{EVALUATE} --units u.parquet", SPLIT):
         refused(as_nobody(command, copied), "cannot be", "Choose")
     assert contents(copied) == before
-
-
-def test_units_of_nothing_half_written(here: Path) -> None:
-    """What stands first in the order of writing is there when the next cannot be written."""
-    assert call(*words(f"{EVALUATE} --units u.parquet --out /dev/full --format json")).code == 2
-    assert pl.read_parquet("u.parquet").height > 0
 
 
 def test_no_place_for_temporary_files_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import resource
 import subprocess
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import truerank as tr
 from truerank.cli import main
@@ -29,7 +29,6 @@ from truerank.inference.intervals import Bootstrap
 from truerank.io.read import read
 from truerank.models import matrix
 from truerank.models.ease import EASE
-from truerank.models.ials import IALS
 from truerank.simulation import dataset
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank.simulation.feed import FeedSettings
@@ -140,68 +139,11 @@ def test_an_estimate_is_no_more_than_what_is_taken() -> None:
     assert 0.5 * taken < dataset.CELL_BYTES * 400 * 500 < taken
 
 
-HUGE: dict[str, Callable[[], Any]] = {
-    "a dense model of a million items": lambda: EASE().fit(_log(10**6), seed=0),
-    "factors": lambda: IALS(factors=10**12).fit(_log(), seed=0),
-    "equations of factors": lambda: IALS(factors=10**8).fit(_log(), seed=0),
-    "a matrix without users": lambda: tr.scores.dense(np.zeros((0, 10**18), dtype=np.float32)),
-    "a matrix without items": lambda: tr.scores.dense(np.zeros((10**18, 0), dtype=np.float32)),
-    "a world": lambda: simulate_dataset(DatasetSettings(users=10**7, items=10**7), seed=0),
-    "sessions": lambda: check_feed(FeedSettings(sessions=10**13)),
-    "all pairs of a million models": lambda: _check_pairs(10**6),
-}
-
-
-@pytest.mark.parametrize("what", HUGE)
-def test_what_cannot_fit_is_refused_at_once(what: str) -> None:
-    _refused(HUGE[what], "needs at least", "are available")
-
-
 def test_a_million_models_with_a_baseline_are_no_pairs() -> None:
     _check_pairs(10**6, baseline="0")
 
 
 # ------------------------------------------------------------------------------------------------------- command line
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sizes")
-    rng = np.random.default_rng(0)
-    user, item = np.divmod(np.arange(200), 10)
-    pl.DataFrame({"user": user, "item": item, "label": rng.integers(0, 2, 200)}).write_parquet(folder / "l.parquet")
-    for name in "ab":
-        np.savez(folder / f"{name}.npz", scores=rng.random((20, 10)), users=np.arange(20), items=np.arange(10))
-    np.savez(folder / "wide.npz", scores=np.zeros((0, 10**18), dtype=np.float32))
-    return folder
-
-
-CALLS: dict[str, tuple[str, ...]] = {
-    "simulate world --n-users 10000000 --n-items 10000000 --out new": ("a world of 10,000,000 users", "8 PB"),
-    "simulate feed --n-sessions 100000000000 --out new": ("a feed of 100,000,000,000 sessions",),
-    "train ials l.parquet --set factors=100000000 --out new.npz": ("100,000,000 factors", "Take fewer factors."),
-    "evaluate l.parquet --scores a=wide.npz": ("1,000,000,000,000,000,000 ids", "16 EB"),
-    "evaluate l.parquet --scores a=a.npz --bootstrap 1000000000": ("expected 2 to 1,000,000",),
-    "study reliability l.parquet --scores a=a.npz --scores b=b.npz --repetitions 1000000000 --out new": (
-        "a study of 1,000,000,000 repetitions",
-    ),
-    "study reliability l.parquet --scores a=a.npz --scores b=b.npz --bootstrap 1000000000 --out new": (
-        "expected 2 to 1,000,000",
-    ),
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_commands_refuse_what_cannot_be_and_leave_nothing(
-    call: str, files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(files)
-    before = sorted(files.iterdir())
-    found = CliRunner().invoke(cli, call.split())
-    assert isinstance(found.exception, InputError)
-    for words in CALLS[call]:
-        assert words in str(found.exception)
-    assert sorted(files.iterdir()) == before
 
 
 def test_memory_that_ends_on_the_way_is_one_sentence(
@@ -236,3 +178,53 @@ def test_a_limit_of_the_process_is_seen(tmp_path: Path) -> None:
     assert ended.returncode == 2, ended.stderr
     assert "needs at least 8" in ended.stderr
     assert not (tmp_path / "w").exists()
+
+
+def test_packed_text_that_unpacks_to_more_than_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One field of 200 MB in a file of 200 kB: refused as soon as what was unpacked no longer fits."""
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb") as stream:
+        stream.write(b"user,item,label\n1,")
+        for _ in range(200):
+            stream.write(b"x" * 10**6)
+    monkeypatch.setattr(sizes, "available_memory", lambda: 50e6)
+    _refused(lambda: tr.read(path), "bomb.csv.gz, unpacked, needs at least")
+
+
+def test_a_table_of_more_rows_than_memory_holds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal values pack to next to nothing: ten million rows in some kilobytes."""
+    path = tmp_path / "bomb.parquet"
+    rows = pl.select(user=pl.repeat(1, 10**7), item=pl.repeat(2, 10**7), label=pl.repeat(1, 10**7))
+    rows.write_parquet(path)
+    assert path.stat().st_size < 10**6
+    monkeypatch.setattr(sizes, "available_memory", lambda: 50e6)
+    _refused(lambda: tr.read(path), "bomb.parquet", "needs at least")
+
+
+WIDE = """
+import re, sys
+from pathlib import Path
+import truerank as tr
+peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+tr.read("narrow.csv")
+before = peak()
+print(len(tr.read("wide.csv")), peak() - before)
+"""
+
+
+def test_a_csv_of_2000_columns_takes_no_more_than_its_rows(tmp_path: Path) -> None:
+    """20 MB of text, once 4.9 GB."""
+    columns = ",".join(f"c{number}" for number in range(2000))
+    rows = "".join(f"{row % 50},{row},{row % 2}{',7.25' * 2000}\n" for row in range(2000))
+    (tmp_path / "wide.csv").write_text(f"user,item,label,{columns}\n{rows}")
+    (tmp_path / "narrow.csv").write_text("user,item,label\n1,1,1\n")
+    path = os.pathsep.join(each for each in sys.path if each)
+    ended = subprocess.run(
+        [sys.executable, "-c", WIDE], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    n_rows, megabytes = ended.stdout.split()
+    assert n_rows == "2000"
+    assert float(megabytes) < 600

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -50,9 +49,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "labels.csv").write_text("\n".join([f"user,item,label,x{EVIL}", *rows]) + "\n")
     rows = [f"{user},{item},{at * 7 % 5}" for at, (user, item) in enumerate(pairs)]
     (folder / "scores.csv").write_text("\n".join(["user,item,score", *rows]) + "\n")
-    (folder / f"{EVIL}.csv").write_text("a,b\n1,2\n")
-    (folder / "empty.csv").write_text(f"{EVIL},b\n1,2\n")
-    (folder / "groups.csv").write_text("\n".join(["user,group", *(f"{user},g{EVIL}" for user in users)]) + "\n")
     return folder
 
 
@@ -60,13 +56,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "code"),
     [
         (("evaluate", "labels.csv", "--scores", f"m{EVIL}=scores.csv", "--metric", "Recall@2"), 0),
-        (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", "Recall@2", "--within", "groups.csv"), 0),
-        (("evaluate", "labels.csv", "--scores", f"m=no{EVIL}.csv"), 2),
-        (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", f"Recall@2{EVIL}"), 2),
-        (("advise", "labels.csv"), 0),
-        (("advise", f"{EVIL}.csv"), 2),
-        (("advise", "empty.csv"), 2),
-        (("advise", "labels.csv", f"--{EVIL}"), 2),
         ((f"{EVIL}",), 2),
     ],
 )
@@ -75,23 +64,6 @@ def test_data_is_not_obeyed(words: tuple[str, ...], code: int, folder: Path) -> 
     assert found == code, shown
     assert not [each for each in OBEYED if each in shown], shown
     assert not NEVER.search(shown.decode(errors="replace")), shown
-
-
-def test_documents_keep_what_the_data_say(folder: Path) -> None:
-    words = ("evaluate", "labels.csv", "--scores", f"m{EVIL}=scores.csv", "--metric", "Recall@2", "--format", "json")
-    ended = subprocess.run([*TRUERANK, *words], cwd=folder, env=environment({}), capture_output=True, check=True)
-    assert "\\u001b]0;owned\\u0007" in ended.stdout.decode()
-
-
-@pytest.mark.parametrize("words", [("advise",), ("train", "popularity")])
-def test_names_that_are_no_text_are_told(words: tuple[str, ...], tmp_path: Path) -> None:
-    """A file name of bytes that are no UTF-8."""
-    name = os.fsencode(tmp_path) + b"/\xff\xfe.csv"
-    more = ("--out", "a.npz") if words[0] == "train" else ()
-    call = [*TRUERANK, *words, name, *more]
-    missing = subprocess.run(call, cwd=tmp_path, env=environment({}), capture_output=True, check=False)
-    assert missing.returncode == 2
-    assert b"\\xff\\xfe.csv: not UTF-8" in missing.stderr
 
 
 def test_a_message_never_fills_the_screen(tmp_path: Path) -> None:
@@ -132,13 +104,3 @@ def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
         )
         assert ended.returncode == 2
         assert "pipe.csv: is a pipe or a device" in ended.stderr
-
-
-@pytest.mark.parametrize("name", ["r.html", "r.md", "r.xlsx", "r.parquet"])
-def test_an_ending_that_is_not_known_is_refused(name: str, tmp_path: Path) -> None:
-    words = [sys.executable, "-P", "-m", "truerank", "advise", "labels.csv", "--out", name]
-    ended = subprocess.run(words, cwd=tmp_path, env=environment({}), capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert "unknown ending" in ended.stderr
-    assert ".txt, .json, .csv" in ended.stderr
-    assert not list(tmp_path.iterdir())

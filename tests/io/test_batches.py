@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import io
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from truerank.core.errors import InputError
 from truerank.io.batches import BATCH_BYTES, LazyTable
 from truerank.io.files import read_table
 from truerank.io.text import TextTypes
@@ -47,13 +44,6 @@ def test_batches_of_a_file_are_its_rows(tmp_path: Path, ending: str, most: int) 
     assert pl.concat(batches).equals(read_table(path))
     assert table.read().equals(ROWS)
     assert (table.n_rows, table.schema, table.where) == (7, dict(ROWS.schema), str(path))
-
-
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_batches_have_the_columns_that_were_asked_for(tmp_path: Path, ending: str) -> None:
-    table = LazyTable.of(written(ROWS, tmp_path / f"x.{ending}"))
-    assert pl.concat(table.batches(["value", "user", "value"], most=2)).equals(ROWS.select("value", "user"))
-    assert table.read(["seen"]).equals(ROWS.select("seen"))
 
 
 def frames() -> dict[str, Any]:
@@ -100,13 +90,6 @@ def test_parts_of_text_decide_together(tmp_path: Path) -> None:
     assert LazyTable.of(tmp_path).read().rows() == [("1", 1), ("2", 2), ("x", 3)]
 
 
-def test_parts_of_parquet_must_agree(tmp_path: Path) -> None:
-    pl.DataFrame({"user": [1]}).write_parquet(tmp_path / "a.parquet")
-    pl.DataFrame({"user": ["1"]}).write_parquet(tmp_path / "b.parquet")
-    with pytest.raises(InputError, match=r"a\.parquet: column 'user' is Int64, but text in other parts"):
-        LazyTable.of(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("fields", "kind"),
     [
@@ -147,26 +130,6 @@ def test_all_fields_decide_the_type(tmp_path: Path, fields: list[str], kind: Any
     halves = [TextTypes.of(pl.LazyFrame({"c": [x or None for x in part]}, schema={"c": pl.String}))
               for part in (fields[: len(fields) // 2], fields[len(fields) // 2 :])]  # fmt: skip
     assert (halves[0] + halves[1]).schema()["c"] == kind
-
-
-def test_the_first_rows_do_not_decide_for_polars_either(tmp_path: Path) -> None:
-    """Ordinary columns have the types that polars infers from the whole file."""
-    rng = np.random.default_rng(1)
-    rows = pl.DataFrame({"a": rng.integers(-9, 9, 2000), "b": rng.random(2000), "c": ["x", "7"] * 1000})
-    text = rows.write_csv().encode()
-    (tmp_path / "x.csv").write_bytes(text)
-    assert LazyTable.of(tmp_path / "x.csv").read().equals(pl.read_csv(io.BytesIO(text), infer_schema_length=None))
-
-
-def test_damaged_text_is_named_in_batches_too(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("a,b\n" + "1,2\n" * 3000 + "1,2,3\n")
-    with pytest.raises(InputError, match=r"x\.csv: cannot be read as a text table"):
-        list(LazyTable.of(path).batches(most=10))
-    path = tmp_path / "x.csv.gz"
-    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 3000)[:-6])
-    with pytest.raises(InputError, match=r"x\.csv\.gz: cannot be read as gzip"):
-        list(LazyTable.of(path).batches(most=10))
 
 
 def test_batches_of_large_rows_are_short() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -237,15 +236,6 @@ def test_choices_that_cannot_be(tmp_path: Path) -> None:
         datasets.named("KuaiRec2")
 
 
-def test_the_guide_has_every_dataset_with_its_counts() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text()
-    for name, kind in datasets.catalogue().items():
-        assert re.search(rf"^## .*{name}", guide, flags=re.M), name
-        counts = [getattr(each, what) for each in kind.published.values() for what in ("users", "items", "rows")]
-        missing = [f"{count:,}" for count in counts if count is not None and f"{count:,}" not in guide]
-        assert missing == (["17,783", "1,090,455"] if name == "jester" else []), name
-
-
 # ----------------------------------------------------------------------------------------------------------- real data
 
 REAL: dict[str, tuple[Dataset, dict[str, tuple[int, int, int, int]]]] = {
@@ -280,22 +270,6 @@ def test_counts_of_real_data(name: str) -> None:
     logs = dataset.load(folder_of(name))
     found = {part: (len(log.users), len(log.items), len(log), int(log.label.sum())) for part, log in logs.items()}
     assert found == expected
-
-
-@pytest.mark.realdata
-def test_coat_has_366_pairs_in_both_parts() -> None:
-    logs = Coat().load(folder_of("coat"))
-    pairs = [set((log.user * 300 + log.item).tolist()) for log in logs.values()]
-    assert len(pairs[0] & pairs[1]) == 366
-    assert [np.bincount(log.user).tolist() for log in logs.values()] == [[24] * 290, [16] * 290]
-    assert [round(float(log.rewards["rating"].mean()), 3) for log in logs.values()] == [2.611, 2.229]
-
-
-@pytest.mark.realdata
-def test_compact_files_cannot_take_another_rule() -> None:
-    for dataset, folder in ((KuaiRec(positive=">1"), "kuairec"), (MovieLens1M(positive=">=5"), "movielens_1m")):
-        with pytest.raises(InputError, match=r"ratings|ratios"):
-            dataset.load(folder_of(folder))
 
 
 def matrix_of(log: Log, *, missing: float, reward: str) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -6,7 +6,6 @@ import errno
 import gzip
 import io
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -79,12 +78,6 @@ def test_the_same_rows_in_any_number_of_chunks(place: Scratch, tmp_path: Path, e
     assert chunks.n_chunks == n_chunks
     check_whole(chunks, "log", "user", LOG)
     assert len(chunks.notes) == (n_chunks > 1)
-
-
-def test_what_is_small_stays_in_memory(place: Scratch) -> None:
-    chunks = together({"log": Keyed(LazyTable.of(LOG), "user")}, scratch=place)
-    assert (chunks.n_chunks, chunks.notes, place.folder) == (1, (), None)
-    assert chunks.chunk(0)["log"].equals(LOG)
 
 
 @pytest.mark.usefixtures("nothing_fits")
@@ -192,13 +185,6 @@ def test_text_ids_beside_numbers_are_refused(place: Scratch) -> None:
         together(sources, scratch=place)
 
 
-def test_a_row_without_an_id_is_named(place: Scratch, tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    pl.DataFrame({"user": [1] * 2000 + [None]}).write_parquet(path)
-    with pytest.raises(InputError, match="row 2001 has no id"):
-        together({"x": Keyed(LazyTable.of(path), "user")}, scratch=place, n_chunks=2)
-
-
 @pytest.mark.usefixtures("nothing_fits")
 def test_rows_that_say_the_same_stay_together(place: Scratch, tmp_path: Path) -> None:
     rows = pl.DataFrame({"item": np.arange(N) % 7, "p": (np.arange(N) % 5) / 7, "c": [[1]] * N, "s": ["x", "y"] * 1500})
@@ -292,38 +278,6 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest
     missing = tmp_path / "not-there"
     with pytest.raises(InputError, match="not-there: rows cannot be set aside"), scratch(missing) as place:
         together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)
-
-
-INTERRUPTED = """
-import sys, time
-from pathlib import Path
-import polars as pl
-from truerank.io import partition
-from truerank.io.batches import LazyTable
-from truerank.io.partition import Keyed
-from truerank.io.spill import scratch
-partition.MEMORY_ROWS = partition.CHUNK_ROWS = 100
-def progress(what, done, total):
-    print("begun", flush=True)
-    time.sleep(60)
-with scratch(Path(sys.argv[2])) as place:
-    partition.together({"x": Keyed(LazyTable.of(sys.argv[1]), "user")}, scratch=place, progress=progress)
-"""
-
-
-def test_the_folder_vanishes_after_an_interrupt(tmp_path: Path) -> None:
-    LOG.write_csv(tmp_path / "x.csv")
-    within = tmp_path / "within"
-    within.mkdir()
-    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "x.csv"), str(within)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"begun\n"
-        assert list(within.iterdir())
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) != 0
-    assert not list(within.iterdir())
 
 
 BOUNDED = """

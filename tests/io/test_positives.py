@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -13,7 +10,6 @@ from truerank.core.errors import InputError
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.io.read import read
 from truerank.metrics.recall import Recall
-from truerank.reliability import Grid, study
 
 PAIRS = pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 5], "split": ["a", "b", "a"]})
 SCORES = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [5, 6, 7] * 2, "score": [0.1, 0.2, 0.3, 0.3, 0.1, 0.2]})
@@ -37,13 +33,3 @@ def test_they_are_all_that_an_evaluation_needs() -> None:
     labels = read(PAIRS, positive="all")
     found = evaluate({"a": SCORES}, labels, exposure=FullExposure(Unlisted.NEGATIVE), metrics=[Recall(2)])
     assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)
-
-
-def test_they_are_a_world_to_study(tmp_path: Path) -> None:
-    labels = replace(read(PAIRS, positive="all"), complete=True)
-    other = SCORES.with_columns(score=-pl.col("score"))
-    grid = Grid.from_names(loggers=["uniform"], samplers=["Random"], sizes=[1], sparsities=[0.5], metrics=[Recall(1)])
-    found = study({"a": SCORES, "b": other}, labels, tmp_path, grid=replace(grid, holdout=None), resamples=5)
-    full = found.means.filter((pl.col("sampler") == "Full") & (pl.col("sparsity") == 0))
-    # a puts 7 first for user 1 and 5 first for user 2; b puts 5 first for user 1 and 6 for user 2
-    assert full.sort("model")["mean"].to_list() == pytest.approx([0.75, 0.25])

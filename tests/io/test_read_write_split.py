@@ -10,7 +10,6 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.io.columns import PositiveRule
 from truerank.io.describe import summary
 from truerank.io.files import to_frame
 
@@ -70,24 +69,6 @@ def test_split_by_time_keeps_equal_times_together(log: tr.Log) -> None:
     assert len(second) >= 150
     with pytest.raises(InputError, match="no time column"):
         tr.split(tr.read(pl.DataFrame({"user": [1], "item": [1], "label": [1]})), "time", 0.5)
-
-
-@pytest.mark.parametrize("fraction", [0, 1, -0.5, 2])
-def test_fractions_are_checked(log: tr.Log, fraction: float) -> None:
-    with pytest.raises(InputError, match="between 0 and 1"):
-        tr.split(log, "random", fraction, seed=1)
-
-
-def test_raw_values_stay_beside_the_label() -> None:
-    log = tr.read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "rating": [3, 4]}), positive=">3")
-    assert log.label.tolist() == [0, 1]
-    assert log.rewards["rating"].tolist() == [3, 4]
-
-
-@pytest.mark.parametrize("text", [">3", ">= 3.5", "<2", "<=-1e3", "==1", "!=0"])
-def test_rules_read_back(text: str) -> None:
-    rule = PositiveRule.parse(text)
-    assert PositiveRule.parse(str(rule)) == rule
 
 
 def test_summary_counts(log: tr.Log) -> None:

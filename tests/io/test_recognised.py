@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core.errors import InputError
 from truerank.io.columns import LABELLED, SCORED, with_usual
 from truerank.io.read import scan
 
@@ -49,14 +48,6 @@ def test_files_are_read_and_it_is_said(how: Any, tmp_path: Path) -> None:
     assert "'userId' is taken for the user, 'movieId' for the item" in found.notes[0]
 
 
-def test_ids_under_usual_names_are_what_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "ratings.csv"
-    path.write_text("userId,movieId,rating\n1e3,7.0,1\n1000,7,1\n")
-    found = tr.read(path, positive="all")
-    assert found.users.texts() == ["1000", "1e3"]
-    assert found.items.texts() == ["7", "7.0"]
-
-
 def test_an_evaluation_without_a_word_on_columns(tmp_path: Path) -> None:
     test, lists = tmp_path / "test.csv", tmp_path / "lists.csv"
     MOVIELENS.write_csv(test)
@@ -68,8 +59,3 @@ def test_an_evaluation_without_a_word_on_columns(tmp_path: Path) -> None:
     assert len(said) == 2
     assert "movieId" in said[0]
     assert "item_id" in said[1]
-
-
-def test_two_that_fit_are_none() -> None:
-    with pytest.raises(InputError, match="no column 'user'"):
-        tr.read(pl.DataFrame({"uid": [1], "visitor": [1], "item": [1], "label": [1]}))

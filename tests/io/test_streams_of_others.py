@@ -331,3 +331,9 @@ def test_a_query_without_rows_has_columns_all_the_same(tmp_path: Path) -> None:
 def test_a_column_alone_is_no_table() -> None:
     with pytest.raises(InputError, match="broke off after 0 rows"):
         LazyTable.of(pyarrow.chunked_array([[1, 2]]))
+
+
+def test_a_stream_whose_columns_change_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(streams, "batches_of", lambda _: iter([LABELS, LABELS.with_columns(pl.col("item") * 0.5)]))
+    with pytest.raises(InputError, match="types change within the stream"):
+        LazyTable.of(reader(LABELS, tmp_path))

@@ -186,18 +186,6 @@ def test_missing_times_are_refused_or_dropped_and_counted(what: str, tmp_path: P
     ]
 
 
-def test_a_third_without_time_leaves_a_fifth_of_the_others() -> None:
-    log = tr.read(timed(pl.Series([None if row % 3 == 0 else each for row, each in enumerate(INSTANTS)])))
-    train, test = tr.split(log, "time", 0.2, drop_missing_times=True)
-    assert (len(train), len(test)) == (128, 32)
-
-
-def test_times_that_are_not_used_need_no_order() -> None:
-    log = tr.read(timed(REFUSED["DD-MM-YYYY"][0]))
-    assert len(tr.split(log, "random", 0.5).test) > 0
-    assert "drop_missing_times" in refused(lambda: tr.split(log, "user", drop_missing_times=True))
-
-
 # --------------------------------------------------------------------------------------------------------------- watch
 
 
@@ -221,11 +209,6 @@ def test_watch_orders_users_in_time(what: str) -> None:
     (pair,) = watched(ORDERED[what]).pairs
     assert pair.look.difference == 0.0
     assert "drift" in {reason.code for reason in pair.reasons}
-
-
-@pytest.mark.parametrize("what", [*REFUSED, *MISSING])
-def test_watch_refuses_what_has_no_order(what: str) -> None:
-    assert refused(lambda: watched(REFUSED[what][0] if what in REFUSED else MISSING[what]))
 
 
 @pytest.mark.parametrize("what", MISSING)

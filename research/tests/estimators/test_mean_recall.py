@@ -13,66 +13,16 @@ from truerank.core.terms import Smooth
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Published
 from truerank.metrics.recall import Recall
-from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign
+from truerank.sampling.designs import UniformDesign
 from truerank_research.estimators.shrunk import Shrunk
 from truerank_research.estimators.weighted import WeightedUsers, kept_chance
-from truerank_research.estimators.wild import Wild
 
 WORLD = Tiny([[1, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1], [0, 0, 0, 0]])
-TIED = Tiny(
-    [[1, 0, 1, 0, 1], [0, 1, 1, 0]],
-    above=[[0, 0, 2, 3, 3], [0, 1, 1, 1]],
-    tied=[[1, 1, 0, 1, 1], [0, 2, 2, 2]],
-)
-DESIGNS: list[tuple[SamplingDesign, float | None]] = [
-    (UniformDesign(2), None),
-    (UniformDesign(3), None),
-    (BernoulliDesign(0.4), 0.4),
-]
-drawn = pytest.mark.parametrize(("design", "rate"), DESIGNS, ids=str)
-worlds = pytest.mark.parametrize("world", [WORLD, TIED], ids=["ranks", "ties"])
-
-
-def alone(world: Tiny, user: int) -> Tiny:
-    above, tied = (None if each is None else [each[user]] for each in (world.above, world.tied))
-    return Tiny([world.labels[user]], above=above, tied=tied)
-
-
-def mean_total(
-    world: Tiny, estimator: Estimator, metric: Metric, column: int, design: SamplingDesign, rate: float | None
-) -> float:
-    """The expectation of a total, user by user: users are drawn apart."""
-
-    def of(terms: Smooth) -> float:
-        return float(terms.sums[:, column].sum())
-
-    users = [alone(world, user) for user in range(len(world.labels))]
-    return sum(expect(user, estimator, metric, [design], of, rate=rate) for user in users)
 
 
 def known(world: Tiny, metric: Metric) -> np.ndarray:
     """The value of each user with every label known, NaN where undefined."""
     return world.terms(Full(), metric, world.everything()).unit_values()
-
-
-# --------------------------------------------------------------------------------------------------------- mean recall
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_wild_weights_are_exact_where_users_like_no_more_than_is_judged(k: int) -> None:
-    world = Tiny([[1, 0, 0, 1, 1, 0], [0, 1, 0, 0, 1], [0, 0, 0, 0]])
-    truth = float(np.nansum(known(world, Recall(k)))) / 3
-    mean = mean_total(world, Wild(), Recall(k), 0, UniformDesign(3), None) / 3
-    assert mean == pytest.approx(truth, abs=1e-12)
-    rated = mean_total(world, Wild(), Recall(k), 0, BernoulliDesign(0.4), 0.4) / 3
-    assert rated == pytest.approx(truth, abs=1e-12)
-
-
-def test_wild_weights_are_biased_beyond() -> None:
-    """Three relevant items and two judged: E g(n) is 1 - N_(3) / ..., not 1."""
-    world = Tiny([[1, 0, 0, 1, 1, 0]])
-    mean = expect(world, Wild(), Recall(1), [UniformDesign(2)], lambda terms: terms.value())
-    assert mean == pytest.approx(0.0, abs=1e-12)  # E g = 15 draws: 9 x 3 - 3 x 9 = 0, where recall is 1/3
 
 
 def test_weighted_and_shrunk_move_the_published_mean_and_do_not_cure_it() -> None:

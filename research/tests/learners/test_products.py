@@ -50,15 +50,6 @@ def test_first_and_second_derivatives_of_scores() -> None:
     assert torch.autograd.gradgradcheck(lambda p, q: scores(p, q, pattern), matrices())
 
 
-def test_transposing_twice_changes_nothing() -> None:
-    pattern = Pattern.of(USER, ITEM, shape=SHAPE)
-    again = pattern.transposed.transposed
-    assert all(torch.equal(getattr(pattern, each), getattr(again, each)) for each in ("start", "column", "order"))
-    p, q = matrices()
-    across = scores(q, p, pattern.transposed)
-    assert torch.equal(across, scores(p, q, pattern)[pattern.order])
-
-
 def dense_propagation(layers: int, embedding: torch.Tensor) -> torch.Tensor:
     """The definition: Â = D^(-1/2) A D^(-1/2), mean of Â^l E."""
     adjacency = torch.zeros(10, 10, dtype=torch.float64)
@@ -87,21 +78,6 @@ def test_propagation_against_dense_matrices(layers: int) -> None:
     assert torch.autograd.gradgradcheck(own.propagate, (embedding,))
 
 
-def test_propagation_by_hand() -> None:
-    """One user likes two items: Â has 1/√2 between them, and node values 1, 0, 0 become (1 + 0 + 1 + 0) / 4 = 1/2."""
-    own = Graph.of(np.array([0, 0]), np.array([0, 1]), n_users=1, n_items=2, layers=3, dtype=torch.float64)
-    found = own.propagate(torch.tensor([[1.0], [0.0], [0.0]], dtype=torch.float64)).ravel()
-    assert found.tolist() == pytest.approx([0.5, 0.5 / 2**0.5, 0.5 / 2**0.5])
-
-
-def test_three_layers_cannot_shift_all_scores_down() -> None:
-    """√degree for users and -√degree for items is what a negative offset needs; the mean of layers 0 to 3 erases it."""
-    degree = graph(1).matrix.to_dense().count_nonzero(dim=1).to(torch.float64)
-    offset = (degree.sqrt() * torch.where(torch.arange(10) < 4, 1.0, -1.0))[:, None]
-    assert torch.allclose(graph(3).propagate(offset), torch.zeros_like(offset), atol=1e-12)
-    assert torch.allclose(graph(2).propagate(offset), offset / 3, atol=1e-12)
-
-
 def test_backbones_are_their_formulas() -> None:
     rng = np.random.default_rng(0)
     plain = Factorisation(3, 4, 2)
@@ -118,13 +94,6 @@ def test_backbones_are_their_formulas() -> None:
         layers = graph(3, torch.float32).propagate(parameters[0])
         expected = layers[:4] @ layers[4:].T + (2.0 + torch.arange(6.0) if biases else 0.0)
         assert torch.allclose(left @ right.T, expected, atol=1e-6)
-
-
-def test_start_is_kaiming_fan_out() -> None:
-    p, q, b_user, _ = Factorisation(5000, 800, 10).start(np.random.default_rng(1))
-    assert float(p.detach().std()) == pytest.approx((2 / 5000) ** 0.5, rel=0.03)
-    assert float(q.detach().std()) == pytest.approx((2 / 800) ** 0.5, rel=0.03)
-    assert float(b_user.detach().std()) == pytest.approx((2 / 5000) ** 0.5, rel=0.03)
 
 
 def test_weight_decay_is_of_the_rows_in_the_batch() -> None:
@@ -147,15 +116,6 @@ def test_batches_are_a_partition_in_random_order() -> None:
     assert all((np.diff(part) > 0).all() for part in parts)
     assert abs(float(np.corrcoef(parts[0], np.arange(64))[0, 1])) > 0.9  # spread over all rows, not a run of them
     assert parts[0].max() > 800
-
-
-@pytest.mark.parametrize(("n_users", "n_items", "pairs"), [(10, 1000, 400), (1000, 3, 400), (5, 4, 400), (50, 50, 1)])
-def test_blocks_fit_what_was_asked_for(n_users: int, n_items: int, pairs: int) -> None:
-    block = PairBlock.draw(np.random.default_rng(0), n_users, n_items, pairs=pairs)
-    assert 1 <= len(block.user) * len(block.item) <= max(pairs, 1)
-    assert len(np.unique(block.user)) == len(block.user)
-    assert block.user.max() < n_users
-    assert block.item.max() < n_items
 
 
 def test_the_mean_over_blocks_is_the_mean_over_all_pairs() -> None:

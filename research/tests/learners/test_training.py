@@ -23,9 +23,7 @@ from truerank.ranking.scores.scores import Factors
 from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simulate_dataset
 from truerank_research.learners.examples import material
 from truerank_research.learners.recipes import (
-    AutoDebias,
     Bias,
-    Descent,
     HardNegatives,
     MatrixFactorisation,
     Recipe,
@@ -51,11 +49,6 @@ def fitted(name: str, *, seed: int = 5, log: Log | None = None, **settings: str)
 
 def bits(scores: Factors) -> bytes:
     return scores.user.tobytes() + scores.item.tobytes()
-
-
-def test_there_are_ten() -> None:
-    methods = ("", "-ips", "-dr", "-autodebias", "-dns")
-    assert sorted(NAMES) == sorted(backbone + method for backbone in ("mf", "lightgcn") for method in methods)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,14 +98,6 @@ def test_torch_is_left_as_it_was() -> None:
         torch.set_num_threads(threads)
 
 
-def test_a_model_can_be_fitted_where_gradients_are_switched_off() -> None:
-    expected = bits(fitted("mf-autodebias"))
-    with torch.no_grad():
-        assert bits(fitted("mf-autodebias")) == expected
-    with torch.inference_mode():
-        assert bits(fitted("mf-autodebias")) == expected
-
-
 def two_tastes() -> tuple[Log, Log]:
     """Users 0-9 like items 0-9, users 10-19 like items 10-19, and nothing else; a pair (u, i) with i = u + 1 or u + 4
     (modulo ten, on either side) is not in the log: these 80 pairs are what a model has to guess."""
@@ -136,15 +121,6 @@ def test_two_tastes_are_told_apart(name: str) -> None:
     assert results.estimates[0].value >= (0.9 if name.endswith("dns") else 1.0)
 
 
-def test_an_intervened_set_is_just_another_log() -> None:
-    """Rows of a log, chosen so that exposure is less biased, train any model."""
-    log = world().train
-    count = np.bincount(log.item, minlength=len(log.items))
-    rarer = log.select(np.random.default_rng(1).random(len(log)) < count.min() / count[log.item])
-    assert len(rarer) < len(log)
-    assert bits(fitted("mf", log=rarer)) != bits(fitted("mf"))
-
-
 # ------------------------------------------------------------------------------------------------------ stated results
 
 
@@ -157,18 +133,6 @@ def test_users_and_items_without_rows_are_average(name: str) -> None:
     assert scores.user[7] == pytest.approx(scores.user[others].astype(float).mean(axis=0), abs=1e-5)
     seen = np.setdiff1d(np.unique(log.item), [4])
     assert scores.item[4] == pytest.approx(scores.item[seen].astype(float).mean(axis=0), abs=1e-5)
-
-
-def test_rows_of_the_slice_that_the_log_does_not_know_are_left_out() -> None:
-    own = world()
-    frame = {"user": own.random.users.values[own.random.user], "item": own.random.items.values[own.random.item]}
-    more = pl.DataFrame(frame | {"label": own.random.label}).cast(pl.Int64)
-    extra = pl.DataFrame({"user": [999], "item": [0], "label": [1]})
-    known, larger = tr.read(more), tr.read(pl.concat([more, extra]))
-    first, second = (make("mf-ips", SHORT).fit(own.train, seed=1, side=Side(random=each)) for each in (known, larger))
-    assert isinstance(first, Factors)
-    assert isinstance(second, Factors)
-    assert bits(first) == bits(second)
 
 
 def test_halves_of_the_slice_share_no_row_and_have_both_classes() -> None:
@@ -227,52 +191,6 @@ def test_training_stops_after_patience_and_keeps_the_best_epoch() -> None:
     shorter = replace(recipe, training=replace(recipe.training, epochs=found.best_epoch))
     again = train(shorter, own.train, seed=2, side=Side(random=own.random))
     assert np.array_equal(again.user_factors, found.user_factors)
-
-
-def test_plain_steps_are_along_the_gradient() -> None:
-    """One epoch of one batch: parameters move by the learning rate times the gradient, which Adam's do not."""
-    own = world()
-    moved = {}
-    for optimiser in Descent:
-        for rate in (1e-3, 2e-3):
-            training = Training(optimiser=optimiser, learning_rate=rate, epochs=1, batch=10**6)
-            recipe = Recipe("mf", MatrixFactorisation(), Bias(), training)
-            moved[optimiser, rate] = train(recipe, own.train, seed=1).user_factors
-    still = 2 * moved[Descent.SGD, 1e-3] - moved[Descent.SGD, 2e-3]  # where both began
-    assert np.abs(moved[Descent.SGD, 1e-3] - still).max() < 1e-3
-    step = np.abs(moved[Descent.ADAM, 2e-3] - moved[Descent.ADAM, 1e-3])
-    assert np.median(step[step > 0]) == pytest.approx(1e-3, rel=0.05)  # a first step of Adam is its rate
-
-
-@pytest.mark.parametrize("backbone", ["mf", "lightgcn"])
-def test_the_imputation_model_can_have_a_size_of_its_own(backbone: str) -> None:
-    same = bits(fitted(f"{backbone}-dr", dimensions="4", imputation_dimensions="4"))
-    assert bits(fitted(f"{backbone}-dr", dimensions="4")) == same
-    small = fitted(f"{backbone}-dr", dimensions="4", imputation_dimensions="2")
-    assert bits(small) != same
-    assert small.user.shape == fitted(f"{backbone}-dr", dimensions="4").user.shape
-
-
-def test_patience_is_counted_from_a_later_epoch() -> None:
-    own = world()
-    training = Training(learning_rate=0.1, patience=2, batch=256)
-    epochs = [
-        len(
-            train(
-                Recipe("mf", MatrixFactorisation(), AutoDebias(warm_up=1, patient_from=first), training),
-                own.train, seed=2, side=Side(random=own.random),
-            ).validation_auc
-        )
-        for first in (0, 12)
-    ]  # fmt: skip
-    assert epochs[0] < epochs[1]
-    assert epochs[1] >= 14
-
-
-def test_progress_is_told_by_epoch() -> None:
-    own, told = world(), []
-    make("lightgcn-dns", SHORT).fit(own.train, seed=0, progress=lambda *each: told.append(each))
-    assert told == [("training lightgcn-dns, epochs", epoch, 3) for epoch in range(3)]
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input
@@ -347,11 +265,3 @@ def test_divergence_is_told() -> None:
     model = make("mf", {"learning_rate": "1e30", "loss": "mse", "epochs": "5"})
     with pytest.raises(InputError, match="diverged in epoch 1"):
         model.fit(own.train, seed=0, side=Side(random=own.random))
-
-
-@pytest.mark.parametrize(
-    "settings", [{"loss": "hinge"}, {"dimensions": "0"}, {"epochs": "0"}, {"learning_rate": "0"}, {"hardness": "1.5"}]
-)
-def test_unknown_settings_are_refused(settings: dict[str, str]) -> None:
-    with pytest.raises(InputError, match="expected"):
-        make("mf-dns", settings)

@@ -83,6 +83,7 @@ def supporting(n: int) -> Value:
 
 
 HOLDS, PART, NOT = Verdict.REPLICATES, Verdict.IN_PART, Verdict.FAILS
+# each rule once; every other claim is judged again from the committed run (test_studies)
 KNOWN: list[tuple[str, Value, Verdict]] = [
     ("Q1.1", by_size(0.3, 0.1, 0.05, 0.2), HOLDS),
     ("Q1.1", by_size(0.3, 0.2, 0.1, 0.05), NOT),
@@ -93,40 +94,19 @@ KNOWN: list[tuple[str, Value, Verdict]] = [
     ("Q1.3", by_size(0.3, 0.03, 0.1, 0.0), NOT),
     ("Q1.4", by_sparsity(0.1, 0.2, 0.3, 0.4, 0.5), HOLDS),
     ("Q1.4", by_sparsity(0.1, 0.1, 0.1, 0.1, 0.5), NOT),
-    ("Q1.5", by_sparsity(0.1, 0.1, 0.1, 0.2, 0.2), HOLDS),
-    ("Q1.5", by_sparsity(0.1, 0.1, 0.1, 0.0, 0.0), NOT),
     ("Q1.6", only(Skew=0.1, Popularity=0.1, Positivity=0.1), HOLDS),
     ("Q1.6", only(Skew=0.1, Popularity=0.1), PART),
     ("Q1.6", only(Random=0.1), NOT),
     ("Q1.7", only(Full=0.8), HOLDS),
     ("Q1.7", only(Full=0.8, Skew=0.8), NOT),
-    ("Q1.8", only(Full=0.8), HOLDS),
-    ("Q1.8", only(), NOT),
-    ("Q2.1", by_size(0.1, 0.2, 0.3, 0.4), HOLDS),
-    ("Q2.1", by_size(0.1, 0.3, 0.2, 0.4), NOT),
     ("Q2.2", only(Random=0.8, WTD=0.8, WTDH=0.8), HOLDS),
     ("Q2.2", only(Random=0.8, WTD=0.8, WTDH=0.8, Positivity=0.9), NOT),
     ("Q2.3", by_size(0.1, 0.2, 0.91, 0.92), HOLDS),
     ("Q2.3", by_size(0.1, 0.2, 0.89, 0.92), NOT),
-    ("Q2.4", by_size(0.1, 0.2, 0.7, 0.74), HOLDS),
-    ("Q2.4", by_size(0.1, 0.2, 0.7, 0.8), NOT),
     ("Q2.5", only(Skew=0.46), HOLDS),
     ("Q2.5", only(Skew=0.4), NOT),
-    ("Q2.7", only(Popularity=0.4, Positivity=0.4), HOLDS),
-    ("Q2.7", only(Popularity=0.4), PART),
-    ("Q2.8", only(Exposed=0.47), HOLDS),
-    ("Q2.8", only(Exposed=0.4), NOT),
-    ("Q2.9", only(Exposed=0.4), HOLDS),
-    ("Q2.9", only(Exposed=0.49), NOT),
-    ("Q2.10", only(Positivity=0.4), HOLDS),
-    ("Q2.10", only(), NOT),
     ("Q3.1", lambda q, logger, sparsity, *_: 1.0 if q == "robustness" and sparsity == 0 else 0.5, HOLDS),
     ("Q3.1", only(), NOT),
-    ("Q3.2", by_size(0.1, 0.2, 0.3, 0.4), HOLDS),
-    ("Q3.3", only(WTD=0.6, WTDH=0.6), HOLDS),
-    ("Q3.3", only(WTD=0.6, WTDH=0.5), PART),
-    ("Q3.3", only(WTD=0.6, WTDH=0.6, Skew=0.7), NOT),
-    ("Q3.2", by_size(0.1, 0.2, 0.1, 0.4), NOT),
     ("Q3.4", only(Popularity=0.4, Positivity=0.4), NOT),  # lower, but nobody gains anything
     ("Q3.4", gains(Random=0.3, Popularity=0.2, Positivity=0.2), HOLDS),
     ("Q3.4", gains(Random=0.3, Popularity=0.29, Positivity=0.29), NOT),  # less, but not clearly
@@ -134,35 +114,14 @@ KNOWN: list[tuple[str, Value, Verdict]] = [
     ("Q3.5", only(Full=0.51), HOLDS),  # the highest, if not clearly
     ("Q3.5", only(Full=0.49), NOT),  # not clearly beaten, but not the highest
     ("Q3.5", only(), NOT),
-    ("Q3.6", only(Exposed=0.46), HOLDS),
-    ("Q3.7", only(Random_e=0.6), HOLDS),
-    ("Q3.7", only(Exposed=0.6), NOT),
-    ("Q4.1", by_size(0.4, 0.3, 0.2, 0.1), NOT),
-    ("Q4.2", only(Random=0.8, WTD=0.8, WTDH=0.8, Skew=0.8), HOLDS),
-    ("Q4.2", only(Random=0.8, WTD=0.8), PART),
     ("Q4.3", only(Full=0.4), HOLDS),
     ("Q4.3", only(Full=0.6), NOT),
-    ("Q4.4", by_size(0.1, 0.2, 0.71, 0.72), HOLDS),
-    ("Q4.4", by_size(0.1, 0.2, 0.71, 0.69), NOT),
-    ("Q4.5", only(Random=0.46), HOLDS),
-    ("Q4.5", only(Random=0.44), NOT),
-    ("Q4.6", only(Popularity=0.44, Positivity=0.44), HOLDS),
-    ("Q4.6", only(Popularity=0.46, Positivity=0.46), NOT),
-    ("Q4.7", only(Positivity=0.4), HOLDS),
-    ("Q4.7", only(Positivity=0.4, Popularity=0.4), NOT),
-    ("Q4.8", only(Exposed=0.54), HOLDS),
-    ("Q4.9", only(Random_e=0.4), HOLDS),
-    ("Q4.9", only(), NOT),
     ("C.1", only(Random=0.4), HOLDS),
     ("C.1", only(), NOT),
-    ("C.2", only(Exposed=0.49), HOLDS),
-    ("C.2", only(Exposed=0.4), NOT),
     ("C.4", lambda q, logger, sparsity, sampler, n: 0.6 if sampler == "Random" and n == 20 else 0.5, HOLDS),
     ("C.4", only(), NOT),
     ("I.1", only(), HOLDS),
     ("I.1", lambda q, *_: 0.5 if q == "robustness" else 0.4, NOT),
-    ("I.2", only(), HOLDS),
-    ("I.2", lambda q, *_: 0.5 if q == "fidelity" else 0.4, NOT),
     ("I.3", only(WTD=0.515), HOLDS),
     ("I.3", only(WTD=0.53), NOT),
 ]  # fmt: skip
@@ -218,20 +177,6 @@ def test_who_excels() -> None:
         assert verdict("C.3", rest) is HOLDS
 
 
-def test_nobody_is_said_to_fail_in_a_question_without_figures() -> None:
-    for missing in ALL:
-        gone: Value = lambda question, *_: None if question == missing else 0.5  # noqa: B023, E731
-        assert verdict("C.3", gone) is Verdict.UNTESTABLE
-
-
-def test_full_excels_without_fidelity_which_compares_with_it() -> None:
-    assert excel(wins("Full", "resolution", "robustness", "predictive_power")) == ("Full",)
-    assert verdict("C.3", wins("Full", "resolution", "robustness", "predictive_power")) is NOT
-    assert excel(wins("Full", "fidelity", "robustness", "predictive_power")) == ()
-    # nor does its fidelity take anything from others
-    assert "Skew" in excel(lambda q, logger, sparsity, sampler, n: 1.0 if (q, sampler) == ("fidelity", "Full") else 0.5)
-
-
 def test_wording_decides_the_share_that_is_needed() -> None:
     assert [verdict("C.2", supporting(n)) for n in (12, 10, 9, 5, 4)] == [HOLDS, HOLDS, PART, PART, NOT]
     assert {each.name for each in CLAIMS if each.needed == MOSTLY} == {
@@ -256,35 +201,6 @@ def test_curves_end_at_the_large_size() -> None:
         assert word("Q2.3", 0.1, 0.91, 0.92, last) is HOLDS
         assert word("Q2.4", 0.1, 0.7, 0.74, last) is HOLDS
         assert word("Q2.4", 0.1, 0.7, 0.8, last) is NOT
-
-
-def test_narrow_intervals() -> None:
-    assert verdict("C.5", only(), half=0.009) is HOLDS
-    assert verdict("C.5", only(), half=0.011) is NOT
-
-
-def test_undefined_figures_support_nothing() -> None:
-    figures = StudyFigures.read(frame(lambda *_: None), scale=SCALE)
-    for claim in CLAIMS:
-        assert judge(claim, figures) is Verdict.UNTESTABLE, claim.name
-        assert claim.support(figures)[0] == 0, claim.name
-
-
-def test_readings() -> None:
-    table = frame(only(Full=0.8)).with_columns(
-        value=pl.when(pl.col("question") == "resolution_rounded").then(0.9).otherwise("value")
-    )
-    key = (SCALE.metric, "resolution", "uniform", 0.0, "Full", None)
-    values = [StudyFigures.read(table, scale=SCALE, rounded=rounded).of[key].value for rounded in (False, True)]
-    assert values == [0.8, 0.9]
-
-
-def test_every_claim_is_complete_and_has_its_own_name() -> None:
-    assert len(NAMED) == len(CLAIMS)
-    for each in CLAIMS:
-        assert isinstance(each, SamplerClaim)
-        assert all((each.source, each.sentence, each.rule, each.measure))
-        assert 0 < each.needed <= 1
 
 
 def test_published_curves() -> None:

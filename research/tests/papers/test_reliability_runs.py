@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.reliability.data import (
     AS_RELEASED,
-    BLOCKS,
-    EASED,
     PUBLISHED,
     RELEASED,
     SETTINGS,
     VARIANTS,
-    fit_scores,
     kuairec_data,
-    made_data,
-    scores_of,
 )
 from truerank_research.papers.reliability.questions import NEAR, STUDIES, SUPPORT
-from truerank_research.papers.reliability.sampler_claims import CLAIMS
-from truerank_research.runner import Source
 
 SMALL = SETTINGS["small"]
-
-
-def test_a_simulated_block_is_fully_observed_and_not_learnt_from() -> None:
-    data = made_data(BLOCKS["small"])
-    assert len(data.world) == 40 * 60
-    assert not ((data.train.user < 40) & (data.train.item < 60)).any()
-    assert (data.train.label == 1).all()
-    assert np.unique(data.train.user).size > 40
 
 
 def test_labels_of_the_original_kuairec_files_are_kept(tmp_path: Path) -> None:
@@ -48,13 +32,6 @@ def test_labels_of_the_original_kuairec_files_are_kept(tmp_path: Path) -> None:
     users, items = (ids.values.gather(at) for ids, at in ((train.users, train.user), (train.items, train.item)))
     assert sorted(zip(users, items, train.label, strict=True)) == [(14, 7, 0), (14, 9, 1), (19, 7, 1), (20, 9, 0)]
     assert [len(train.users), len(train.items)] == [3, 4]
-
-
-def test_stored_scores_are_those_of_the_model() -> None:
-    table = fit_scores(Source(), "small", EASED, 0)
-    scores = scores_of({"EASE": table}, made_data(BLOCKS["small"]).world)["EASE"]
-    assert (np.asarray(scores.block(np.arange(40))).ravel() == table["score"].to_numpy()).all()
-    assert fit_scores(Source(), "small", EASED, 0).equals(table)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +66,3 @@ def test_numbers_of_a_figure_are_counted_within_both_tolerances() -> None:
     finding = STUDIES[0].claims[-1].rule(Cells(tuple(cells)))
     assert finding.verdict is Verdict.IN_PART
     assert "20 of 50 within 0.02, 45 within 0.05, +0.010 on average" in finding.why
-
-
-def test_every_claim_of_the_paper_belongs_to_one_question() -> None:
-    keys = [claim.key for study in STUDIES for claim in study.claims if claim.key != "curves"]
-    assert sorted(keys) == sorted(claim.name for claim in CLAIMS)

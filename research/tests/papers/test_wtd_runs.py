@@ -11,10 +11,8 @@ from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.wtd import COAT, RECOMMENDERS, SETS, TRUTH
 from truerank_research.papers.wtd.runs import (
     EVERY,
-    PRACTICE,
     RANDOM,
     RunMeans,
-    best_settings,
     nearest,
     score_run,
     similarities,
@@ -49,27 +47,6 @@ def test_a_difference_is_a_ratio_of_means_over_runs() -> None:
     if weights[0] > 0:
         first = (0.2 * weights[0] + 0.4 * weights[1]) / (weights[0] + weights[1])
         assert means.mean("MF", TRUTH)[7] == pytest.approx((first + 0.1) / 2)
-
-
-def test_the_best_setting_is_chosen_and_the_first_of_equals() -> None:
-    rows = [
-        ("MF", 0, "a", RANDOM, 0.1),
-        ("MF", 1, "b", RANDOM, 0.3),
-        ("MF", 2, "c", RANDOM, 0.3),
-        ("MF", 0, "a", PRACTICE, 0.9),
-    ]
-    tuned = pl.DataFrame(rows, schema=["recommender", "number", "settings", "part", "recall"], orient="row")
-    assert best_settings(tuned, RANDOM)["MF"] == 1
-    assert best_settings(tuned, PRACTICE) == dict.fromkeys(RECOMMENDERS, 0)
-
-
-def test_what_is_chosen_on_is_not_tested_on() -> None:
-    split = split_of(Setting(seed=3), 1)
-    rest, aside = split.in_practice(seed=4)
-    pairs = [set(zip(log.user.tolist(), log.item.tolist(), strict=True)) for log in (rest, aside, split.heldout)]
-    assert aside.user.size > 0
-    assert not pairs[0] & pairs[1]
-    assert pairs[0] | pairs[1] <= pairs[2]
 
 
 def test_the_sets_of_a_run_in_a_world_whose_truth_is_known() -> None:

@@ -12,7 +12,7 @@ from truerank.core.errors import InputError
 from truerank.datasets.dataset import PublishedSize
 from truerank.datasets.yahoo_r3 import YahooR3
 from truerank_research.claims import Cell, Cells, Verdict
-from truerank_research.papers.ure import entrapment, reevaluation
+from truerank_research.papers.ure import entrapment, reevaluation_claims
 from truerank_research.papers.ure.data import CoatBlock, coat_split
 from truerank_research.papers.ure.training import TABLE_4, factor_table, on_random_part
 from truerank_research.papers.wtd import SETS, table_2
@@ -69,11 +69,11 @@ def test_the_unbiased_recall_paper_takes_it(run: Run) -> None:
     assert values["Recall@5̄"] > values["URE@5"]
     assert values["URE@50"] == pytest.approx(1)  # all items are in the list
     best = next(claim for claim in entrapment.CLAIMS if claim.key == "yahoo")
-    columns = next(claim for claim in reevaluation.CLAIMS if claim.key == "yahoo")
+    columns = next(claim for claim in reevaluation_claims.CLAIMS if claim.key == "yahoo")
     cells = [
         Cell(entrapment._table(entrapment.YAHOO, "recall"), name.split()[1], f"{name.split()[0]}, Recall@5̄", numbers[5])
         for name, numbers in TABLE_4.items()
     ]
-    cells.append(Cell(reevaluation.YAHOO_TABLE, "MF Bias", "URE@5", 0.013, 0.0131, tolerance=0.00131))
+    cells.append(Cell(reevaluation_claims.YAHOO_TABLE, "MF Bias", "URE@5", 0.013, 0.0131, tolerance=0.00131))
     assert [claim.rule(Cells(tuple(cells))).verdict for claim in (best, columns)] == [Verdict.REPLICATES] * 2
     assert isinstance(columns.rule(Cells(())).why, str)

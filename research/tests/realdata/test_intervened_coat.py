@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import truerank as tr
@@ -10,7 +9,7 @@ from realdata import folder_of
 from truerank.core.log import Log
 from truerank.datasets.coat import Coat
 from truerank.estimators.intervened import Intervened, IntervenedPooled
-from truerank.exposure.interventions import RegularIntervention, SkewIntervention, WTDHIntervention
+from truerank.exposure.interventions import SkewIntervention
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
@@ -64,25 +63,6 @@ def test_half_of_the_held_out_rows_without_duplicates(coat: dict[str, Log]) -> N
             level[name] = dispersion(drawn)
         for name in ("SKEW", "WTD_H", "WTD_H, item power 1"):
             assert level[name] <= 0.7 * level["REG"]
-
-
-def test_the_squared_weight_over_corrects(coat: dict[str, Log]) -> None:
-    """Expected rows of an item rise with its popularity in REG, and fall with it under the squared weight."""
-    split = wtd(coat["train"], coat["random"], seed=0)
-    heldout, train = split["heldout"], split["train"]
-    popularity = np.bincount(train.item, minlength=300)
-
-    def slope(strategy: RegularIntervention | SkewIntervention | WTDHIntervention) -> float:
-        chance = tr.with_inclusion(heldout, strategy, train=train).inclusion
-        assert chance is not None
-        expected = np.bincount(heldout.item, chance, minlength=300)
-        return float(np.corrcoef(popularity, expected)[0, 1])
-
-    regular, plain, squared = (
-        slope(each) for each in (RegularIntervention(), WTDHIntervention(item_power=1), WTDHIntervention(item_power=2))
-    )
-    assert squared < plain < regular
-    assert squared < 0 < regular
 
 
 def test_through_evaluate(world: RankedHeldOut) -> None:

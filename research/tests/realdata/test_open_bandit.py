@@ -109,11 +109,3 @@ def test_each_log_tells_of_the_other_policy() -> None:
             assert any("more than is possible" in each for each in row["warnings"])
         if row["target"] == "bts by frequency":
             assert not any("more than is possible" in each for each in row["warnings"])
-
-
-def test_one_campaign_hangs_on_two_rows() -> None:
-    rows = directions(sample_of(folder_of("open_bandit_sample")))
-    women = [row for row in rows if row["campaign"] == "women" and row["target"] == "random"]
-    for row in women:
-        assert row["effective rows"] < 3
-        assert any("one row has" in each for each in row["warnings"])

@@ -16,8 +16,6 @@ from truerank_research.validation.calibration import (
     ESTIMATES,
     count,
     evaluate_draws,
-    group_row,
-    with_rates,
 )
 from truerank_research.validation.environments import Environment
 
@@ -66,18 +64,6 @@ def test_type_one_error_is_of_families_and_power_of_different_models() -> None:
 def test_intervals_that_contradict_verdicts_are_counted() -> None:
     pairs = comparisons(0.1, "nbni", low=[0.1, -0.1, -0.1, 0.1], high=[0.2, 0.1, 0.1, 0.2])
     assert count(estimates(), pairs)["contradictions"] == 2
-
-
-def test_rates_of_a_group_are_means_over_environments_or_over_draws() -> None:
-    rows = [
-        {"environment": "a", "refused": 0} | count(
-            estimates((0, "hajek", 1.0, 0.0, 2.0, False)), comparisons(0.0, "bnnn")
-        ),
-        {"environment": "b", "refused": 2} | count(estimates(), comparisons(0.0, "nn")),
-    ]  # fmt: skip
-    row = group_row("both", with_rates(pl.DataFrame(rows)))
-    assert row["error"] == pytest.approx((1 / 4 + 0) / 2)
-    assert (row["largest error"], row["coverage"], row["power"], row["refused"]) == (1 / 4, 1.0, None, 2)
 
 
 def test_refused_draws_are_counted_and_other_errors_are_not_hidden() -> None:

@@ -14,7 +14,6 @@ from truerank_research.validation.targeted_exposure import (
     PER_USER,
     TargetedSetting,
     draw_exposures,
-    summary,
     targeted_chances,
     true_variances,
 )
@@ -76,17 +75,3 @@ def test_values_of_a_draw_are_those_by_hand() -> None:
     intervals = [row for row in rows.values() if not math.isnan(row["low"])]
     assert {row["estimator"] for row in intervals} == {"hajek", "pooled"}
     assert all(row["low"] <= row["value"] <= row["high"] for row in intervals)
-
-
-def test_a_share_is_the_variance_over_that_of_uniform_exposure() -> None:
-    """Values 1, 2, 3 have variance 1, uniform ones 4, by Hájek 2; their mean is the truth; one of two ends misses."""
-    rows = [
-        ("svd-8", "Precision@5", "hajek", 1.0, 0.0, 1.5),
-        ("svd-8", "Precision@5", "hajek", 2.0, 1.0, 3.0),
-        ("svd-8", "Precision@5", "hajek", 3.0, math.nan, math.nan),
-    ]
-    drawn = pl.DataFrame(rows, schema=["what", "metric", "estimator", "value", "low", "high"], orient="row")
-    (found,) = summary(drawn.with_columns(truth=2.0, uniform=4.0, hajek=2.0))
-    assert (found["share"], found["like"]) == (0.25, 0.5)
-    assert (found["share"], found["bias"], found["covered"]) == (0.25, 0.0, 0.5)
-    assert found["kind"] == "not known"

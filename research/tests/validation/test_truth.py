@@ -13,8 +13,8 @@ from truerank_research.runner import committed
 from truerank_research.validation.truth import worlds as of_study
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.mean_recall import ESTIMATORS, MeanRecallWorld, bars
-from truerank_research.validation.truth.worlds import TruthWorld, errors
+from truerank_research.validation.truth.mean_recall import ESTIMATORS, MeanRecallWorld
+from truerank_research.validation.truth.worlds import TruthWorld
 
 TINY = SyntheticSettings(users=90, items=70, disliking=0.1)
 SEED = 3
@@ -93,51 +93,7 @@ def test_means_of_users_are_those_of_the_library(tiny: TruthWorld) -> None:
                 assert spread.low <= spread.value <= spread.high
 
 
-def test_errors_are_over_that_of_the_published_mean() -> None:
-    """Two draws of truth .5: published .4 and .2, corrected .6 and .5: √(.01 / .1) of its error."""
-    rows = [
-        (run, "m", "Recall@5", name, value, 0.5)
-        for run, name, value in [
-            (0, "published", 0.4),
-            (1, "published", 0.2),
-            (0, "corrected", 0.6),
-            (1, "corrected", 0.5),
-        ]
-    ]
-    drawn = pl.DataFrame(rows, schema=["run", "what", "metric", "estimator", "value", "truth"], orient="row")
-    found = errors(drawn).row(0, named=True)
-    assert found["estimator"] == "corrected"
-    assert found["error_published"] == pytest.approx(0.1**0.5)
-    assert found["published_bias"] == pytest.approx(-0.4)
-    # shares of the mean square: corrected 2 and 0, published .2 and 1.8; deviations 1.8 and -1.8
-    assert found["noise_error"] == pytest.approx(0.1**0.5 / 2 * (1.8 * 2**0.5) / 2**0.5)
-
-
 # ------------------------------------------------------------------------------------------------------------ its pages
-
-
-def test_a_cell_holds_a_bar_if_it_is_beyond_it_by_no_more_than_two_errors() -> None:
-    """Errors of .52 and .53 against a bar of .5 with a Monte-Carlo error of .01; coverage of 88 % of 400 and of 200."""
-    usual = {"estimator": "corrected", "difference": False, "world": "w", "what": "m", "k": 50, "judged": 20,
-             "noise_error": 0.01, "warned": 0.0}  # fmt: skip
-    means = pl.DataFrame(
-        [
-            usual | {"published_bias": -0.2, "error_published": 0.52, "covered": 0.88, "intervals": 200},
-            usual | {"published_bias": -0.2, "error_published": 0.53, "covered": 0.86, "intervals": 400},
-            usual | {"published_bias": 0.04, "error_published": 1.37, "covered": 0.95, "intervals": 200},
-            usual | {"published_bias": 0.1, "error_published": 9.0, "covered": 0.95, "intervals": 200},
-            usual
-            | {"published_bias": -0.2, "error_published": 9.0, "covered": 0.1, "intervals": 9, "difference": True},
-        ]
-    )
-    reached, missed = bars(means)
-    counted = {row["about"]: (row["held"], row["cells"], row["worst"]) for row in reached if row["cells"]}
-    assert counted == {
-        "error, published more than 15 % off, K ≥ 50, 20 and 80 judged": (1, 2, 0.53),
-        "error, published within 5 %": (1, 1, 1.37),
-        "intervals, 20 and 80 judged, hold the truth in": (3, 4, 0.86),
-    }
-    assert [(row["of intervals"], row["error"]) for row in missed] == [(False, 0.53), (True, 0.53)]
 
 
 def test_strata_cost_nothing_where_it_was_measured() -> None:

@@ -98,33 +98,37 @@ class Material:
     liked: Pairs
 
 
-def material(name: str, method: Method, log: Log, *, side: Side, seed: int) -> Material:
+def material(
+    name: str, method: Method, log: Log, *, side: Side, seed: int, biased_validation: bool = False
+) -> Material:
     """Check and divide what is given.
 
     With a random slice, half of each of its classes decides when to stop and the other half is for propensities and
-    the meta loss; without one, a tenth of each class of the log decides and is not trained on. Rows of the slice whose
-    user or item the log does not know are left out. Where the log has positives only, as many random other pairs of
-    the same users stand for negatives when AUC is computed.
+    the meta loss; without one, or with `biased_validation`, a tenth of each class of the log decides and is not trained
+    on, and the whole slice is for propensities and the meta loss. Rows of the slice whose user or item the log does not
+    have are dropped. Where the log has positives only, as many random other pairs of the same users represent
+    negatives when AUC is computed.
     """
     train = _train(log, method)
-    if side.random is None:
-        if method.beside is Beside.SLICE or (method.beside is Beside.PROPENSITY and log.propensity is None):
-            raise InputError(
-                f"{name}: {log.source} comes without a random slice; it needs {method.beside}. Give rows that were "
-                f"shown at random: {option('random FILE', 'side=Side(random=...)')}."
-            )
+    unaided = method.beside is Beside.SLICE or (method.beside is Beside.PROPENSITY and log.propensity is None)
+    if side.random is None and unaided:
+        raise InputError(
+            f"{name}: {log.source} comes without a random slice; it needs {method.beside}. Give rows that were "
+            f"shown at random: {option('random FILE', 'side=Side(random=...)')}."
+        )
+    uniform = None if side.random is None else _slice(name, side.random, log)
+    if uniform is None or biased_validation:
         kept, held = _divided(train, log, share=HELD_OUT, seed=seed, purpose="held out for early stopping")
         _check_kept(name, train.label, kept.label)
         if not (train.label == 0).any():
             held = _with_negatives(held, train.positives, seed=seed)
-        parts = Material(kept, None, held, train.positives)
+        parts = Material(kept, uniform, held, train.positives)
     else:
-        uniform, validation = _halves(name, side.random, log, seed=seed)
-        parts = Material(train, uniform, validation, train.positives)
+        parts = Material(train, *_divided(uniform, log, share=0.5, seed=seed, purpose="random slice"), train.positives)
     _check_classes(parts.validation.label, f"{name}: the rows that decide when to stop")
     weight = np.ones(len(parts.train))
     if method.beside is Beside.SLICE and parts.uniform is not None:
-        _check_classes(parts.uniform.label, f"{name}: the half of the random slice that is for the meta loss")
+        _check_classes(parts.uniform.label, f"{name}: the rows of the random slice that are for the meta loss")
     if method.beside is Beside.PROPENSITY:
         weight = _inverse(name, parts) if log.propensity is None else _known(name, log, parts.train)
     return replace(parts, train=replace(parts.train, weight=weight))
@@ -175,14 +179,14 @@ def _divided(rows: Examples, log: Log, *, share: float, seed: int, purpose: str)
     return rows.select(~chosen), rows.select(chosen)
 
 
-def _halves(name: str, shown: Log, log: Log, *, seed: int) -> tuple[Examples, Examples]:
+def _slice(name: str, shown: Log, log: Log) -> Examples:
     known = restrict(shown, users=log.users, items=log.items)
     if len(known) == 0:
         raise InputError(
             f"{name}: the random slice {shown.source} has {len(shown):,} rows and none of a user and an item of "
             f"{log.source}; expected randomly shown rows of the same users and items."
         )
-    return _divided(_examples(known), log, share=0.5, seed=seed, purpose="random slice")
+    return _examples(known)
 
 
 def _with_negatives(held: Examples, positives: Pairs, *, seed: int) -> Examples:

@@ -71,6 +71,8 @@ class Training:
     batch: int = setting(1024, "rows of a batch; large ones are faster and take more memory", least=1)
     epochs: int = setting(500, "passes over the rows, at most", least=1)
     patience: int = setting(60, "epochs without a better validation AUC after which training stops", least=1)
+    least_gain: float = setting(0.0, "rise of the validation AUC above which an epoch is better", least=0)
+    biased_validation: bool = setting(False, "stop by a tenth of the log even where there is a random slice")
     threads: int = setting(1, "threads of torch; bits are promised for one", least=1)
 
 

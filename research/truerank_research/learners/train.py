@@ -191,14 +191,16 @@ def train(
     from truerank_research.learners.debiasing import OBJECTIVES
 
     with repeatable(recipe.training.threads):
-        parts = material(recipe.name, recipe.method, log, side=side, seed=seed)
+        parts = material(
+            recipe.name, recipe.method, log, side=side, seed=seed, biased_validation=recipe.training.biased_validation
+        )
         setup = _setup(recipe, parts, seed=seed)
         objective = OBJECTIVES[type(recipe.method)](recipe.method, setup)
-        best, auc = _descend(recipe, setup, objective, parts.validation, seed=seed, progress=progress)
+        best, epoch, auc = _descend(recipe, setup, objective, parts.validation, seed=seed, progress=progress)
         with torch.no_grad():
             user, item = (side.numpy().astype(np.float64) for side in setup.network.sides(best))
     user, item = (_filled(values, seen) for values, seen in zip((user, item), objective.reached, strict=True))
-    return TrainedFactors(*setup.network.apart(user, item), tuple(auc), int(np.argmax(auc)) + 1)
+    return TrainedFactors(*setup.network.apart(user, item), tuple(auc), epoch + 1)
 
 
 def _setup(recipe: Recipe, parts: Material, *, seed: int) -> Setup:
@@ -218,8 +220,8 @@ def _setup(recipe: Recipe, parts: Material, *, seed: int) -> Setup:
 
 def _descend(
     recipe: Recipe, setup: Setup, objective: Objective, held: Examples, *, seed: int, progress: Progress | None
-) -> tuple[Tensors, list[float]]:
-    """The parameters of the best epoch, and the validation AUC of each."""
+) -> tuple[Tensors, int, list[float]]:
+    """The parameters of the best epoch, its number from 0, and the validation AUC of each."""
     training: Training = recipe.training
     optimiser = _optimiser(setup.parameters, training)
     validation = Batch.of(held)
@@ -242,11 +244,11 @@ def _descend(
                 f"learning_rate than {training.learning_rate:g}."
             )
         auc.append(pooled_auc(score, held.label))
-        if epoch == 0 or auc[-1] > auc[best]:
+        if epoch == 0 or auc[-1] > auc[best] + training.least_gain:
             best, found = epoch, [each.detach().clone() for each in setup.parameters]
         if epoch - max(best, objective.patient_from) >= training.patience:
             break
-    return found, auc
+    return found, best, auc
 
 
 def _optimiser(parameters: Tensors, training: Training) -> torch.optim.Optimizer:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from truerank.core.arrays import Bools, Floats, sums_by
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.rng import cell_uniforms
-from truerank.datasets.split import first_by, restrict, split_per_user, split_rows
+from truerank.datasets.coat import Coat
+from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.movielens import MovieLens1M
+from truerank.datasets.split import first_by, restrict, short_first, split_per_user, split_rows
+from truerank.io.read import read
 from truerank.sampling.pools import Members, PoolOrder, row_keys
 
 URE_TRAIN_SHARE = 1_934_404 / 4_676_570  # published sizes of the biased training set and of the block
@@ -58,6 +64,31 @@ def ure_kuairec(
         parts["uniform"], _ = _by_size(spare, [size], seed=seed, purpose="ure uniform")
         parts["full"] = _without(rest, parts["uniform"])
     return parts
+
+
+def kuairec_parts(folder: Path, *, seed: int) -> dict[str, Log]:
+    """`truerank split DIR --protocol ure-kuairec`: by durations where there are any, else by popularity."""
+    full = KuaiRec().load(folder, parts=["full"])["full"]
+    weigh = short_first if "video_duration" in full.rewards else popular_first
+    return ure_kuairec(full, weigh(full), seed=seed)
+
+
+def coat_parts(folder: Path, *, seed: int) -> dict[str, Log]:
+    """`truerank split DIR --protocol wtd-coat`."""
+    logs = Coat().load(folder)
+    return wtd(logs["train"], logs["random"], seed=seed)
+
+
+def movielens_parts(folder: Path, *, seed: int) -> dict[str, Log]:
+    """`truerank split DIR --protocol dcg-movielens`."""
+    return dcg_movielens(movielens_interactions(folder), seed=seed)
+
+
+def movielens_interactions(folder: Path) -> Log:
+    """MovieLens-1M, positive where the rating is 4 or 5; the compact files have ratings in a file of their own."""
+    if (path := folder / "ratings.parquet").exists():
+        return read(pl.read_parquet(path).rename({"user_id": "user", "item_id": "item"}), positive=">=4")
+    return MovieLens1M().load(folder)["train"]
 
 
 def popular_first(log: Log, *, scale: float = 1000.0) -> Floats:

@@ -298,7 +298,7 @@ def measure(run: Run) -> Measured:
     """Advice from a reliability study of one half of the users, followed on fresh logs of the other."""
     worlds = [AdvisedWorld(run.source, run.full, run.seed, name) for name in WORLDS]
     grid = worlds[0].grid
-    files = run.pieces(study_half, [(world,) for world in worlds], info="studying one half of the users")
+    files = run.pieces(study_half, [(world,) for world in worlds], about="studying one half of the users")
     judged = {world.of: _judged(world, studied_of(table), run) for world, table in zip(worlds, files, strict=True)}
     loggers = [str(each) for each in grid.loggers]
     return Measured(
@@ -313,9 +313,9 @@ def measure(run: Run) -> Measured:
 
 def _judged(world: AdvisedWorld, studied: FinishedStudy, run: Run) -> list[FollowedAdvice]:
     draws = DRAWS if world.full else QUICK_DRAWS
-    (truth,) = run.pieces(true_order, [(world,)], info="ranking")
+    (truth,) = run.pieces(true_order, [(world,)], about="ranking")
     cases = [(world, str(logger), n, times) for logger in world.grid.loggers for n, times in draws.items()]
-    fresh = run.pieces(fresh_logs, cases, info=f"drawing fresh logs ({world.of})")
+    fresh = run.pieces(fresh_logs, cases, about=f"drawing fresh logs ({world.of})")
     return [
         row
         for (_, logger, *_), table in zip(cases, fresh, strict=True)

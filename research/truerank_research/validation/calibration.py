@@ -287,7 +287,7 @@ def measure(run: Run) -> Measured:
     numbers, n_draws = (range(N_WORLDS), N_DRAWS) if run.full else (range(3), 4)
     corners = list(CORNERS) if run.full else list(CORNERS)[-1:]
     names: list[int | str] = [*numbers, *corners]
-    tables = run.pieces(measure_environment, [(name, n_draws) for name in names], info="drawing environments")
+    tables = run.pieces(measure_environment, [(name, n_draws) for name in names], about="drawing environments")
     rows = with_rates(pl.concat(tables, how="vertical_relaxed"))
     return calibration_tables(rows.head(len(numbers)), rows.tail(len(corners)), n_draws)
 

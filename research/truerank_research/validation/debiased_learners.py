@@ -141,7 +141,7 @@ def measure(run: Run) -> Measured:
     settings, training, n = (SETTINGS, TRAINING, 10) if run.full else (SMALL, QUICK, 2)
     seeds = range(run.seed, run.seed + n)
     arguments = [(backbone, seed, settings, training) for backbone in BACKBONES for seed in seeds]
-    tables = run.pieces(train_learners, arguments, info="training learners")
+    tables = run.pieces(train_learners, arguments, about="training learners")
     rows = [row for at, backbone in enumerate(BACKBONES) for row in _rows(backbone, tables[at * n : (at + 1) * n])]
     return Measured(
         {"errors": rows},

@@ -145,7 +145,7 @@ def measure(run: Run) -> Measured:
     """How often intervals of coverage and Gini hold the value that as many users have on average."""
     draws, everybody, sizes = (2000, POPULATION, SIZES) if run.full else (20, SMALL, SIZES[:2])
     cases = [(world, n) for world in WORLDS for n in sizes]
-    tables = run.pieces(draw_lists, [(*case, draws, everybody, run.seed) for case in cases], info="drawing users")
+    tables = run.pieces(draw_lists, [(*case, draws, everybody, run.seed) for case in cases], about="drawing users")
     rows = [
         {"world": world, "users": n, **row}
         for (world, n), table in zip(cases, tables, strict=True)

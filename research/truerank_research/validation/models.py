@@ -96,7 +96,7 @@ def measure(run: Run) -> Measured:
     ]
     arguments = [(run.setting, *names) for names in (*plain, *VARIANTS, ("lightfm", FEATURES))]
     # one after another, as they would share the cores, each in a process that it starts itself
-    rows = pl.concat(replace(run, processes=1).pieces(measure_model, arguments, info="fitting models"))
+    rows = pl.concat(replace(run, processes=1).pieces(measure_model, arguments, about="fitting models"))
     size = {name: rows[name][0] for name in ("pairs", "users", "items")}
     return Measured({"models": rows.drop(*size).to_dicts()}, size)
 

@@ -200,7 +200,7 @@ def fits_of(asked: Sequence[tuple[PlantedFits, int]], *, seed: int, run: Run) ->
     parts = [
         [(fits, seed, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)] for fits, runs in asked
     ]
-    tables = iter(run.pieces(fit_planted, [piece for part in parts for piece in part], info="fitting position models"))
+    tables = iter(run.pieces(fit_planted, [piece for part in parts for piece in part], about="fitting position models"))
     return [
         np.concatenate([next(tables).to_numpy() for _ in part]).reshape(runs, -1, 3)
         for part, (_, runs) in zip(parts, asked, strict=True)

@@ -260,7 +260,7 @@ def measure(run: Run) -> Measured:
     """Power as planned beside the share of data sets of the planned size in which the difference was shown."""
     draws, every = (4000, 1) if run.full else (5, 4)  # the fourth is another kind of estimate
     arguments = [(world, draws, run.seed) for world in worlds()[::every]]
-    rows = pl.concat(run.pieces(compare_power, arguments, info="drawing worlds"))
+    rows = pl.concat(run.pieces(compare_power, arguments, about="drawing worlds"))
     return Measured({"worlds": rows.to_dicts()}, {"draws": draws})
 
 

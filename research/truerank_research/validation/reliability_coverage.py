@@ -182,7 +182,7 @@ def figures(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
 def measure(run: Run) -> Measured:
     """How often intervals of a reliability study of some users hold what a study of everybody finds."""
     world, runs = studied_world(run.seed, full=run.full), 2000 if run.full else 3
-    (truth,) = run.pieces(study_everybody, [(world,)], info="studying everybody")
+    (truth,) = run.pieces(study_everybody, [(world,)], about="studying everybody")
     tables = [_few(run, world, truth, repetitions, runs) for repetitions in REPETITIONS]
     return Measured(
         {"figures": [row for table in tables for row in figures(table)]},
@@ -194,7 +194,7 @@ def measure(run: Run) -> Measured:
 
 def _few(run: Run, world: PopulationSettings, truth: pl.DataFrame, repetitions: int, runs: int) -> pl.DataFrame:
     arguments = [(world, repetitions, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)]
-    tables = run.pieces(study_few, arguments, info=f"studying a few, {repetitions} times")
+    tables = run.pieces(study_few, arguments, about=f"studying a few, {repetitions} times")
     rows = np.concatenate([table.to_numpy() for table in tables])
     return measured(truth, rows.reshape(runs, len(truth), len(COLUMNS)), repetitions)
 

@@ -256,10 +256,10 @@ def measure(run: Run) -> Measured:
     """Variance, bias and coverage from chosen items, for models that the design knew and for others."""
     draws, cutoffs = (200, (5, 10, 50)) if run.full else (10, (5,))
     settings = [TargetedSetting(run.source, run.full, run.seed, k) for k in cutoffs]
-    truth = pl.concat(run.pieces(true_variances, [(setting,) for setting in settings], info="finding the truth"))
+    truth = pl.concat(run.pieces(true_variances, [(setting,) for setting in settings], about="finding the truth"))
     starts = range(0, draws, AT_ONCE)
     arguments = [(setting, first, min(first + AT_ONCE, draws)) for setting in settings for first in starts]
-    drawn = pl.concat(run.pieces(draw_exposures, arguments, info="drawing exposures"))
+    drawn = pl.concat(run.pieces(draw_exposures, arguments, about="drawing exposures"))
     rows = summary(drawn.join(truth, on=["what", "metric"], maintain_order="left"))
     items = settings[0].models().shape[1]
     return Measured(

@@ -132,7 +132,7 @@ def measure(run: Run) -> Measured:
     users, runs = (12_000, 2000) if run.full else (1500, AT_ONCE)
     starts = range(0, runs, AT_ONCE)
     arguments = [(stream, users, run.seed, first) for stream in STREAMS for first in starts]
-    tables = run.pieces(watch_stream, arguments, info="drawing streams")
+    tables = run.pieces(watch_stream, arguments, about="drawing streams")
     n = len(starts)
     rows = [_row(stream, pl.concat(tables[at * n : (at + 1) * n]), users) for at, stream in enumerate(STREAMS)]
     return Measured({"streams": rows}, {"runs": runs, "users": users})

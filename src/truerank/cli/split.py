@@ -19,6 +19,7 @@ from truerank.cli.output import Output
 )  # fmt: skip
 @shared("--test", type=float, default=0.2, help="The share of rows to hold out; not for last.")
 @shared("--folds", type=int, metavar="K", help="K pairs of parts in which each row is tested once; random or user.")
+@shared("--protocol", metavar="NAME", help="Split a dataset's folder LOG as a paper does (truerank-research).")
 @common("drop-missing-times")
 @grouped(Reading, "columns")
 @common("seed")
@@ -29,6 +30,7 @@ def split(
     by: str,
     test: float,
     folds: int | None,
+    protocol: str | None,
     drop_missing_times: bool,
     reading: Reading,
     seed: int,
@@ -53,15 +55,23 @@ def split(
         check_ordered,
         folds_of,
         held_out,
+        split_by_protocol,
     )
     from truerank.io.atomic_write import check_place, whole_folder
-    from truerank.io.files import SEPARATORS, kind_of, write_table
+    from truerank.io.files import SEPARATORS, kind_of, to_frame, write_table
     from truerank.io.paths import files_of
     from truerank.io.read import as_fields
     from truerank.io.times import about_missing_times, row_number, with_times
 
     place = output.place
     check_place(place, kind=FOLDER, force=output.force, inputs=files_of(log))
+    if protocol is not None:
+        parts = split_by_protocol(protocol, log, seed=seed)
+        with whole_folder(place, kind=FOLDER, force=output.force) as folder:
+            for name, part in parts.items():
+                write_table(to_frame(part), folder / f"{name}.parquet")
+        output.say(f"{name}: {len(part):,} rows" for name, part in parts.items())
+        return
     is_text = kind_of(log) in SEPARATORS
     way = SplitBy(by)
     check_ordered(way, drop_missing_times=drop_missing_times)

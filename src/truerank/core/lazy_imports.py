@@ -7,6 +7,7 @@ else a package shows: type checkers read it, and so does the package itself, so 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -14,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+DUNDER = re.compile("__.*__").fullmatch
 Names = tuple[Callable[[str], Any], Callable[[], list[str]]]  # __getattr__ and __dir__ of a module
 
 
@@ -100,6 +102,8 @@ def _names(package: str, names: Callable[[], Iterable[str]], load: Callable[[str
         return value
 
     def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names()})
+        contents = vars(sys.modules[package])
+        own = {name for name, value in contents.items() if getattr(value, "__module__", "") == package}
+        return sorted({*own, *filter(DUNDER, contents), *names()})
 
     return get, listed

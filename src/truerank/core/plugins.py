@@ -5,8 +5,9 @@ A package names what it offers in its pyproject.toml, and it is there as soon as
     [project.entry-points."truerank.estimators"]
     corrected = "truerank_research.estimators.corrected:Corrected"
 
-The groups are `truerank.metrics`, `truerank.estimators`, `truerank.models`, `truerank.datasets` (classes) and
-`truerank.readers` (functions from a path to a frame, named by the ending of the files they read).
+The groups are `truerank.metrics`, `truerank.estimators`, `truerank.models`, `truerank.datasets` (classes),
+`truerank.readers` (functions from a path to a frame, named by the ending of the files they read) and
+`truerank.protocols` (functions from a dataset's folder to the logs of a paper's split, by name).
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -12,6 +14,7 @@ from truerank.core.arrays import Bools, Ints, places
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
+from truerank.core.plugins import INSTALL, RESEARCH, plugins
 from truerank.core.validation import checked_arguments
 from truerank.core.wording import option
 from truerank.datasets.split import split_rows
@@ -19,15 +22,8 @@ from truerank.io.atomic_write import FolderKind
 from truerank.io.times import about_missing_times, time_ranks, with_times
 from truerank.sampling.pools import Members, PoolOrder
 
-FOLDER = FolderKind(
-    "split",
-    tuple(
-        f"{fold}{part}.{ending}"
-        for fold in ("", "fold-*/")
-        for part in ("train", "test")
-        for ending in ("csv", "parquet")
-    ),
-)
+PAIR = ("train.csv", "train.parquet", "test.csv", "test.parquet")
+FOLDER = FolderKind("split", (*PAIR, *(f"fold-*/{name}" for name in PAIR), "*.parquet"))  # the last: of a protocol
 
 
 class SplitBy(StrEnum):
@@ -100,6 +96,16 @@ def split(
     if folds is not None:
         return tuple(_parts(log, held) for held in folds_of(log, way, folds, seed=seed))
     return _parts(log, held_out(timed, way, test, seed=seed))
+
+
+def split_by_protocol(name: str, folder: Path, *, seed: int) -> Mapping[str, Log]:
+    """The parts of a dataset as a paper splits it: protocols are functions (folder, seed=...) that packages add."""
+    offered = plugins("truerank.protocols")
+    if name not in offered:
+        there = f"expected one of {', '.join(offered)}" if offered else f"{RESEARCH} has some: pip install {INSTALL}"
+        raise InputError(f"unknown {option('protocol')} {name!r}; {there}.")
+    parts: Mapping[str, Log] = offered[name](folder, seed=seed)
+    return parts
 
 
 def _parts(log: Log, held: Bools) -> SplitParts:

@@ -34,7 +34,7 @@ ESTIMATORS: Kind[Estimator] = Kind(
     Estimator,
     among=_of_labels,
     group="truerank.estimators",
-    experimental=("corrected", "inferred", "shrunk", "weighted", "wild"),
+    experimental=("corrected", "shrunk", "weighted"),
 )
 catalogue = ESTIMATORS.catalogue
 named = ESTIMATORS.named

@@ -229,7 +229,7 @@ def source_of(
             source, notes = with_users(
                 table.columns, dict(columns or {}), source_with, taken=[*(rewards or ()), *extra]
             )
-            return replace(source, facts=replace(source.facts, notes=(*source.facts.notes, *notes)))
+            return replace(source, facts=replace(source.facts, notes=(*source.facts.notes, *notes, *table.notes)))
     if not isinstance(log, Log) or has_user_units(log):
         log = read_impressions(log, columns=columns, rewards=rewards, extra=extra, sessions=sessions, logged=logged)
     n = max(chunks_wanted(workers), -(-len(log) // ROWS_AT_ONCE))

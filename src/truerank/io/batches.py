@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 
 from truerank.core.record import record
+from truerank.core.sizes import check_size
 from truerank.io.files import Piece, scan_path
 from truerank.io.frames import as_frame, is_sparse
-from truerank.io.paths import is_remote, url_of
+from truerank.io.paths import is_remote, left_out, url_of
 from truerank.io.streams import is_stream, taken
 
 BATCH_ROWS = 2**20
@@ -32,6 +33,7 @@ class LazyTable:
     schema: Mapping[str, pl.DataType]
     where: str
     folder: Any = field(default=None, repr=False, compare=False)  # of a stream, as long as it is needed
+    notes: tuple[str, ...] = ()  # what to report of how it is read
 
     @classmethod
     def of(cls, source: Any, *, name: str | None = None, columns: Mapping[str, str] | None = None) -> LazyTable:
@@ -52,7 +54,7 @@ class LazyTable:
             return source if name is None else replace(source, where=name)
         if isinstance(source, str | Path):
             parts, schema = scan_path(Path(source))
-            return cls(tuple(parts), schema, name or url_of(source))
+            return cls(tuple(parts), schema, name or url_of(source), notes=left_out(Path(source)))
         where = name or (MATRIX if is_sparse(source) else FRAME)
         if isinstance(source, pl.LazyFrame):
             n_rows = int(source.select(pl.len()).collect(engine="streaming").item())
@@ -120,6 +122,11 @@ class LazyTable:
     def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
         """All rows at once."""
         schema, frames = self._schema(columns), []
+        if not self.in_memory:  # equal values pack to next to nothing
+            numbers = [str(kind) for kind in schema.values() if kind.is_integer() or kind.is_float()]
+            bits = sum(int(kind.lstrip("UIntFloa")) for kind in numbers)
+            least = self.n_rows * bits / 8
+            check_size(f"{self.where}: {self.n_rows:,} rows", memory=least, instead="Read a part of them.")
         for piece in self.pieces:
             with piece.reading():
                 frames.append(piece.typed(schema).collect())

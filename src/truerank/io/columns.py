@@ -155,7 +155,8 @@ def table_columns(
     rows = LazyTable.of(source, columns=columns)
     mapping = with_usual(rows.columns, check_columns(columns) if kinds else columns or {}, kinds)
     where = name or (unnamed if unnamed and rows.where in UNNAMED else rows.where)
-    return TableColumns(rows.as_written(mapping).read(), mapping, where, notes=recognition(where, columns, mapping))
+    notes = (*rows.notes, *recognition(where, columns, mapping))
+    return TableColumns(rows.as_written(mapping).read(), mapping, where, notes=notes)
 
 
 def header(table: LazyTable, mapping: Mapping[str, str]) -> TableColumns:

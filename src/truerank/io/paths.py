@@ -26,6 +26,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.escaping import redacted
+from truerank.io.text import TextTypes
 
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # no value
 EXPECTED = ".parquet, .csv or .tsv, TREC .qrels, .run or .trec, RecBole .inter, or MovieLens .dat; text also with .gz"
@@ -75,7 +76,14 @@ def scan_store(path: str | PathLike[str]) -> pl.LazyFrame:
         if "." in url.rstrip("/").rpartition("/")[2]:
             raise InputError(f"{url}: only Parquet is read from object stores; copy it to this machine, or convert it.")
         url = url.rstrip("/") + "/"
-    return pl.scan_parquet(url)
+    rows, plain = pl.scan_parquet(url), pl.scan_parquet(url, hive_partitioning=False)
+    named = [name for name in rows.collect_schema() if name not in plain.collect_schema()]
+    if not named:
+        return rows
+    # polars would read 007 as 7: values of partitions are whole numbers only where all are written plainly
+    texts = pl.scan_parquet(url, hive_schema=dict.fromkeys(named, pl.String()))
+    kinds = TextTypes.of(texts.select(named).unique().collect().lazy()).ids().schema()
+    return texts.with_columns(pl.col(name).cast(kind) for name, kind in kinds.items())
 
 
 def check_address(url: str) -> None:
@@ -114,15 +122,54 @@ def reading_store(path: str | PathLike[str]) -> Iterator[None]:
 
 def parts_of(path: Path) -> list[Path] | None:
     """The part files of a folder or a glob; None for one file, whether it is there or not, or in an object store."""
+    listed = _listed(path)
+    if listed is None:
+        return None
+    candidates, parts = listed
+    if not candidates and not path.is_dir():
+        raise InputError(f"{path}: no such file, and no file has a name like that. Check the path.")
+    if not parts:
+        raise InputError(f"{path}: a folder without data files; expected a file, or a folder of files {EXPECTED}.")
+    folder = next((part for part in parts if part.is_dir()), None)
+    if folder is not None:
+        raise InputError(
+            f"{path}: holds the folder {folder.name}; expected data files only. "
+            f"Name the files with a glob, such as '{path}/*/*.parquet'."
+        )
+    return parts
+
+
+def left_out(path: Path) -> tuple[str, ...]:
+    """What to report of a folder or a glob: how many hidden files and links to other parts are not read."""
+    candidates, parts = _listed(path) or ([], [])
+    n = len(candidates) - len(parts)
+    return (f"{path}: {n:,} hidden files (. or _) and links to files that are read anyway are excluded.",) if n else ()
+
+
+def _listed(path: Path) -> tuple[list[Path], list[Path]] | None:
+    """What lies in a folder or has names like a glob; and the parts among that: neither hidden, nor links to others."""
     if is_remote(path):
         return None
     try:
-        folder, there = path.is_dir(), path.exists()
+        is_folder, exists = path.is_dir(), path.exists()
+        if not is_folder and (exists or not glob.has_magic(str(path))):
+            return None
+        folder = path if is_folder else next(parent for parent in path.parents if parent.is_dir())
+        if not is_folder:
+            pattern = str(path.relative_to(folder))  # the signs in the names of folders that are there are no pattern
+            found = (folder / name for name in glob.glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207
+            candidates = sorted(entry for entry in found if not entry.is_dir())
+        else:
+            candidates = sorted(
+                [entry for entry in path.rglob("*") if entry.is_file()] if is_hive(path) else path.iterdir()
+            )
     except OSError:
         return None  # reading it says what is wrong with it
-    if folder:
-        return _partition_files(path) if is_hive(path) else _in_folder(path)
-    return _matching(path) if glob.has_magic(str(path)) and not there else None
+    # in a folder all names below it can hide an entry, of a glob its own
+    names = {entry: entry.relative_to(folder).parts if is_folder else (entry.name,) for entry in candidates}
+    visible = [entry for entry in candidates if not any(name[0] in "._" for name in names[entry])]
+    files = {entry.resolve() for entry in visible if not entry.is_symlink()}
+    return candidates, [entry for entry in visible if not entry.is_symlink() or entry.resolve() not in files]
 
 
 def is_hive(path: Path) -> bool:
@@ -132,20 +179,6 @@ def is_hive(path: Path) -> bool:
     except OSError:
         return False
     return bool(inside) and all(entry.is_dir() and "=" in entry.name for entry in inside)
-
-
-def _partition_files(folder: Path) -> list[Path]:
-    parts = [part for part in folder.rglob("*") if part.is_file()]
-    visible = [part for part in parts if not any(name[0] in "._" for name in part.relative_to(folder).parts)]
-    if not visible:
-        raise InputError(f"{folder}: folders without data files; expected files {EXPECTED}.")
-    return _without_links(sorted(visible))
-
-
-def _without_links(paths: list[Path]) -> list[Path]:
-    """Without links to files that are there by their own names, such as `latest.parquet`."""
-    files = {path.resolve() for path in paths if not path.is_symlink()}
-    return [path for path in paths if not path.is_symlink() or path.resolve() not in files]
 
 
 def partition_values(folders: Path) -> dict[str, str | None]:
@@ -160,26 +193,3 @@ def partition_values(folders: Path) -> dict[str, str | None]:
 def files_of(path: Path) -> list[Path]:
     """The files that are read by this name: the part files, or the one."""
     return parts_of(path) or [path]
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    files = _without_links(sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._"))
-    for file in files:
-        if file.is_dir():
-            raise InputError(
-                f"{folder}: holds the folder {file.name}; expected data files only. "
-                f"Name the files with a glob, such as '{folder}/*/*.parquet'."
-            )
-    if not files:
-        raise InputError(f"{folder}: a folder without data files; expected a file, or a folder of files {EXPECTED}.")
-    return files
-
-
-def _matching(pattern: Path) -> list[Path]:
-    folder = next(parent for parent in pattern.parents if parent.is_dir())  # whose signs are no pattern
-    names = glob.glob(str(pattern.relative_to(folder)), root_dir=folder, recursive=True)  # noqa: PTH207
-    paths = (folder / name for name in sorted(names))
-    files = _without_links([path for path in paths if path.name[0] not in "._" and not path.is_dir()])
-    if not files:
-        raise InputError(f"{pattern}: no such file, and no file has a name like that. Check the path.")
-    return files

@@ -119,7 +119,7 @@ def read_impressions(
     n_empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
     n_users = len(log.users) if log.has_users else None
     counts = notes_of(log, facts, n_rows=len(log), n_units=log.n_units, n_users=n_users, n_empty=n_empty)
-    return replace(log, notes=(*counts, *notes))
+    return replace(log, notes=(*counts, *notes, *table.notes))
 
 
 @checked_arguments(positive=RULE)
@@ -228,7 +228,7 @@ def label_schema(
     content += [empty.get(key, strict=True).name for key in keys]
     return LogSchema(
         table, mapping, user, item, tuple(dict.fromkeys(content)), keys, rule=rule if values else None,
-        notes=recognition(table.where, columns, mapping),
+        notes=(*table.notes, *recognition(table.where, columns, mapping)),
     )  # fmt: skip
 
 

@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.log import Log
-from truerank.datasets.movielens import MovieLens1M
 from truerank.inference.agreement import correlation, disagreement, rank_correlation
 from truerank.io.read import read
 from truerank.models.ease import mirror
@@ -25,7 +24,7 @@ from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, printed_table, share
-from truerank_research.papers.splits import dcg_movielens
+from truerank_research.papers.splits import dcg_movielens, movielens_interactions
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Study
 
@@ -165,18 +164,14 @@ def parts_of(split: Split) -> Parts:
 
 
 def _interactions(split: Split) -> Log:
-    """Interactions, positive where the rating is 4 or 5; the compact files have ratings in a file of their own."""
+    """Interactions, each positive where ratings do not count."""
     setting = split.setting
     if setting.source.is_synthetic:
         grid = grid_of(setting)
         size = DatasetSettings(users=grid.users, items=grid.items, shown=grid.items // 3, judged=1)
         train = simulate_dataset(size, seed=split.seed).train
         return read(pl.DataFrame({"user": train.user, "item": train.item}).with_columns(label=pl.lit(1)))
-    folder = setting.source.path("movielens-1m")
-    if (path := folder / "ratings.parquet").exists():
-        log = read(pl.read_parquet(path).rename({"user_id": "user", "item_id": "item"}), positive=">=4")
-    else:
-        log = MovieLens1M().load(folder)["train"]
+    log = movielens_interactions(setting.source.path("movielens-1m"))
     return log if split.rated else replace(log, rewards={"label": np.ones(len(log))})
 
 

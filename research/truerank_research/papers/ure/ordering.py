@@ -28,7 +28,7 @@ from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
 LEAST = 30  # models
-SCALES = (250.0, 500.0, SCALE, 2000.0, float("inf"))  # λ: how biased the training log is
+SCALES = (250.0, SCALE, float("inf"))  # λ: how biased the training log is
 K, OWN_K = 30, (5, 30, 100, 500)  # K of the text, and the K' of Figure 5b
 HIGH, APART, SIGNIFICANT = 0.9, 0.2, 0.01
 SCHEMES = ("URE@K", "Recall@1̄", "Recall@5̄")
