@@ -95,31 +95,14 @@ def test_a_log_without_positives_is_refused(name: str) -> None:
         fit(name, negatives)
 
 
-@pytest.mark.parametrize("name", LEARNING)
-def test_a_log_of_positives_alone_is_enough(name: str) -> None:
-    assert np.isfinite(block(fit(name, WORLD.train.select(WORLD.train.label == 1)))).all()
-
-
 @pytest.mark.parametrize("name", [name for name in LEARNING if models.named(name).labels is Labels.POSITIVES])
 def test_without_a_value_column_every_row_is_positive(name: str) -> None:
     rows = WORLD.train.select(WORLD.train.label == 1)
     bare, ones = replace(rows, rewards={}), replace(rows, rewards={"label": np.ones(len(rows))})
+    assert np.isfinite(block(fit(name, bare))).all()
     assert (block(fit(name, bare)) == block(fit(name, ones))).all()
-
-
-def test_sar_on_all_rows_needs_no_values() -> None:
-    """Without a value column all rows are positive: both readings of occurrence agree."""
-    log = tr.read(pl.DataFrame({"user": [1, 2, 2, 2], "item": [7, 7, 8, 8]}))
-    by_rows = models.make("sar", {"occurrence": "rows", "similarity": "jaccard"}).fit(log, seed=0)
-    assert block(by_rows).tolist() == [[1.0, 0.5], [2.0, 2.5]]
-    assert (block(by_rows) == block(models.make("sar", {"similarity": "jaccard"}).fit(log, seed=0))).all()
-
-
-@pytest.mark.parametrize("name", ["popularity", "ease", "als", "item-knn"])
-def test_values_that_are_no_labels_need_a_rule(name: str) -> None:
-    log = replace(WORLD.train, rewards={"rating": WORLD.train.rewards["rating"]})
     with pytest.raises(InputError, match="Say which values are positive"):
-        fit(name, log)
+        fit(name, replace(WORLD.train, rewards={"rating": WORLD.train.rewards["rating"]}))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -134,12 +117,6 @@ def test_users_and_items_without_rows(name: str) -> None:
         assert (scores[3] == 0).all()  # no rows
         assert (scores[:, 0] == 0).all()
         assert (scores[:, 3] == 0).all()  # rows, but no positive one
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_one_user_and_one_item(name: str) -> None:
-    log = tr.read(pl.DataFrame({"user": ["u"], "item": ["i"], "label": [1]}))
-    assert np.isfinite(block(fit(name, log))).all()
 
 
 def test_values_that_a_model_cannot_learn_from_are_refused() -> None:

@@ -21,7 +21,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.values import options_of
 from truerank.exposure.expose import WorldHoldOut, expose
-from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
+from truerank.exposure.logging_policies import PopularityLogger, UniformLogger
 from truerank.metrics.auc import AUC
 from truerank.metrics.recall import Recall
 from truerank.ranking import samplers
@@ -115,14 +115,6 @@ def test_weights_by_hand() -> None:
     assert len(CandidatePool.of(log).items) == 4
 
 
-@pytest.mark.parametrize("logger", [PopularityLogger(), PositivityLogger.released()], ids=str)
-def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: LoggingPolicy) -> None:
-    rest, random = WorldHoldOut.released().split(world, policy=logger, seed=1)
-    logged = CandidatePool.of(expose(rest, logger, sparsity=0.5, train=train, seed=1), random=random)
-    for n in SIZES:
-        assert sets(draw(logged, WTDSampler.released(n))) == sets(draw(logged, WTDHSampler.released(n)))
-
-
 # ----------------------------------------------------------------------------------------------------------------- laws
 
 
@@ -153,12 +145,6 @@ def test_sets_are_nested_in_n(logged: CandidatePool, make: Callable[[int], Sampl
     for small, large in combinations(together, 2):
         assert all(a <= b for a, b in zip(sets(small), sets(large), strict=True))
     assert sets(draw(logged, make(5), seed=2)) != sets(draw(logged, make(5), seed=1))
-
-
-def test_full_exposed_and_as_many_as_exposed(logged: CandidatePool) -> None:
-    exposed, as_many = draw(logged, ExposedSampler()), draw(logged, RandomSampler("e"))
-    assert exposed.count.tolist() == as_many.count.tolist() == logged.exposed.count.tolist()
-    assert all(a <= b for a, b in zip(sets(exposed), sets(draw(logged, FullSampler())), strict=True))
 
 
 def test_positives_are_drawn_in_released_and_keep_both_labels(logged: CandidatePool) -> None:

@@ -138,7 +138,7 @@ def test_fewest_negatives_among_those_equal_to_the_best() -> None:
 
 
 def test_what_a_sampler_needs_beside_the_log_is_named_with_another_choice() -> None:
-    for sampler, lacking in (("WTD", "data that were shown at random"), ("WTDH(mnar_source=train)", "training data")):
+    for sampler, lacking in (("WTD", "randomly exposed data"), ("WTDH(mnar_source=train)", "training data")):
         found = here(tiny_studied(PAIRS | {(sampler, 20): ((0.1, 0.5), (0.1, 0.2))}))
         assert found.recommended.sampler == sampler
         assert any(
@@ -229,7 +229,7 @@ def test_positives_alone_are_not_advised_to_use_what_was_exposed() -> None:
     for advice, is_lacking in ((advise(log, weighted, logger="popularity", sparsity=0.6, users=100), True),
                                (here(weighted), False)):  # fmt: skip
         assert advice.recommended.sampler == "Popularity"
-        assert any("how often each item was shown" in text for text in warnings(advice)) == is_lacking
+        assert any("how often each item was exposed" in text for text in warnings(advice)) == is_lacking
 
 
 def test_the_catalogue_of_positives_alone_is_used_and_checked() -> None:

@@ -87,7 +87,7 @@ class AvgRating(Model):
         with np.errstate(invalid="ignore"):
             mean = sums_by(log.item, value, n=len(log.items)) / n
         mean[n == 0] = np.nanmin(mean) - 1
-        # one row in memory stands for all users; double precision, as rounding would invent ties
+        # one row in memory represents all users; double precision, as rounding would invent ties
         return dense(np.broadcast_to(mean, (len(log.users), len(mean))), users=log.users, items=log.items)
 
 

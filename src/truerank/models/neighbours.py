@@ -58,7 +58,7 @@ def cosine(product: Any, first: int, norm: Floats) -> Any:
 
 @record
 class Draw:
-    """How equals are told apart: by chance, keyed by the seed and the two ids, so that order never matters."""
+    """How equals are told apart: at random, keyed by the seed and the two ids, so that order never matters."""
 
     key: Keys  # of each row
     seed: int

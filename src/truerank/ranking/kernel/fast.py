@@ -121,7 +121,7 @@ def mask_tile(tile: Any, left: int, n_users: int, pointer: Any, stop: Any, item:
 
 @compiled(boundscheck=False)
 def count_within(start: Any, threshold: Any, above: Any, reaching: Any, recommended: Any) -> None:
-    """The same for candidates that are the asked items themselves; for a few items per user."""
+    """The same for candidates that are the labelled items themselves; for a few items per user."""
     for u in range(len(start) - 1):
         for j in range(start[u], start[u + 1]):
             recommended[u] += threshold[j] > -np.inf
@@ -259,10 +259,10 @@ def count_ordered(score: Any, start: Any, first: int, last: int, above: Any, tie
 
 @compiled()
 def look_up(
-    row: Any, start: Any, item: Any, better: Any, equal: Any, asked_start: Any, asked: Any,
+    row: Any, start: Any, item: Any, better: Any, equal: Any, labelled_start: Any, labelled: Any,
     gone_start: Any, gone: Any, n_items: int, distinct: bool, above: Any, tied: Any, recommended: Any,
 ) -> None:  # fmt: skip
-    """Ranks of asked items in their users' lists, without the excluded ones; an item that is not listed keeps its rank.
+    """Ranks of labelled items in their users' lists, without the excluded ones; one that is not listed keeps its rank.
 
     `row` names the list of each user of a block. Excluded items take their own counts with them.
     """
@@ -278,12 +278,12 @@ def look_up(
         recommended[u] = last - first - excluded
         if distinct and excluded == 0:
             # without branches: nobody can guess which items are listed
-            for index in range(asked_start[u], asked_start[u + 1]):
-                listed = place[Index(asked[Index(index)])]
+            for index in range(labelled_start[u], labelled_start[u + 1]):
+                listed = place[Index(labelled[Index(index)])]
                 above[Index(index)] = listed - first if (listed >= first) & (listed < last) else np.inf
             continue
-        for index in range(asked_start[u], asked_start[u + 1]):
-            listed = place[asked[index]]
+        for index in range(labelled_start[u], labelled_start[u + 1]):
+            listed = place[labelled[index]]
             if not first <= listed < last:
                 continue
             # in lists without equal scores the place tells it all, and two columns need not be read

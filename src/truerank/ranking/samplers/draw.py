@@ -100,8 +100,8 @@ SAMPLERS: Kind[Sampler] = Kind("sampler", __package__, Sampler)
 class CandidatePool:
     """A log seen by samplers: the pool, each user's positives and other rows as positions in it, and its counts.
 
-    The pool is the items that have a row in the log (a rarely shown item can be absent from a sparse log, and then no
-    longer competes), unless it is given.
+    The pool is the items that have a row in the log, unless it is given: a rarely exposed item can be absent from a
+    sparse log, and is no candidate then.
     """
 
     users: Ids
@@ -122,7 +122,7 @@ class CandidatePool:
         random: Log | None = None,
         exclude: Log | None = None,
     ) -> CandidatePool:
-        """`train` and `random` are for samplers that compare the log with them; `pool` fixes what competes."""
+        """`train` and `random` are for samplers that compare the log with them; `pool` fixes the candidates."""
         label = log.label
         if pool is None:
             pool = Ids(log.items.values.filter(np.bincount(log.item, minlength=len(log.items)) > 0))
@@ -319,5 +319,5 @@ def _check_pool(log: Log, place: Ints) -> None:
     if len(outside):
         raise InputError(
             f"{log.source}: {len(outside):,} items are not in the pool ({some(log.items.texts(outside[:4]), most=3)}); "
-            "expected every item of the log to compete. Add them to the pool or remove their rows."
+            "expected every item of the log to be a candidate. Add them to the pool or remove their rows."
         )
