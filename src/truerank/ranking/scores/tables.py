@@ -22,7 +22,6 @@ from truerank.io.columns import SCORED, SHOWN, TableColumns, odd_value, table_co
 from truerank.io.frames import Stored, is_pandas, named, population, rows_of, stored
 from truerank.ranking.scores.scores import Lists
 
-COUNTED = 512  # length of lists up to which comparing all with all beats sorting
 LISTS = "truerank.scores.lists"  # what reads such tables in Python, as errors name it
 FILTERED = float(np.finfo(np.float32).min)  # the score by which implicit marks what it filtered
 WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
@@ -109,10 +108,7 @@ def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: i
     longest = int(np.diff(start).max(initial=0))
 
     def work(bounds: tuple[int, int]) -> None:
-        if longest <= COUNTED:
-            fast.count_lists(items, scores, start, *bounds, longest)
-        else:
-            fast.order_lists(items, scores, start, *bounds)
+        fast.order_lists(items, scores, start, *bounds, longest)
         fast.count_ordered(scores, start, *bounds, above, tied)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
