@@ -10,12 +10,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from truerank_research.claims import Verdict
-from truerank_research.pages import PAPERS, Paper
+from truerank_research.pages import KINDS, PAPERS, Paper
 from truerank_research.pages.pictures import draw, stacked_bars
 from truerank_research.results import Result
 from truerank_research.runner import Study, studies, verdicts
 
-FRONT = "README.md"
+FRONT, AUTHORS = "README.md", "authors.md"
 COLOURS = {
     Verdict.REPLICATES: "#1f6f8b",
     Verdict.IN_PART: "#7fc1d6",
@@ -34,7 +34,8 @@ def site(results: Sequence[Result]) -> dict[str, bytes]:
         if study.page and study.name == result.study
     ]
     front = _render("front.md.jinja", papers=[_paper(paper, results) for paper in PAPERS], studies=validated)
-    files = {FRONT: front} | _claims_picture(results)
+    listed = [entry for entry in (_paper(paper, results) for paper in PAPERS) if entry["paper"].authors_notes]
+    files = {FRONT: front, AUTHORS: _render("authors.md.jinja", papers=listed)} | _claims_picture(results)
     for paper in PAPERS:
         files[f"{paper.key}.md"] = _render("paper.md.jinja", **_paper(paper, results))
         drawn = next((result for result in results if result.study == paper.picture_study), None)
@@ -53,8 +54,10 @@ def _paper(paper: Paper, results: Sequence[Result]) -> dict[str, Any]:
     return {
         "paper": paper,
         "experiments": shown,
+        "studies": {study.name: study for study in shown},
         "claims": judged,
         "main": [by_key[place] for place in paper.main],
+        "by_key": by_key,
         "counts": Counter(row[2] for row in own),
         "n_claims": len(own),
         "n_run": sum(study.measure is not None for study in shown),
@@ -127,4 +130,4 @@ ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 ENVIRONMENT.filters.update(percent=percent, number=number, cell=cell)
-ENVIRONMENT.globals.update(SIGNS=SIGNS, Verdict=Verdict, min=min, max=max)
+ENVIRONMENT.globals.update(SIGNS=SIGNS, KINDS=KINDS, Verdict=Verdict, min=min, max=max)

@@ -242,6 +242,6 @@ CLAIMS = (
 STUDIES = (
     Study(
         "E-U2", "Do hard negatives without debiasing beat debiased models under the traditional scheme?", measure,
-        data=("kuairec", "coat"), optional=("yahoo-r3",), minutes=15, claims=CLAIMS, shows={"ure": ("Table 3",)},
+        data=("kuairec", "coat"), optional=("yahoo-r3",), minutes=10, claims=CLAIMS, shows={"ure": ("Table 3",)},
     ),
 )  # fmt: skip
