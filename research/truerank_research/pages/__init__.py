@@ -100,6 +100,7 @@ class Paper:
     main: tuple[tuple[str, str], ...] = ()
     note: str = ""
     authors_notes: tuple[Note, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()  # experiments and their tables of printed beside obtained numbers
 
 
 @cache

@@ -58,6 +58,7 @@ def _paper(paper: Paper, results: Sequence[Result]) -> dict[str, Any]:
         "claims": judged,
         "main": [by_key[place] for place in paper.main],
         "by_key": by_key,
+        "beside": [_beside(name, table, results) for name, table in paper.beside],
         "counts": Counter(row[2] for row in own),
         "n_claims": len(own),
         "n_run": sum(study.measure is not None for study in shown),
@@ -70,6 +71,30 @@ def _paper(paper: Paper, results: Sequence[Result]) -> dict[str, Any]:
             for text in result.differences
         ],
     }
+
+
+def _beside(name: str, table: str, results: Sequence[Result]) -> dict[str, Any]:
+    """A table of an experiment as text: each number with its interval, and the printed one in brackets."""
+    cells = [row for result in results if result.study == name for row in result.rows("cells") if row["table"] == table]
+    columns = list(dict.fromkeys(row["column"] for row in cells))
+    rows: dict[str, list[str]] = {}
+    for row in cells:
+        rows.setdefault(row["row"], [""] * len(columns))[columns.index(row["column"])] = _with_interval(row)
+    return {"study": name, "table": table, "columns": columns, "rows": rows}
+
+
+def _with_interval(row: dict[str, Any]) -> str:
+    """
+    >>> _with_interval({"obtained": 0.5, "low": 0.4, "high": 0.61, "published": 0.45})
+    '0.5 [0.4, 0.61] (0.45)'
+    """
+    value, low, high, printed = (short(row[name]) for name in ("obtained", "low", "high", "published"))
+    return f"{value}{f' [{low}, {high}]' * bool(low)}{f' ({printed})' * (bool(printed) and printed != value)}"
+
+
+def short(value: float | None) -> str:
+    """Three significant digits."""
+    return "" if value is None else f"{value:.3g}"
 
 
 def _claims_picture(results: Sequence[Result]) -> dict[str, bytes]:
