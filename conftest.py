@@ -31,6 +31,7 @@ settings.load_profile("fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", help="K/N: only the K-th of N parts of the test files, chosen by their names")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="test files, and the tests of each, in a random order")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,6 +71,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for product in products.values():
         for item in left_out(product):
             item.add_marker("slow")
+    if (seed := config.getoption("shuffle")) is not None:
+        place = defaultdict[Path, float](random.Random(seed).random)
+        random.Random(seed).shuffle(items)
+        items.sort(key=lambda item: place[item.path])
 
 
 def left_out(product: Sequence[pytest.Function]) -> list[pytest.Function]:

@@ -7,17 +7,22 @@
 
 A mutant is one change of one place: < for <=, + for -, `and` for `or`, another number, `max` for `min`. Places are drawn
 by the seed from all lines that a fast test runs. A mutant lives in a copy of the package; the tests that run its line are
-tried, the quickest first, until one fails: a few of them, then all.
+tried, quick ones first, until one fails: a few of them, then all. Each is tried in a fork of a process that has loaded
+what truerank needs, and nothing of truerank.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import importlib
+import itertools
 import json
 import os
 import random
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -30,6 +35,18 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "truerank"
 FOLDERS = ("estimators", "inference", "ranking")
 COMPILED = "fast*.py"  # compiled code is seen by no tracer; its plain twins are mutated instead
+LOADED = (
+    "numpy",
+    "scipy.stats",
+    "scipy.sparse",
+    "polars",
+    "numba",
+    "pytest",
+    "hypothesis",
+    "rich",
+    "jinja2",
+    "pyarrow",
+)
 FIRST = 25  # tests that are tried before all the others: most mutants are killed by these, without collecting more
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -63,15 +80,15 @@ class Mutant:
 
 def mutants_of(file: Path) -> Iterator[Mutant]:
     """All changes that one operator, number or name allows."""
-    source = file.read_text()
+    source = file.read_bytes()
+    lines, place = source.splitlines(keepends=True), str(file.relative_to(PACKAGE))
     for node in code_nodes(ast.parse(source)):
-        before = ast.get_source_segment(source, node)
         after = changed(node)
-        if before is None or after is None or node.end_lineno is None or node.end_col_offset is None:
+        if after is None or node.end_lineno is None or node.end_col_offset is None:
             continue
-        place = str(file.relative_to(PACKAGE))
         first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-        yield Mutant(place, first, last, before, f"({ast.unparse(after)})")
+        text = [*lines[first[0] - 1 : last[0] - 1], lines[last[0] - 1][: last[1]]]
+        yield Mutant(place, first, last, b"".join(text)[first[1] :].decode(), f"({ast.unparse(after)})")
 
 
 def code_nodes(tree: ast.AST) -> Iterator[ast.expr]:
@@ -164,11 +181,10 @@ def cover(out: Path, tests: list[str]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / "which_test.py").write_text(PLUGIN)
     raw = out / "raw.json"
-    environment = {"MUTANTS_SOURCE": str(PACKAGE), "MUTANTS_OUT": str(raw.resolve())}
-    paths = [str(out.resolve()), str(ROOT / "src")]
-    done = pytest(paths, ["-p", "which_test", *tests], environment, None)
-    if not raw.exists():
-        sys.exit(done.stdout + done.stderr)
+    path = os.pathsep.join([str(out.resolve()), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    surroundings = {"MUTANTS_SOURCE": str(PACKAGE), "MUTANTS_OUT": str(raw.resolve()), "PYTHONPATH": path}
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-p", "which_test", *tests]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **surroundings}, check=False)
     measured = json.loads(raw.read_text())
     names: dict[str, int] = {}
     lines: dict[str, dict[str, list[int]]] = {}
@@ -187,11 +203,21 @@ def cover(out: Path, tests: list[str]) -> None:
 
 
 def read_covered(out: Path) -> tuple[dict[str, dict[str, list[str]]], dict[str, float]]:
-    """The tests of every line, the quickest first, and the seconds of every test."""
+    """The tests of every line, and the seconds of every test. First the quickest of each file, then the second: tests of
+    one file often miss the same."""
     stored = json.loads((out / "covered.json").read_text())
     tests, seconds = stored["tests"], stored["seconds"]
+
+    def ordered(chosen: list[str]) -> list[str]:
+        number: Counter[str] = Counter()
+        ranks = {}
+        for test in sorted(chosen, key=seconds.__getitem__):
+            number[test.partition("::")[0]] += 1
+            ranks[test] = number[test.partition("::")[0]], seconds[test]
+        return sorted(ranks, key=ranks.__getitem__)
+
     lines = {
-        file: {line: sorted((tests[at] for at in places), key=seconds.__getitem__) for line, places in by_line.items()}
+        file: {line: ordered([tests[at] for at in places]) for line, places in by_line.items()}
         for file, by_line in stored["lines"].items()
     }
     return lines, seconds
@@ -200,7 +226,7 @@ def read_covered(out: Path) -> tuple[dict[str, dict[str, list[str]]], dict[str, 
 # ----------------------------------------------------------------------------------------------------------------- runs
 
 
-def run(out: Path, *, seed: int, count: int) -> None:
+def run(out: Path, *, seed: int, count: int, most: float) -> None:
     """Try mutants until `count` of them are written down in `mutants.jsonl`; those that are there are not tried again."""
     covered, seconds = read_covered(out)
     written = out / "mutants.jsonl"
@@ -208,11 +234,14 @@ def run(out: Path, *, seed: int, count: int) -> None:
     copy = out.resolve() / "copy"
     if not copy.exists():
         shutil.copytree(ROOT / "src", copy)  # times of files are kept, so that compiled code stays valid
+    load(copy)
     for mutant in drawn(seed, covered)[:count]:
         if str(mutant) in finished:
             continue
         begin = time.perf_counter()
-        tests = covered[mutant.file][str(mutant.first[0])]
+        every = covered[mutant.file][str(mutant.first[0])]
+        spent = itertools.accumulate(seconds[test] for test in every)
+        tests = [test for test, until in zip(every, spent, strict=True) if until <= most]
         outcome, by = tried(mutant, tests, seconds, copy)
         line = {"mutant": str(mutant), "outcome": outcome, "by": by, "tests": len(tests), **asdict(mutant)}
         with written.open("a") as file:
@@ -221,43 +250,70 @@ def run(out: Path, *, seed: int, count: int) -> None:
     listed(out, survivors=False)
 
 
+def load(copy: Path) -> None:
+    """Make this process one whose forks test the code of the copy: they begin with what it needs of others."""
+    os.chdir(ROOT)
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(copy)]
+    for name in LOADED:
+        importlib.import_module(name)
+    loaded = [name for name in sys.modules if name.partition(".")[0] == "truerank"]
+    if loaded:
+        raise RuntimeError(f"{loaded[0]} is there already")
+
+
 def tried(mutant: Mutant, tests: list[str], seconds: dict[str, float], copy: Path) -> tuple[str, str]:
     """Whether a test fails with the mutant, and which."""
     file = copy / "truerank" / mutant.file
     file.write_bytes(mutated(mutant, (PACKAGE / mutant.file).read_bytes()))
     try:
         for stage in filter(None, (tests[:FIRST], tests[FIRST:])):
-            if by := killer(stage, 120 + 10 * sum(seconds[test] for test in stage), copy):
+            if by := killer(stage, 120 + 10 * sum(seconds[test] for test in stage)):
                 return "killed", by
     finally:
         shutil.copy2(PACKAGE / mutant.file, file)
     return "survived", ""
 
 
-def killer(tests: list[str], longest: float, copy: Path) -> str:
-    """The first of these tests that fails with the code of the copy, if one does; one that hangs fails."""
-    names = copy.parent / "names.txt"
-    names.write_text("\n".join(tests))
-    try:
-        done = pytest([str(copy)], ["-x", "-p", "no:randomly", f"@{names}"], {}, longest)
-    except subprocess.TimeoutExpired:
-        return "it did not end"
-    if done.returncode == 0:
-        return ""
-    failures = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return failures[0].split(" - ")[0] if failures else done.stdout[-200:]
+def killer(tests: list[str], longest: float) -> str:
+    """The first of these tests that fails in a fork of this process, if one does; one that hangs fails."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nowhere, stream)
+        try:
+            os.write(writing, in_process(tests).encode())
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        ended = select.select([answer], [], [], longest)[0]
+        if not ended:
+            os.killpg(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if ended and status:
+            raise RuntimeError(f"a fork ended with {status}")
+        return answer.read() if ended else "it did not end"
 
 
-def pytest(
-    paths: list[str], words: list[str], environment: dict[str, str], longest: float | None
-) -> subprocess.CompletedProcess[str]:
-    """The fast tests, or those of them that are named, with these folders in front of the package."""
-    path = os.pathsep.join([*paths, str(ROOT), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-rfE", "-p", "no:cacheprovider", *words]
-    surroundings = {**os.environ, **environment, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        command, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False, timeout=longest
-    )
+def in_process(tests: list[str]) -> str:
+    """The first of these tests that fails in this process, or what else went wrong; nothing if all pass."""
+    import pytest
+
+    failed: list[str] = []
+
+    class Watch:
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            failed.extend([report.nodeid] * report.failed)
+
+    quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was loaded before the fork
+    words = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", *quiet, *tests]
+    code = int(pytest.main(words, plugins=[Watch()]))
+    return failed[0] if failed else f"pytest ended with {code}" * (code != 0)
 
 
 def listed(out: Path, *, survivors: bool) -> None:
@@ -277,12 +333,15 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="a folder for what was measured; build/ is under no version control")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument(
+        "--most", type=float, default=float("inf"), help="for run: at most so many seconds of tests each"
+    )
     parser.add_argument("--tests", nargs="+", default=[], help="for cover: files or folders instead of all fast tests")
     chosen = parser.parse_args()
     if chosen.step == "cover":
         cover(chosen.out, chosen.tests)
     elif chosen.step == "run":
-        run(chosen.out, seed=chosen.seed, count=chosen.count)
+        run(chosen.out, seed=chosen.seed, count=chosen.count, most=chosen.most)
     else:
         listed(chosen.out, survivors=True)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -103,14 +101,6 @@ def test_public_class_names_are_unique() -> None:
     assert not {name: places for name, places in homes.items() if len(places) > 1}
 
 
-def test_no_module_only_forwards() -> None:
-    """Names are imported from where they are; a package may gather its own (its room), a module may not."""
-    for path in MODULES:
-        body = ast.parse(path.read_text()).body
-        code = [node for node in body if not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)]
-        assert code or path.name in ("__init__.py", "__main__.py"), path.relative_to(ROOT)
-
-
 def test_every_test_module_tests_the_project() -> None:
     """A test of numbers typed into it can never fail: each module imports truerank, or runs a command."""
     tests = Path(__file__).parent
@@ -125,25 +115,6 @@ def test_every_test_module_tests_the_project() -> None:
         return any(other.is_file() and reaches(other) for other in others)
 
     assert not [str(path.relative_to(tests)) for path in tests.rglob("test_*.py") if not reaches(path)]
-
-
-def test_start_is_light() -> None:
-    """`truerank --help` loads click and nothing heavy."""
-    code = (
-        "import sys; import truerank.cli; heavy = {'numpy', 'polars', 'scipy', 'rich', 'sklearn', 'torch', 'dask'};"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "[]"
-
-
-def test_evaluate_and_describe_do_not_load_scipy_stats_or_sklearn() -> None:
-    code = (
-        "import sys, truerank; truerank.evaluate; truerank.describe; truerank.exposure.Logistic;"
-        " print([m for m in ('scipy.stats', 'sklearn') if m in sys.modules])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "[]"
 
 
 def test_functions_of_distributions_come_from_one_place() -> None:

@@ -72,13 +72,6 @@ def test_the_demo_goes_on_with_its_files_whatever_stands_beside_them(folder: Pat
     assert (folder / "truerank-demo" / "mine.txt").read_text() == "kept"
 
 
-def test_another_seed_is_another_demo(folder: Path) -> None:
-    words = [sys.executable, "-m", "truerank", "demo", "--seed", "1", "--quiet"]
-    found = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-    assert found.returncode == 2
-    assert "truerank-demo" in found.stderr
-
-
 def test_the_picture_of_a_narrow_terminal_fits() -> None:
     bars = (Bar("newcomers", 0.3, 0.1, 0.2), Bar("ease", 0.2, 0.15, math.nextafter(0.2, 1)))
     for columns in (20, AXIS):
@@ -105,23 +98,6 @@ def test_a_tutorial_runs_and_shows_what_comes_out(page: Path, folder: Path) -> N
     last = told[-1]
     assert last.words[0] == "-c"
     assert last.shows is not None  # the sentence for the report
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.stem))
-def test_a_tutorial_ends_with_a_picture_of_its_figures(page: Path) -> None:
-    text = page.read_text()
-    *_, end = text.split("\n## ")
-    (picture,) = re.findall(r"!\[[^]]+\]\(([^)]+\.svg)\)", end)
-    drawing = (page.parent / picture).read_text()
-    sentence = steps(text)[-1].shows or ""
-    for value in re.findall(r"has (\d\.\d{4}) | and \w+ (\d\.\d{4}) ", sentence):
-        assert "".join(value) in drawing, "run python -m docs.making tutorials"
-
-
-def test_every_tutorial_is_listed() -> None:
-    listed = links((TUTORIALS / "README.md").read_text())
-    assert sorted(listed) == [page.name for page in PAGES]
-    assert len(PAGES) == 7
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: str(path.stem))

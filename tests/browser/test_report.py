@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from reported import HOSTILE, judged, large, large_study, ranked, studied
+from reported import HOSTILE, judged, large, ranked, studied
 
 from truerank.core.results import Results
 from truerank.report.numbers import number, p_value
 from truerank.report.page.of_results import report_of
-from truerank.report.page.of_study import study_page
 from truerank.report.page.render import Page, PageTable, Section, cell, render
 
 Open = Any  # see conftest
@@ -250,33 +249,3 @@ def test_very_many_models_stay_usable(tmp_path: Path, opened: Open) -> None:
     assert found.texts("#values-table-0 .count") == ["25 of 20,000 rows"]
     found.page.wait_for_selector("html[data-ready=yes]")
     assert found.calm, found.said
-
-
-@pytest.mark.slow
-def test_a_study_as_large_as_the_published_one_stays_usable(tmp_path: Path, opened: Open) -> None:
-    """1,512 scenarios and four questions."""
-    path = tmp_path / "study.html"
-    path.write_bytes(render(study_page(*large_study(), metric="nDCG@100")))
-    assert path.stat().st_size < 5e6
-    found = opened(path, wait=False)
-    found.page.wait_for_selector("#figures-0 svg .mark-symbol path")
-    assert found.texts("#numbers-table-0 .count") == ["25 of 6,048 rows"]
-    found.page.wait_for_selector("html[data-ready=yes]")
-    assert found.run("document.querySelectorAll('figure svg .mark-symbol path').length") > 4000
-    assert found.calm, found.said
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_users_fit_a_page(tmp_path: Path, opened: Open) -> None:
-    path = tmp_path / "users.html"
-    results = judged(n_users=100_000, n_items=30)
-    results.html(path)
-    # who has no relevant item among the judged has no recall
-    own = results.units().filter(pl.col("metric") == "Recall@1", pl.col("model") == "als")["value"]
-    n_users = int((~(own.is_null() | own.is_nan())).sum())
-    assert 90_000 < n_users < 100_000
-    assert path.stat().st_size < 1.5e6
-    found = opened(path, wait=False)
-    found.page.wait_for_selector("#values-0 svg .role-mark path")
-    assert f"of {n_users:,} users" in found.page.locator("#units").text_content()
-    assert found.calm

@@ -186,7 +186,7 @@ def test_ctrl_c_ends_workers_too(tmp_path: Path, engine_name: str) -> None:
         [sys.executable, "-m", "truerank", *STUDY.split(), *many], cwd=inputs, stderr=subprocess.PIPE
     )
     patience = time.monotonic() + 180
-    while not list(inputs.glob("made/*.block")):
+    while not list(inputs.glob("made/blocks/r*")):
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < patience
         time.sleep(0.2)

@@ -155,7 +155,16 @@ def results_of(case: Case, n: int, *, seed: int) -> Results:
     return conclude(plan, join(measured), complete=True)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+QUICK = {"fitted exp", "fitted table", "fitted by surface"}  # of those that are fitted without each group of clusters
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=[pytest.mark.slow] * ("fitted" in case.name and case.name not in QUICK))
+        for case in CASES
+    ],
+)
 def test_chunks_change_no_bit_of_a_value(case: Case) -> None:
     whole = results_of(case, 1, seed=1)
     assert whole.estimates

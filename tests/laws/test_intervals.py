@@ -273,14 +273,6 @@ def test_constant_ratio_has_no_interval(interval: Interval, c: float) -> None:
 
 
 @of_population
-def test_difference_with_itself_is_nothing(interval: Interval) -> None:
-    terms = ratios(30, seed=5)
-    found = between(interval, terms, terms, level=0.95)
-    assert (found.value, found.informative) == (0.0, 0)
-    assert all(math.isnan(x) for x in (found.stderr, found.low, found.high, found.p))
-
-
-@of_population
 def test_difference_turns_its_sign(interval: Interval) -> None:
     a, b = ratios(30, seed=6), ratios(30, seed=7)
     assert_turned(between(interval, a, b, level=0.9), between(interval, b, a, level=0.9))
@@ -575,15 +567,6 @@ def test_one_user_with_a_single_judged_item_is_refused_but_for_a_pool_of_one() -
 
 
 # ---------------------------------------------------------------------------------------------------------------- Holm
-
-
-def test_holm_by_hand() -> None:
-    # sorted .005 .01 .03 .04 times 4 3 2 1 = .02 .03 .06 .04, and never less than the one before
-    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02], rtol=1e-12)
-    assert holm(np.array([0.2])).tolist() == [0.2]
-    assert holm(np.array([0.6, 0.9])).tolist() == [1.0, 1.0]
-    assert holm(np.array([])).tolist() == []
-    np.testing.assert_array_equal(holm(np.array([np.nan, 0.02, np.nan, 0.03])), [np.nan, 0.04, np.nan, 0.04])
 
 
 def rejected_step_by_step(p: Floats, alpha: float) -> set[int]:

@@ -34,10 +34,10 @@ from truerank.core.options import Denominator, Discount, Gain, Ideal
 from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.estimators.full import Full
 from truerank.metrics.dcg import DCG
+from truerank.metrics.discounts import unit_values
 from truerank.metrics.expected_reciprocal_rank import ERR
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.tables import Walked, unit_values_of
-from truerank.metrics.worth import Graded, unit_values
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import dense
 
@@ -67,7 +67,7 @@ class World(NamedTuple):
 
     def gains(self, metric: Metric) -> Bools:
         """Which items count for a metric."""
-        return self.grades > (0 if isinstance(metric, Graded) and metric.graded else 1)
+        return self.grades > (0 if metric.graded else 1)
 
 
 @st.composite
@@ -163,7 +163,7 @@ def test_every_metric_class_is_in_the_catalogue() -> None:
         for value in vars(module).values():
             if dataclasses.is_dataclass(value) and isinstance(value, type) and value.__module__ == module.__name__:
                 usable = hasattr(value, "name") and any(
-                    hasattr(value, way) for way in ("worth", "values", "sums", "form")
+                    hasattr(value, way) for way in ("rank_discount", "values", "sums", "form")
                 )
                 assert usable == (value in metrics.catalogue().values()), value
 
@@ -422,30 +422,6 @@ def test_renaming_users_and_items_changes_nothing(name: str, world: World, data:
     same(items, before, tolerance=1e-14)
 
 
-@every_metric
-@examples(10)
-@given(
-    world=worlds(users=4), data=st.data(), ties=st.sampled_from(list(set(Ties) - {Ties.OPTIMISTIC, Ties.PESSIMISTIC}))
-)
-def test_order_of_rows_and_columns_changes_no_bit(name: str, world: World, data: st.DataObject, ties: Ties) -> None:
-    # the same ids in another order, in the labels and in the scores alike, through the front door
-    n_users, n_items = world.scores.shape
-    user, item = np.divmod(np.arange(world.scores.size), n_items)
-    frame = pl.DataFrame({"user": user + 7, "item": item * 3, "rating": world.grades.ravel()})
-    rows: Ints = np.array(data.draw(st.permutations(range(n_users))))
-    columns: Ints = np.array(data.draw(st.permutations(range(n_items))))
-    shuffled = frame[np.array(data.draw(st.permutations(range(len(frame)))))]
-    straight = dense(world.scores, users=np.arange(n_users) + 7, items=np.arange(n_items) * 3)
-    turned = dense(world.scores[rows][:, columns], users=rows + 7, items=columns * 3)
-    found = [
-        tr.evaluate(
-            {"model": scores}, tr.read(labels, positive=">1"), metrics=METRICS[name], ties=ties, seed=5, threads=1
-        )
-        for scores, labels in ((straight, frame), (turned, shuffled), (straight, shuffled), (turned, frame))
-    ]
-    assert len({each.json() for each in found}) == 1
-
-
 # ---------------------------------------------------------------------------------------------- large groups of ties
 
 
@@ -480,24 +456,6 @@ def test_a_group_of_fifty_thousand_ties_is_quick_and_right(relevant: int, highes
 def frame(*, rating: list[float], user: list[int] | None = None) -> pl.DataFrame:
     n = len(rating)
     return pl.DataFrame({"user": user or [0] * n, "item": list(range(n)), "rating": rating})
-
-
-def test_a_graded_log_needs_no_rule_where_only_gains_are_asked() -> None:
-    scores = {"m": np.array([[3.0, 2, 1, 0]])}
-    log = tr.read(frame(rating=[0, 2, 3, 0]))
-    linear, exponential, err = tr.evaluate(
-        scores, log, metrics=[DCG(2, Gain.LINEAR), NDCG(4, Gain.EXPONENTIAL), ERR(3, highest=3)]
-    ).estimates
-    assert linear.value == pytest.approx(2 / math.log2(3), abs=1e-15)
-    best = 7 + 3 / math.log2(3)
-    assert exponential.value == pytest.approx((3 / math.log2(3) + 7 / 2) / best, abs=1e-15)
-    assert err.value == pytest.approx((3 / 8) / 2 + (5 / 8) * (7 / 8) / 3, abs=1e-15)
-    assert {each.reward for each in (linear, exponential, err)} == {"rating"}
-
-
-def test_a_graded_log_without_a_rule_has_no_labels() -> None:
-    with pytest.raises(InputError, match="labels are needed"):
-        tr.evaluate({"m": np.zeros((1, 2))}, tr.read(frame(rating=[0, 2])), metrics=[DCG(2)])
 
 
 @pytest.mark.parametrize("metric", [DCG(2, Gain.LINEAR), NDCG(2, Gain.EXPONENTIAL), ERR(2, highest=4)])

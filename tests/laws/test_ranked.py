@@ -23,8 +23,8 @@ from truerank.estimators.discounted import (
     RankedPostNormalised,
 )
 from truerank.estimators.fast import add_bins
-from truerank.estimators.impressions import Exposures, Limited, Normaliser
-from truerank.estimators.weighted import IPS, SNIPS
+from truerank.estimators.impressions import Exposures, Limited
+from truerank.estimators.weighted import IPS
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.position_models import Exponential, Table
 from truerank.inference.clipping import GRID, AutoClip, paired_errors, smallest_harmless
@@ -104,17 +104,6 @@ def test_all_questions_at_once_are_answered_as_each_alone() -> None:
         together = estimator.terms(None, view, requests=asked, learned=None)
         for each, terms in zip(asked, together, strict=True):
             np.testing.assert_array_equal(terms.sums, terms_of(estimator, view, clip=each.clip).sums)
-
-
-def test_threads_and_the_order_of_rows_do_not_change_a_bit() -> None:
-    frame = make_log(5)
-    targets = {"new": RankColumn("new"), "log": RankColumn("position")}
-    options: dict[str, Any] = {"position": Exponential(0.7), "clips": CLIPS.tolist()}
-    found = [
-        tr.off_policy(each, targets, threads=threads, **options).json()
-        for each, threads in ((frame, 1), (frame, 3), (frame.reverse(), 2), (frame.sort("item"), 1))
-    ]
-    assert len(set(found)) == 1
 
 
 @pytest.mark.parametrize("of", list(Limited))
@@ -267,19 +256,6 @@ def test_clips_are_compared_by_the_error_of_their_difference() -> None:
     assert smallest_harmless(np.array([1.0 - apart / 5, 1.0]), error) == 0
     assert smallest_harmless(np.array([1.0, 1.0]), np.zeros((2, 2))) == 1  # a clip that changes nothing is not taken
     assert smallest_harmless(np.array([1.0, 1.0]), np.full((2, 2), math.nan)) == 1
-
-
-def test_no_clip_is_chosen_for_ratios() -> None:
-    frame = make_log(4, n=300)
-    results = tr.off_policy(
-        frame,
-        {"new": RankColumn("new")},
-        position=Exponential(0.7),
-        clips=AutoClip(),
-        estimators=[SNIPS(Normaliser.IMPRESSION), RankedNDCG()],
-    )
-    assert [each["clip"] for each in results.provenance.details["chosen"]] == [None, None]
-    assert sum("no clip is chosen for" in note for note in results.notes) == 2
 
 
 def test_tail_index_of_known_distributions() -> None:

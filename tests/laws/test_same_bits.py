@@ -19,7 +19,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.core.terms import Smooth
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.full import Traditional
 from truerank.estimators.predictions import Assistance, GivenRewards, JudgeTable, ScoredPairs
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
@@ -92,25 +92,19 @@ def run(
     ).json()
 
 
-@pytest.mark.parametrize("interval", INTERVALS, ids=lambda each: type(each).__name__)
-def test_threads_and_chunks(interval: Any) -> None:
-    labels, users = parts()[0], np.arange(150)
-    expected = run(users, labels, interval=interval, threads=1)
-    for threads in (1, 2):
-        for block_users in (1, 37, 150):
-            assert run(users, labels, interval=interval, threads=threads, block_users=block_users) == expected
-
-
-@pytest.mark.parametrize("interval", INTERVALS, ids=lambda each: type(each).__name__)
-@pytest.mark.parametrize("ties", [Ties.EXPECTED, Ties.RANDOM, Ties.STRICT])
-def test_users_permuted_in_the_files(interval: Any, ties: Ties) -> None:
+@pytest.mark.parametrize(
+    ("interval", "ties"), zip(INTERVALS, (Ties.EXPECTED, Ties.RANDOM, Ties.STRICT), strict=True), ids=str
+)
+def test_threads_chunks_and_the_order_of_files(interval: Any, ties: Ties) -> None:
     labels = parts()[0]
-    expected = run(np.arange(150), labels, interval=interval, ties=ties)
-    order = np.random.default_rng(1).permutation(150)
+    expected = run(np.arange(150), labels, interval=interval, ties=ties, threads=1)
     shuffled = np.random.default_rng(2).permutation(len(labels))
     frame = pl.DataFrame({"user": labels.user, "item": labels.item, "label": labels.label})
     again = tr.read(frame[shuffled], users=labels.users, items=labels.items, name=labels.source)
-    assert run(order, again, interval=interval, ties=ties) == expected
+    for threads, block_users in ((1, 37), (2, 150), (2, 1)):
+        order = np.random.default_rng(block_users).permutation(150)
+        how = {"threads": threads, "block_users": block_users}
+        assert run(order, again, interval=interval, ties=ties, **how) == expected
 
 
 def _renamed(order: np.ndarray[Any, Any]) -> tuple[Log, Scores]:

@@ -18,12 +18,12 @@ from drawn import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from terms import all_terms_of
+from terms import all_items, all_terms_of, chunks_of, facts_of
 
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.clusters import Clusters, Once
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Groups, Request, learn
 from truerank.core.forms import slopes
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
@@ -32,11 +32,10 @@ from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Pool, Ranks, Scores, Ties
 from truerank.core.terms import Smooth, Terms, known_total, ratio
 from truerank.estimators.assistance import AssistedMean, AssistedShare
-from truerank.estimators.assisted import Assisted
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import Assisted, DoublyRobust
 from truerank.estimators.full import Full
 from truerank.estimators.pairs import ExpandedPairs
-from truerank.estimators.predictions import Assistance, GivenRewards, JudgeTable
+from truerank.estimators.predictions import Assistance, GivenRewards, ItemRates, JudgeTable
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.precision import Precision
@@ -182,7 +181,9 @@ def ranked(
     return Ranked(log, ranks, candidates, scores, ties)
 
 
-def terms_of(way: Way, given_rows: Ranked, chosen: Sequence[Metric], *, keep_rows: bool = False) -> list[Smooth]:
+def terms_of(
+    way: Way, given_rows: Ranked, chosen: Sequence[Metric], *, clip: float = math.inf, keep_rows: bool = False
+) -> list[Smooth]:
     """The terms of each metric; a reward model says something else of every item, and is not fitted."""
     log, ranks, candidates, scores, ties = given_rows
     estimator = way.estimator
@@ -194,7 +195,7 @@ def terms_of(way: Way, given_rows: Ranked, chosen: Sequence[Metric], *, keep_row
         estimator,
         log,
         ranks,
-        [Request(metric) for metric in chosen],
+        [Request(metric, clip=clip) for metric in chosen],
         candidates=candidates,
         scores=scores,
         ties=ties,
@@ -377,6 +378,50 @@ def test_parts_ranked_apart_merge_to_the_whole(way: Way, world: World, data: st.
     parts = [terms_of(way, ranked(asked, way.info.pool, ties=ties, users=chunk), chosen) for chunk in chunks]
     for at, terms in enumerate(whole):
         check_merging(terms, [part[at] for part in parts])
+
+
+@every_way
+@examples(5)
+@given(world=worlds())
+def test_questions_do_not_depend_on_each_other(way: Way, world: World) -> None:
+    everyone, chosen = ranked(for_way(world, way), way.info.pool), usable(way.estimator)
+    for metric, together in zip(chosen, terms_of(way, everyone, chosen), strict=True):
+        (alone,) = terms_of(way, everyone, [metric])
+        np.testing.assert_array_equal(alone.sums, together.sums, err_msg=str(metric))
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if getattr(way.estimator, "clip", None)], ids=named)
+@examples(10)
+@given(world=worlds())
+def test_a_clip_of_its_own_goes_before_that_of_the_question(way: Way, world: World) -> None:
+    everyone, chosen = ranked(world, way.info.pool), usable(way.estimator)
+    own, clip = way.estimator, float(way.estimator.clip)  # type: ignore[attr-defined]
+    plain = way._replace(estimator=replace(own, clip=None))  # type: ignore[type-var]
+    for first, second in zip(
+        terms_of(way, everyone, chosen, clip=1.5), terms_of(plain, everyone, chosen, clip=clip), strict=True
+    ):
+        np.testing.assert_array_equal(first.sums, second.sums)
+
+
+def test_rates_of_an_item_do_not_look_at_the_fold_they_are_for() -> None:
+    """And the negative control: they do look at the others."""
+    rng = np.random.default_rng(4)
+    user, item = np.nonzero(rng.random((60, 30)) < 0.5)
+    label = rng.integers(0, 2, len(user)).astype(np.float64)
+    log = Log(Ids.of(np.arange(60)), Ids.of(np.arange(30)), user, item, {"label": label}, propensity=np.ones(len(user)))
+    learner = ItemRates().learner(Recall(5), clip=math.inf, propensity=None)
+
+    def rates(rows: Log) -> Any:
+        chunks = list(chunks_of(rows, part=np.zeros(60, np.int64)))
+        facts = facts_of(rows, all_items(rows))
+        found: Any = learn([learner], lambda work: map(work, chunks), groups=Groups(0, "one"), facts=facts)[learner]
+        return found
+
+    before, folds = rates(log)
+    fold = folds.at(log.users.keys())
+    after, _ = rates(log.select(fold[log.unit] == 1))
+    assert np.array_equal(after[0], before[0])
+    assert not np.array_equal(after[1], before[1])
 
 
 @every_way

@@ -178,10 +178,3 @@ def test_features_of_recbole(tmp_path: Path) -> None:
     found = read_features(path, kind="item")
     assert found.ids.texts() == ["7", "8"]
     assert found.names == ("year:float", "kind:token=drama")
-
-
-def test_adapters_do_not_hide_the_function() -> None:
-    """A module of the same name would stand in its place once it is imported."""
-    import truerank.models.adapters  # noqa: F401
-
-    assert callable(tr.scores.top)

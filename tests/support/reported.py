@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,6 @@ from truerank.core.results import BETTER, NOT_SHOWN, Comparison, Estimate, Evide
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.reliability import study
-from truerank.report.study_figures import Finished, StudyQuestion
 from truerank.simulation.feed import FeedSettings, make_feed
 from truerank.simulation.feed_truth import draw_log, log_table, target_table
 
@@ -98,22 +96,3 @@ def large(n_models: int, n_metrics: int) -> Results:
         for k in range(n_metrics) for at, name in enumerate(names[1:])
     )  # fmt: skip
     return Results(estimates, comparisons)
-
-
-def large_study() -> tuple[Finished, dict[str, Any]]:
-    """A study of 1,512 scenarios: 9 samplers, of which 6 have 10 sizes, of 3 loggers and 8 sparsities."""
-    rng = np.random.default_rng(0)
-    sizes = [int(n) for n in np.geomspace(1, 3000, 10).round()]
-    samplers = [*((name, size) for name in SIZED for size in sizes), *((name, None) for name in SIZELESS)]
-    rows = [
-        {"logger": logger, "sparsity": sparsity, "sampler": sampler, "size": size, "metric": "nDCG@100",
-         "question": question.value, "value": value, "low": value - 0.01, "high": value + 0.01, "undefined": 0.01,
-         "users": 1411, "repetitions": 10}
-        for question in StudyQuestion
-        for logger in ("uniform", "popularity", "positivity")
-        for sparsity in (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
-        for sampler, size in samplers
-        for value in [float(rng.uniform(0.05, 0.9))]
-    ]  # fmt: skip
-    note = {"study": "reliability", "models": [f"m{at}" for at in range(8)], "seed": 0}
-    return Finished(pl.DataFrame(rows, schema_overrides={"size": pl.Int64}), 8, 1000, 0.95), note

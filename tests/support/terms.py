@@ -52,30 +52,10 @@ def terms_of(
     *,
     clip: float = math.inf,
     reward: str = "label",
-    candidates: Candidates | None = None,
-    scores: Scores | None = None,
-    ties: Ties = Ties.EXPECTED,
-    propensity: Learner | None = None,
-    groups: Groups | None = None,
-    seed: int = 0,
-    keep_rows: bool = False,
-    **facts: Any,
+    **how: Any,
 ) -> Smooth:
     """The terms of a whole log as one chunk; what the estimator needs is learned from the same log."""
-    (terms,) = all_terms_of(
-        estimator,
-        log,
-        ranks,
-        [Request(metric, reward, clip)],
-        candidates=candidates,
-        scores=scores,
-        ties=ties,
-        propensity=propensity,
-        groups=groups,
-        seed=seed,
-        keep_rows=keep_rows,
-        **facts,
-    )
+    (terms,) = all_terms_of(estimator, log, ranks, [Request(metric, reward, clip)], **how)
     return terms
 
 

@@ -64,7 +64,7 @@ from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
 from truerank.io.spill import Scratch, scratch
-from truerank.metrics.worth import bounds_of, reward_of
+from truerank.metrics.discounts import bounds_of, reward_of
 from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.tables import as_scores
@@ -367,6 +367,6 @@ def _absent_users(n_labelled: int, users: Ids, design: Any) -> Iterator[Message]
     """Users of whom only the judge labelled something, and users of the design without any row."""
     if len(users) > n_labelled:
         yield message("judge-only-users", users=len(users) - n_labelled, of=len(users))
-    absent = 0 if design is None else design.users_unheard(users)
+    absent = 0 if design is None else design.absent_users(users)
     if absent:
         yield message("users-not-returned", users=absent, of=len(design.users))
