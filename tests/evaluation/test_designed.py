@@ -67,7 +67,9 @@ def test_what_is_shown(planned: ExposureDesign) -> None:
     shown = planned.table()
     assert shown.group_by("user").len()["len"].unique().to_list() == [12]
     assert shown.join(train(), on=["user", "item"]).height == 0
-    assert planned.chance.min() > 0.25 * 12 / N_ITEMS - 1e-12  # the uniform share, of all candidates
+    assert (
+        planned.pairs["propensity"].to_numpy().min() > 0.25 * 12 / N_ITEMS - 1e-12
+    )  # the uniform share, of all candidates
     assert planned.settings["per_user"] == 12
     listed = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=12, seed=4)
     assert not listed.table().equals(shown)
@@ -78,7 +80,7 @@ def test_what_is_shown(planned: ExposureDesign) -> None:
 @pytest.mark.parametrize("way", DrawBy)
 def test_every_way_to_draw_shows_as_many(way: DrawBy) -> None:
     design = tr.design_exposure(scores(), metrics=["Recall@3", "DCG@2"], exclude=train(), per_user=5, draw=way).design
-    assert np.bincount(design.user).tolist() == [5] * N_USERS
+    assert np.bincount(design.pairs["user"]).tolist() == [5] * N_USERS
 
 
 def wished(data: DesignData, goal: DesignGoal, user: int) -> tuple[np.ndarray, np.ndarray]:
@@ -188,15 +190,16 @@ def test_users_of_whom_nothing_came_back_are_left_out(planned: ExposureDesign) -
 def test_batches_are_weighed_as_fixed_beforehand() -> None:
     """A row of the first of two batches stands for 1 / (2 π) + 1 / 2, one of the second for 1 / (2 π)."""
     design = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=7, batches=2).design
-    assert np.bincount(design.batch).tolist() == [0, 4 * N_USERS, 3 * N_USERS]
+    assert np.bincount(design.pairs["batch"]).tolist() == [0, 4 * N_USERS, 3 * N_USERS]
     rows, _ = design.joined(tr.read(back(design)))
     assert rows.propensity is not None
-    expected = 0.5 / design.chance + np.where(design.batch == 1, 0.5, 0.0)
+    pairs = design.pairs.sort("user", "item")
+    expected = 0.5 / pairs["propensity"].to_numpy() + np.where(pairs["batch"] == 1, 0.5, 0.0)
     assert 1 / rows.propensity == pytest.approx(expected)
     evaluated(back(design), design)
     one = design.table().filter(pl.col("batch") == 1).join(truth(), on=["user", "item"]).select("user", "item", "label")
     first, _ = design.joined(tr.read(one))
-    assert first.propensity == pytest.approx(design.chance[design.batch == 1])
+    assert first.propensity == pytest.approx(pairs.filter(batch=1)["propensity"].to_numpy())
     with pytest.raises(RefusedError, match="2 batches"):
         evaluated(back(design), design, interval=tr.Design())
 
@@ -214,7 +217,7 @@ def test_two_batches_are_unbiased_over_every_draw() -> None:
             table = pl.DataFrame(
                 {"user": [0, 0], "item": [first, second], "batch": [1, 2], "propensity": [p, q]}
             )  # fmt: skip
-            rows, _ = ExposureDesign.of(table).joined(
+            rows, _ = ExposureDesign.from_table(table).joined(
                 tr.read(table.with_columns(label=1).select("user", "item", "label"))
             )
             assert rows.propensity is not None

@@ -172,18 +172,18 @@ def test_independent_exposure() -> None:
 
 def test_hold_outs() -> None:
     world = large_world()
-    kept, held = WorldHoldOut.published().split(world, logger=UniformLogger(), seed=1)
+    kept, held = WorldHoldOut.published().split(world, policy=UniformLogger(), seed=1)
     assert held is not None
     assert (np.bincount(held.user) == 6).all()
     assert cells(kept) | cells(held) == cells(world)
     assert not cells(kept) & cells(held)
     assert cells(held) == cells(split_per_user(world, 0.1, seed=1)[1])
-    kept, held = WorldHoldOut.released().split(world, logger=PopularityLogger(), seed=1)
+    kept, held = WorldHoldOut.released().split(world, policy=PopularityLogger(), seed=1)
     assert held is not None
     assert len(set(held.item.tolist())) == 6
     assert len(held) == 6 * 40
     assert not set(held.item.tolist()) & set(kept.item.tolist())
-    kept, held = WorldHoldOut.released().split(world, logger=UniformLogger.released(), seed=1)
+    kept, held = WorldHoldOut.released().split(world, policy=UniformLogger.released(), seed=1)
     assert kept is world
     assert held is None
     with pytest.raises(InputError, match="a hold-out of 1"):
@@ -195,7 +195,7 @@ def test_an_empty_world_gives_an_empty_log() -> None:
     log = expose(nothing, UniformLogger(), sparsity=0.5, seed=0)
     assert len(log) == 0
     assert len(log.users) == 3
-    assert len(expose_independently(nothing, np.zeros(0), keep_positive=True, seed=0)) == 0
+    assert len(expose_independently(nothing, np.zeros(0), seed=0)) == 0
 
 
 def test_bad_input_is_explained() -> None:

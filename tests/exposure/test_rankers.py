@@ -8,9 +8,9 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned
-from truerank.exposure.policies.mixtures import LoggerShares, mixed_policy
+from truerank.exposure.policies.policies import TrafficShares
 from truerank.exposure.policies.rankers import ranker_exposures
-from truerank.exposure.policies.targets import ExposureColumn
+from truerank.exposure.policies.targets import ExposureColumn, mixed_policy
 from truerank.exposure.positions.position_models import Exponential
 from truerank.io.read import read_impressions
 from truerank.io.sessions import RankedChunk
@@ -46,7 +46,7 @@ def test_shares_of_loggers_by_context() -> None:
          "by_a": 0.3, "by_b": 0.6}
     )  # fmt: skip
     log = read_impressions(frame, extra=["by_a", "by_b"])
-    learner, groups = LoggerShares(("a", "b")), Groups(0, "none")
+    learner, groups = TrafficShares(("a", "b")), Groups(0, "none")
     first, second = (learner.tally(RankedChunk(part), groups=groups, learned=Learned()) for part in log.chunks(2))
     counts = first + second
     assert (counts.share("a", "x"), counts.share("a", "y"), counts.nested) == (1 / 3, 1.0, True)

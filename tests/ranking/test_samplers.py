@@ -67,7 +67,7 @@ def train() -> Log:
 
 @pytest.fixture(scope="module")
 def logged(world: Log, train: Log) -> CandidatePool:
-    rest, random = WorldHoldOut.published().split(world, logger=PopularityLogger(), seed=1)
+    rest, random = WorldHoldOut.published().split(world, policy=PopularityLogger(), seed=1)
     log = expose(rest, PopularityLogger(), sparsity=0.7, train=train, seed=1)
     return CandidatePool.of(log, train=train, random=random)
 
@@ -116,14 +116,14 @@ def test_weights_by_hand() -> None:
 
 @pytest.mark.parametrize("logger", [PopularityLogger(), PositivityLogger.released()], ids=str)
 def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: LoggingPolicy) -> None:
-    rest, random = WorldHoldOut.released().split(world, logger=logger, seed=1)
+    rest, random = WorldHoldOut.released().split(world, policy=logger, seed=1)
     logged = CandidatePool.of(expose(rest, logger, sparsity=0.5, train=train, seed=1), random=random)
     for n in SIZES:
         assert sets(draw(logged, WTDSampler.released(n))) == sets(draw(logged, WTDHSampler.released(n)))
 
 
 def test_released_wtd_is_random_for_the_uniform_logger(world: Log) -> None:
-    rest, random = WorldHoldOut.released().split(world, logger=UniformLogger.released(), seed=1)
+    rest, random = WorldHoldOut.released().split(world, policy=UniformLogger.released(), seed=1)
     assert random is None
     log = expose(rest, UniformLogger.released(), sparsity=0.5, seed=1)
     logged = CandidatePool.of(log, random=log)

@@ -49,7 +49,7 @@ def test_fresh_logs_of_few_users_are_recognised(tmp_path: Path) -> None:
     for at, logger in enumerate(grid.loggers):
         order = Order.of(world, logger.weights(world, train=train), seed=90 + at)
         for sparsity in (0.65, 0.85):
-            log = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+            log = order.dataset.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
             for n in (150, 1000):
                 some = of_users(log, np.random.default_rng(n).choice(len(world.users), n, replace=False))
                 found = advise(some, studied, n_items=len(world.items))

@@ -59,10 +59,10 @@ def test_the_popularity_logger_of_the_text_is_degenerate(block: dict[str, Log]) 
 
 def test_hold_outs_have_the_published_sizes(block: dict[str, Log]) -> None:
     world = block["full"]
-    rest, held = WorldHoldOut.published().split(world, logger=UniformLogger(), seed=1)
+    rest, held = WorldHoldOut.published().split(world, policy=UniformLogger(), seed=1)
     assert held is not None
     assert (np.bincount(held.user) == 332).all()
-    rest, held = WorldHoldOut.released().split(world, logger=PopularityLogger(), seed=1)
+    rest, held = WorldHoldOut.released().split(world, policy=PopularityLogger(), seed=1)
     assert held is not None
     assert len(np.unique(held.item)) == 332
     assert len(np.unique(rest.item)) == N_ITEMS - 332
@@ -70,7 +70,7 @@ def test_hold_outs_have_the_published_sizes(block: dict[str, Log]) -> None:
 
 def test_candidate_sets_of_all_samplers(block: dict[str, Log]) -> None:
     world, train = block["full"], block["train"]
-    rest, held = WorldHoldOut.released().split(world, logger=PopularityLogger(), seed=1)
+    rest, held = WorldHoldOut.released().split(world, policy=PopularityLogger(), seed=1)
     log = expose(rest, PopularityLogger(), sparsity=0.95, train=train, propensities=False, seed=1)
     logged = CandidatePool.of(log, random=held)
     assert len(logged.items) <= N_ITEMS - 332

@@ -357,9 +357,9 @@ def test_logs_of_a_study_look_as_its_logs_do(tmp_path: Path) -> None:
             for repetition in range(grid.repetitions):
                 seed = grid.seed_of(repetition, seed=3)
                 assert grid.holdout is not None
-                left, _ = grid.holdout.split(world, logger=logger, seed=seed)
+                left, _ = grid.holdout.split(world, policy=logger, seed=seed)
                 order = Order.of(left, logger.weights(world, train=train), seed=seed)
-                shown = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+                shown = order.dataset.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
                 looks.append(LogProfile.from_log(shown))
             row = found[str(logger), sparsity]
             for name in ("users", "items", "items_shown", "rows", "positives", "spread", "lift"):

@@ -56,10 +56,10 @@ def scenario_values(world: Log, scores: dict[str, Scores], grid: Grid, train: Lo
         seed = grid.seed_of(repetition, seed=SEED)
         for logger in grid.loggers:
             assert grid.holdout is not None
-            left, held = grid.holdout.split(world, logger=logger, seed=seed)
+            left, held = grid.holdout.split(world, policy=logger, seed=seed)
             order = Order.of(left, logger.weights(world, train=train), seed=seed)
             for sparsity in grid.sparsities:
-                log = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+                log = order.dataset.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
                 for (name, size), sampler in zip(grid.candidates, all_samplers(grid), strict=True):
                     random = log if held is None else held
                     sampled = sample_candidates(log, sampler, seed=seed, train=train, random=random, exclude=held)
@@ -252,11 +252,11 @@ def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -
     assert (weight == 0).any()
     run = LoggerRun.prepare(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED)
     compiled = run.exposed(units)
-    left, held = (labels, None) if holdout is None else holdout.split(labels, logger=logger, seed=SEED)
+    left, held = (labels, None) if holdout is None else holdout.split(labels, policy=logger, seed=SEED)
     assert set(zip(*np.nonzero(compiled.held), strict=True)) == (set() if held is None else cells(held))
     order = Order.of(left, weight, seed=SEED)
     for at, sparsity in enumerate(sparsities):
-        shown = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+        shown = order.dataset.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
         assert set(zip(*np.nonzero(compiled.level > at), strict=True)) == cells(shown)
 
 

@@ -18,7 +18,7 @@ from truerank.core.messages import Message, Severity
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
 from truerank.exposure.randomness.draws import Draws, item_dispersion
-from truerank.exposure.randomness.labelled import JudgedItems
+from truerank.exposure.randomness.labelled import LabelledItems
 
 USERS, ITEMS = 200, 120
 
@@ -94,7 +94,7 @@ def test_without_exclusions_it_is_the_test_of_data_describe() -> None:
     """X² and its degrees of freedom are the same; p is a little larger, because the variance is an upper bound."""
     shown = uniform(np.random.default_rng(6), (80, 50), np.random.default_rng(7).integers(1, 30, 80))
     chunk = chunk_of(shown, None)
-    exact, cheap = item_dispersion(Draws.of(chunk.labels)), JudgedItems.of(chunk).finding
+    exact, cheap = item_dispersion(Draws.of(chunk.labels)), LabelledItems.from_chunk(chunk).finding
     assert exact is not None
     assert cheap is not None
     assert cheap.statistic == pytest.approx(exact.statistic)
@@ -108,7 +108,7 @@ def test_with_exclusions_it_is_close_to_it() -> None:
     shown = uniform(rng, excluded.shape, 12) & ~excluded
     chunk = chunk_of(shown, excluded)
     exact = item_dispersion(Draws.of(chunk.labels, excluded=Pairs.of(*np.nonzero(excluded), n_units=300)))
-    cheap = JudgedItems.of(chunk).finding
+    cheap = LabelledItems.from_chunk(chunk).finding
     assert exact is not None
     assert cheap is not None
     assert cheap.statistic == pytest.approx(exact.statistic, rel=1e-3)
@@ -119,8 +119,11 @@ def test_chunks_add_and_items_without_a_name_count() -> None:
     rng = np.random.default_rng(9)
     excluded = rng.random((90, 30)) < 0.2
     shown = uniform(rng, excluded.shape, 8) & ~excluded
-    whole = JudgedItems.of(chunk_of(shown, excluded)).finding
-    parts = [JudgedItems.of(chunk_of(shown[at], excluded[at])) for at in (slice(0, 20), slice(20, 21), slice(21, 90))]
+    whole = LabelledItems.from_chunk(chunk_of(shown, excluded)).finding
+    parts = [
+        LabelledItems.from_chunk(chunk_of(shown[at], excluded[at]))
+        for at in (slice(0, 20), slice(20, 21), slice(21, 90))
+    ]
     found = ((parts[0] + parts[1]) + parts[2]).finding
     assert whole is not None
     assert found is not None
@@ -129,8 +132,8 @@ def test_chunks_add_and_items_without_a_name_count() -> None:
     wide = np.concatenate([shown, np.zeros_like(shown)], axis=1)
     none = np.concatenate([excluded, np.zeros_like(excluded)], axis=1)
     named, unnamed = (
-        JudgedItems.of(chunk_of(wide, none)).finding,
-        JudgedItems.of(chunk_of(shown, excluded, n_items=60)),
+        LabelledItems.from_chunk(chunk_of(wide, none)).finding,
+        LabelledItems.from_chunk(chunk_of(shown, excluded, n_items=60)),
     )
     assert named is not None
     assert unnamed.finding is not None
@@ -143,15 +146,17 @@ def test_explicit_candidates_are_those_that_are_not_excluded() -> None:
     excluded = rng.random((90, 30)) < 0.3
     chunk = chunk_of(uniform(rng, excluded.shape, 8) & ~excluded, excluded)
     named = Candidates(90, 30.0, only=Pairs.of(*np.nonzero(~excluded), n_units=90))
-    same, found = (JudgedItems.of(each).finding for each in (chunk, JudgedChunk(chunk.labels, {Pool.CATALOGUE: named})))
+    same, found = (
+        LabelledItems.from_chunk(each).finding for each in (chunk, JudgedChunk(chunk.labels, {Pool.CATALOGUE: named}))
+    )
     assert same is not None
     assert found is not None
     assert (found.statistic, found.df, found.p) == pytest.approx((same.statistic, same.df, same.p))
 
 
 def test_nothing_to_choose_is_nothing_to_test() -> None:
-    assert JudgedItems.of(chunk_of(np.ones((5, 4), dtype=bool), None)).finding is None
-    assert JudgedItems.of(chunk_of(np.eye(4, dtype=bool), None, n_items=math.nan)).finding is None
+    assert LabelledItems.from_chunk(chunk_of(np.ones((5, 4), dtype=bool), None)).finding is None
+    assert LabelledItems.from_chunk(chunk_of(np.eye(4, dtype=bool), None, n_items=math.nan)).finding is None
 
 
 def test_a_single_coincidence_among_few_rows_is_no_proof() -> None:
@@ -159,7 +164,7 @@ def test_a_single_coincidence_among_few_rows_is_no_proof() -> None:
     shown = np.zeros((14, 10_000), dtype=bool)
     shown[np.arange(14), np.arange(14)] = True
     shown[1, :2] = True, False
-    found = JudgedItems.of(chunk_of(shown, None)).finding
+    found = LabelledItems.from_chunk(chunk_of(shown, None)).finding
     assert found is not None
     assert 0.005 < found.p < 0.02
     assert not found.not_random
@@ -172,7 +177,7 @@ def test_false_alarms_are_rare() -> None:
     for _ in range(300):
         excluded = rng.random((100, 80)) < np.linspace(0, 0.3, 80)
         shown = uniform(rng, excluded.shape, 2) & ~excluded
-        found = JudgedItems.of(chunk_of(shown, excluded)).finding
+        found = LabelledItems.from_chunk(chunk_of(shown, excluded)).finding
         assert found is not None
         alarms += found.rejected
     assert alarms <= 3

@@ -135,10 +135,10 @@ def test_false_alarms_and_power() -> None:
     alarms, found = 0, []
     for _ in range(2000):
         rows, candidates, positive = users_drawn(rng)
-        alarms += UserCounts.of(rows, candidates, positive).test().too_few
+        alarms += UserCounts.from_users(rows, candidates, positive).test().too_few
         left = positive > 0
         if left.sum() >= 300 and left.mean() <= 0.8:
-            found.append(UserCounts.of(rows[left], candidates[left], positive[left]).test().too_few)
+            found.append(UserCounts.from_users(rows[left], candidates[left], positive[left]).test().too_few)
     assert alarms == 0
     assert len(found) > 300
     assert np.mean(found) > 0.99

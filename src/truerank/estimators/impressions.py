@@ -23,7 +23,7 @@ from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Smooth, ratio, smooth
-from truerank.exposure.policies.policies import Policy, Rows, differs
+from truerank.exposure.policies.policies import Policy, Rows
 from truerank.exposure.positions.position_models import Positions
 
 BLOCK = 1 << 17  # rows whose exposures stay in cache
@@ -164,7 +164,7 @@ class RankedContext:
             total=total_known(target),
             ranks=target.rank is not None,
             models=target.positions is not None,
-            several=target.positions is not None and differs(target.positions),
+            several=target.positions is not None and target.positions.differ,
             logging_models=logging.positions is not None,
         )
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
@@ -33,7 +33,7 @@ from truerank.core.sizes import check_size
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments
 from truerank.core.wording import option
 from truerank.evaluation.sources import check_call, check_sizes
-from truerank.exposure.design import ExposureDesign
+from truerank.exposure.design import COLUMNS, ExposureDesign
 from truerank.io.log_schema import LogSchema
 from truerank.io.read import read
 from truerank.metrics import METRICS
@@ -141,15 +141,13 @@ def design_exposure(
         sizes = [per_user // batches + (batch < per_user % batches) for batch in range(batches)]
         totals = np.zeros((len(wished), len(goal.contrasts), 5))
         rows = list(_draws(data, goal, totals, sizes=sizes, shares=(uniform, likely), way=way, seed=seed, progress=say))
-    columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
-    order = np.argsort(columns[0] * len(data.items) + columns[1], kind="stable")
+    pairs = pl.DataFrame(dict(zip(COLUMNS, map(np.concatenate, zip(*rows, strict=True)), strict=True)))
     settings = {
         "models": list(data.models), "metrics": [str(metric) for metric in wished], "per_user": per_user,
         "uniform": uniform, "likely": likely, "batches": batches, "draw": str(way), "seed": seed,
         "users": len(data.users), "items": len(data.items),
     }  # fmt: skip
-    user, item, batch, probability = (frozen(column[order]) for column in columns)
-    design = ExposureDesign(data.users, data.items, user, item, batch, probability, settings)
+    design = ExposureDesign(data.users, data.items, pairs, settings)
     return PlannedDesign(design, _savings(data, goal, totals, per_user), per_user, uniform)
 
 

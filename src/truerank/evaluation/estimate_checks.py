@@ -28,7 +28,7 @@ from truerank.evaluation.label_checks import (
 )
 from truerank.evaluation.measure import MeasuredEstimate
 from truerank.evaluation.prediction_checks import PREDICTOR, predictions_behind
-from truerank.exposure.randomness.labelled import LARGE, JudgedItems
+from truerank.exposure.randomness.labelled import LARGE, LabelledItems
 from truerank.inference.balance import FEWEST_ROWS, Balance, quiet_weights
 from truerank.inference.linearization import shows_no_spread
 from truerank.inference.tails import check_unequal
@@ -242,7 +242,7 @@ def check_predictions(estimate: LabelEstimate) -> Iterator[Message]:
 
 def check_sample(estimate: LabelEstimate) -> Iterator[Message]:
     """Labelled rows that plainly are no uniform sample, users selected by their labels, and a fitted model's doubts."""
-    items: JudgedItems | None = estimate.measured.tallies.get(("items",))
+    items: LabelledItems | None = estimate.measured.tallies.get(("items",))
     test = None if items is None else items.finding
     if test is not None and test.not_random:
         yield message("not-random", effect=test.effect, large=LARGE, numbers={"p": test.p})

@@ -26,9 +26,15 @@ from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEst
 from truerank.evaluation.log_facts import LogFacts
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Examined, Pair, Plan, Points, Remarks, RowMaker, Tallies, run_checks
-from truerank.exposure.policies.mixtures import LoggerShares, check_own_exposures, logger_of_units, mixed_policy
-from truerank.exposure.policies.policies import Policy, logging_policy, tables_of
-from truerank.exposure.policies.targets import Target, is_table, target_policy
+from truerank.exposure.policies.policies import (
+    Policy,
+    TrafficShares,
+    check_own_exposures,
+    logger_of_units,
+    logging_policy,
+    tables_of,
+)
+from truerank.exposure.policies.targets import Target, is_table, mixed_policy, target_policy
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.clipping import chosen_clip
@@ -52,7 +58,7 @@ class ImpressionRows(RowMaker):
     loggers: Mapping[str, Target]
     positions: Positions | None
     learner: PositionLearner | None
-    shares: LoggerShares | None
+    shares: TrafficShares | None
     columns: Mapping[str, str] | None
     clips: tuple[float, ...] = (math.inf,)
 

@@ -18,7 +18,7 @@ from truerank.core.ranking import JudgedChunk, Pool, Returned, Scores
 from truerank.core.results import Estimate
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Plan, Tallies
-from truerank.exposure.randomness.labelled import LARGE, JudgedItems, UserCounts
+from truerank.exposure.randomness.labelled import LARGE, LabelledItems, UserCounts
 from truerank.inference.balance import FAR, MUCH
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import Lists
@@ -158,7 +158,7 @@ def check_counts(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]
 
 def check_randomness(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Whether the labelled rows look like the uniform sample that they are taken for."""
-    items: JudgedItems | None = measured.tallies.get(("items",))
+    items: LabelledItems | None = measured.tallies.get(("items",))
     if items is None:
         return
     test = items.finding

@@ -43,7 +43,7 @@ from truerank.evaluation.label_source import EVERY_LABEL
 from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.evaluation.prediction_checks import check_assistance, check_judge
 from truerank.evaluation.question import Cell, Examined, Plan, Points, Remarks, RowMaker, Tallies, run_checks
-from truerank.exposure.randomness.labelled import JudgedItems, UserCounts
+from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
 from truerank.inference.linearization import Spread, equally_weighted, spread_from_labels
 from truerank.inference.verdicts import UnseenExposure
@@ -124,8 +124,8 @@ class LabelRows(RowMaker):
         labelled = np.bincount(labels.unit, minlength=labels.n_units)
         if self.exposed is Exposed.RANDOM:
             return counts | {
-                ("items",): JudgedItems.of(chunk),
-                ("users",): UserCounts.of_chunk(chunk, relevant(labels)),
+                ("items",): LabelledItems.from_chunk(chunk),
+                ("users",): UserCounts.from_chunk(chunk, relevant(labels)),
                 ("expansion",): expansions(labelled, pool.count),
             }
         if self.exposed in EVERY_LABEL:

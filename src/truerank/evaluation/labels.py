@@ -373,6 +373,6 @@ def _absent_users(n_labelled: int, users: Ids, design: Any) -> Iterator[Message]
     """Users of whom only the judge labelled something, and users of the design without any row."""
     if len(users) > n_labelled:
         yield message("judge-only-users", users=len(users) - n_labelled, of=len(users))
-    absent = 0 if design is None else design.users_unheard(users)
+    absent = 0 if design is None else design.absent_users(users)
     if absent:
         yield message("users-not-returned", users=absent, of=len(design.users))

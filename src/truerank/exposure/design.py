@@ -1,7 +1,7 @@
-"""A design of exposure: which items to show to whom, with the chance of each; and what came back of it.
+"""A design of exposure: which items to expose to whom, with the probability of each; and what came back of it.
 
 A folder with `shown.parquet` (user, item, batch, propensity) and `design.json` (how it was made). The propensity of a
-row is its chance to be drawn in its batch, given what was drawn in the batches before.
+row is its probability to be drawn in its batch, given what was drawn in the batches before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import LEAST_CHANCE, Floats, Ints, frozen
+from truerank.core.arrays import LEAST_CHANCE, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
@@ -33,31 +33,22 @@ COLUMNS = ("user", "item", "batch", "propensity")
 
 @record(eq=False)
 class ExposureDesign:
-    """Pairs to be shown, sorted by user and item: `user` and `item` are places in `users` and `items`.
+    """Pairs to be exposed: `pairs` has columns user and item, which are positions in `users` and `items`.
 
-    Row i was drawn in batch `batch[i]`, from 1, with chance `chance[i]`, given the batches before. `settings` say how.
+    A pair was drawn in its `batch`, from 1, with its `propensity`, given the batches before. `settings` say how.
     """
 
     users: Ids
     items: Ids
-    user: Ints
-    item: Ints
-    batch: Ints
-    chance: Floats
+    pairs: pl.DataFrame
     settings: Mapping[str, Any] = field(default_factory=dict)
     source: str = "the design"
 
-    def __len__(self) -> int:
-        return len(self.user)
-
     @classmethod
-    def of(cls, shown: pl.DataFrame, *, source: str = "the design", settings: Mapping[str, Any] | None = None) -> Self:
-        """From a table of users, items, batches and chances.
-
-        >>> table = pl.DataFrame({"user": [7, 7], "item": [2, 1], "batch": [1, 1], "propensity": [0.5, 0.25]})
-        >>> ExposureDesign.of(table).chance.tolist()
-        [0.25, 0.5]
-        """
+    def from_table(
+        cls, shown: pl.DataFrame, *, source: str = "the design", settings: Mapping[str, Any] | None = None
+    ) -> Self:
+        """From a table of users, items, batches and propensities."""
         missing = [name for name in COLUMNS if name not in shown.columns]
         if missing:
             raise InputError(
@@ -67,25 +58,25 @@ class ExposureDesign:
             raise InputError(f"{source}: has no rows; expected pairs to be shown. Make the design again.")
         users, user = Ids.factorise(shown["user"], where=f"{source}, column 'user'")
         items, item = Ids.factorise(shown["item"], where=f"{source}, column 'item'")
-        batch, chance = shown["batch"].to_numpy().astype(np.int64), shown["propensity"].to_numpy().astype(np.float64)
-        bad = np.flatnonzero(~((chance >= LEAST_CHANCE) & (chance <= 1) & (batch >= 1)))
-        if len(bad):
+        drawn = shown.select(pl.col("batch").cast(pl.Int64), pl.col("propensity").cast(pl.Float64))
+        bad = drawn.with_row_index("row", 1).filter(
+            ~(pl.col("propensity").is_between(LEAST_CHANCE, 1) & (pl.col("batch") >= 1)).fill_null(False)
+        )
+        for row, batch, propensity in bad.head(1).rows():
             raise InputError(
-                f"{source}: row {bad[0] + 1:,} has propensity {chance[bad[0]]:g} and batch {batch[bad[0]]}; expected a "
-                "probability in (0, 1] and a batch from 1. Make the design again."
+                f"{source}: row {row:,} has propensity {propensity} and batch {batch}; expected a probability in "
+                "(0, 1] and a batch from 1. Make the design again."
             )
-        cell = user * max(len(items), 1) + item
-        order = np.argsort(cell, kind="stable")
-        if (np.diff(cell[order]) == 0).any():
+        pairs = pl.DataFrame({"user": user, "item": item}).with_columns(drawn.get_columns())
+        if pairs.select("user", "item").is_duplicated().any():
             raise InputError(f"{source}: a pair is to be shown twice; expected each once. Make the design again.")
-        user, item, batch, chance = (frozen(column[order]) for column in (user, item, batch, chance))
-        return cls(users, items, user, item, batch, chance, settings or {}, source)
+        return cls(users, items, pairs, settings or {}, source)
 
     @classmethod
     def read(cls, source: Any) -> Self:
         """From the folder that `write` made, or from a table."""
         if isinstance(source, pl.DataFrame):
-            return cls.of(source)
+            return cls.from_table(source)
         if not isinstance(source, str | Path):
             raise InputError(
                 f"design is a {type(source).__name__}; expected the folder of a design, or what design_exposure gave."
@@ -95,12 +86,13 @@ class ExposureDesign:
             raise InputError(f"{folder}: no such folder; expected {A_DESIGN}.")
         check_folder(folder, kind=FOLDER.name, expected=A_DESIGN)
         settings = msgspec.json.decode((folder / SETTINGS).read_bytes())
-        return cls.of(read_table(folder / SHOWN), source=str(folder), settings=settings)
+        return cls.from_table(read_table(folder / SHOWN), source=str(folder), settings=settings)
 
     def table(self) -> pl.DataFrame:
-        """A row for each pair to be shown, sorted by user, batch and item."""
-        columns = (self.users.values[self.user], self.items.values[self.item], self.batch, self.chance)
-        return pl.DataFrame(dict(zip(COLUMNS, columns, strict=True))).sort("user", "batch", "item")
+        """A row for each pair to be exposed, sorted by user, batch and item."""
+        ids = (self.users.values.gather(self.pairs["user"]), self.items.values.gather(self.pairs["item"]))
+        named = dict(zip(COLUMNS, (*ids, *self.pairs.select("batch", "propensity").get_columns()), strict=True))
+        return pl.DataFrame(named).sort("user", "batch", "item")
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """A folder with the table and the settings, whole or not at all."""
@@ -111,40 +103,41 @@ class ExposureDesign:
 
     @property
     def n_batches(self) -> int:
-        return int(self.batch.max(initial=1))
+        return max(self.pairs["batch"].to_list(), default=1)
 
     def joined(self, log: Log) -> tuple[Log, Returned]:
         """The rows of a log that the design has, with what each represents as 1 / propensity; and how much came back.
 
-        Rows that are not in the design have no known chance: they are left out, and counted. Rows that did not come
-        back count as missing by chance: those of the same user and batch that did represent them. A row of batch s
+        Rows that are not in the design have no known probability: they are left out, and counted. Rows that did not
+        come back count as missing at random: those of the same user and batch that did represent them. A row of batch s
         represents 1 / π in the estimate of its own batch, and itself in those of later ones; batches of which
         something came back count the same, whatever came back of them.
 
         >>> table = pl.DataFrame({"user": [7] * 2, "item": [1, 2], "batch": [1, 1], "propensity": [0.5, 0.25]})
         >>> back = Log(Ids.of([7]), Ids.of([2, 9]), np.zeros(2, np.int64), np.arange(2), {"label": np.ones(2)})
-        >>> rows, returned = ExposureDesign.of(table).joined(back)
+        >>> rows, returned = ExposureDesign.from_table(table).joined(back)
         >>> rows.propensity.tolist(), returned.unasked, returned.partial  # one of two came back
         ([0.125], 1, 1)
         """
         users = self.users.locate(log.users, where=f"{log.source}, column 'user', against the users of {self.source}")
-        row = self._rows(log, users)
-        designed = np.flatnonzero(row >= 0)
-        rows, row, n_batches = log.select(designed), row[designed], self.n_batches
-
-        def by_batch(user: Ints, batch: Ints, n_users: int) -> Floats:
-            count = np.bincount(user * n_batches + batch - 1, minlength=n_users * n_batches)
-            return count.reshape(n_users, n_batches).astype(np.float64)
-
-        drawn = by_batch(self.user, self.batch, len(self.users))[users] * (users >= 0)[:, None]
-        back = by_batch(rows.user, self.batch[row], len(users))
-        came = back > 0
-        missing = np.divide(drawn, back, out=np.ones_like(back), where=came)  # how many each row represents
-        later: Ints = np.cumsum(came[:, ::-1], axis=1)[:, ::-1] - came
-        of_row = (rows.user, self.batch[row] - 1)
-        share = 1.0 / np.maximum(came.sum(axis=1), 1)[rows.user]
-        represented = share * missing[of_row] * (1.0 / self.chance[row] + later[of_row])
-        n_drawn, n_back = drawn.sum(axis=1), back.sum(axis=1)
+        items = self.items.locate(log.items, where=f"{log.source}, column 'item', against {self.source}")
+        labels = pl.DataFrame({"unit": log.user, "user": users[log.user], "item": items[log.item]}).with_row_index()
+        rows = labels.join(self.pairs, on=["user", "item"], maintain_order="left")
+        key = ["user", "batch"]
+        back = rows.group_by(key).agg(back=pl.len())
+        batches = (
+            self.pairs.group_by(key)
+            .agg(drawn=pl.len())
+            .join(back, on=key)
+            .with_columns(
+                n_batches=pl.len().over("user"), later=pl.col("batch").rank("dense", descending=True).over("user") - 1
+            )
+        )
+        missing = pl.col("drawn") / pl.col("back")  # how many each row represents
+        represented = (1 / pl.col("propensity") + pl.col("later")) * missing / pl.col("n_batches")
+        joined = rows.join(batches, on=key, maintain_order="left").select("index", propensity=1 / represented)
+        n_drawn = np.append(np.bincount(self.pairs["user"], minlength=len(self.users)), 0)[users]
+        n_back = np.bincount(rows["unit"], minlength=len(users))
         returned = Returned(
             drawn=int(n_drawn.sum()),
             back=len(rows),
@@ -152,16 +145,9 @@ class ExposureDesign:
             partial=int(np.count_nonzero((n_back > 0) & (n_back < n_drawn))),
             silent=int(np.count_nonzero(n_back == 0)),
         )
-        return replace(rows, propensity=frozen(1.0 / represented)), returned
+        labelled = log.select(joined["index"].to_numpy().astype(np.int64))
+        return replace(labelled, propensity=frozen(joined["propensity"].to_numpy().copy())), returned
 
-    def _rows(self, log: Log, users: Ints) -> Ints:
-        """The row of the design of each row of a log, -1 where it has none; `users` are places of the log's users."""
-        items = self.items.locate(log.items, where=f"{log.source}, column 'item', against {self.source}")
-        user, item, width = users[log.user], items[log.item], max(len(self.items), 1)
-        cell, designed = np.where((user >= 0) & (item >= 0), user * width + item, -1), self.user * width + self.item
-        place = np.minimum(np.searchsorted(designed, cell), max(len(designed) - 1, 0))
-        return np.where((cell >= 0) & (designed[place] == cell), place, -1) if len(designed) else np.full(len(log), -1)
-
-    def users_unheard(self, users: Ids) -> int:
+    def absent_users(self, users: Ids) -> int:
         """How many users of the design are not among these."""
         return int(np.count_nonzero(users.locate(self.users) < 0))

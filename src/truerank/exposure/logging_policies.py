@@ -44,20 +44,20 @@ class LoggingPolicy(Value):
         """Whether the weights also depend on the training data."""
         return bool(getattr(self, "with_train", False))
 
-    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
-        """q_i of each item of the world, not normalised."""
+    def weights(self, dataset: Log, *, train: Log | None = None) -> Floats:
+        """q_i of each item of the dataset, not normalised."""
         raise NotImplementedError
 
-    def _logs(self, world: Log, train: Log | None) -> tuple[Log, ...]:
+    def _logs(self, dataset: Log, train: Log | None) -> tuple[Log, ...]:
         """The logs in which rows are counted."""
         if not self.needs_train:
-            return (world,)
+            return (dataset,)
         if train is None:
             raise InputError(
-                f"the {self.name} logger counts rows of training data and world together; give train=, or "
-                "with_train=False, which looks at the world alone."
+                f"the {self.name} logger counts rows of training data and dataset together; give train=, or "
+                "with_train=False, which looks at the dataset alone."
             )
-        return world, train
+        return dataset, train
 
 
 LOGGERS: Kind[LoggingPolicy] = Kind("logger", __name__, LoggingPolicy)
@@ -67,13 +67,13 @@ LOGGERS: Kind[LoggingPolicy] = Kind("logger", __name__, LoggingPolicy)
 class DurationLogger(LoggingPolicy):
     """q_i = exp(-k / scale) for the k-th shortest video: the biased training data of the URE paper (its λ is `scale`).
 
-    Durations are the column video_duration of the world (the median over a video's rows), or `duration`, one for each
-    item of the world in the order of its ids. Equally long videos come in the order of ids.
+    Durations are the column video_duration of the dataset (the median over a video's rows), or `duration`, one for each
+    item of the dataset in the order of its ids. Equally long videos come in the order of ids.
 
     >>> from truerank.io.read import read
     >>> import polars as pl
-    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
-    >>> DurationLogger(scale=1, duration=(60, 7)).weights(world).round(4).tolist()
+    >>> dataset = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
+    >>> DurationLogger(scale=1, duration=(60, 7)).weights(dataset).round(4).tolist()
     [0.1353, 0.3679]
     """
 
@@ -82,42 +82,42 @@ class DurationLogger(LoggingPolicy):
 
     name: ClassVar[str] = "duration"
 
-    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
-        if len(world.items) > STEEPEST * self.scale:
+    def weights(self, dataset: Log, *, train: Log | None = None) -> Floats:
+        if len(dataset.items) > STEEPEST * self.scale:
             raise InputError(
-                f"a duration logger with scale {self.scale:g} for {len(world.items):,} items: the longest would never "
-                f"be shown. Give a scale of at least {len(world.items) / STEEPEST:.3g}."
+                f"a duration logger with scale {self.scale:g} for {len(dataset.items):,} items: the longest would "
+                f"never be shown. Give a scale of at least {len(dataset.items) / STEEPEST:.3g}."
             )
-        if self.duration is None and "video_duration" not in world.rewards:
+        if self.duration is None and "video_duration" not in dataset.rewards:
             raise InputError(
-                f"{world.source}: no column video_duration (it is in the original KuaiRec files); give durations: "
+                f"{dataset.source}: no column video_duration (it is in the original KuaiRec files); give durations: "
                 "DurationLogger(duration=...), one for each item."
             )
         if self.duration is None:
-            return np.exp(short_first(world, scale=self.scale))
+            return np.exp(short_first(dataset, scale=self.scale))
         duration = np.asarray(self.duration, dtype=np.float64)
-        if duration.shape != (len(world.items),) or not np.isfinite(duration).all():
+        if duration.shape != (len(dataset.items),) or not np.isfinite(duration).all():
             raise InputError(
-                f"{duration.size:,} durations for {len(world.items):,} items; expected a finite number for each."
+                f"{duration.size:,} durations for {len(dataset.items):,} items; expected a finite number for each."
             )
         return np.exp(first_by(duration, scale=self.scale))
 
 
 @record
 class PopularityLogger(LoggingPolicy):
-    """q_i = (rank_i + 1)^-1/2 by the number of rows in training data and world together; the best has rank 1.
+    """q_i = (rank_i + 1)^-1/2 by the number of rows in training data and dataset together; the best has rank 1.
 
     Ranks are over all items of both, equal numbers share the smallest. This is what the code of the sampler paper does,
-    and the default, because its text, q_i ∝ rows in the world (`zipf=False`), is degenerate: in a fully observed world
-    every item has as many rows as there are users.
+    and the default, because its text, q_i ∝ rows in the dataset (`zipf=False`), is degenerate: in a fully observed
+    dataset every item has as many rows as there are users.
 
     >>> from truerank.io.read import read
     >>> import polars as pl
-    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
+    >>> dataset = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
     >>> train = read(pl.DataFrame({"user": [1, 2], "item": [2, 2], "label": [0, 1]}))
-    >>> PopularityLogger().weights(world, train=train).round(4).tolist()
+    >>> PopularityLogger().weights(dataset, train=train).round(4).tolist()
     [0.5774, 0.7071]
-    >>> PopularityLogger.published().weights(world).tolist()
+    >>> PopularityLogger.published().weights(dataset).tolist()
     [1.0, 1.0]
     """
 
@@ -130,26 +130,26 @@ class PopularityLogger(LoggingPolicy):
     def published(cls) -> Self:
         return cls(zipf=False, with_train=False)
 
-    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
-        logs = self._logs(world, train)
-        items = Ids.union({f"{role}, items": log.items for role, log in zip(("world", "train"), logs, strict=False)})
+    def weights(self, dataset: Log, *, train: Log | None = None) -> Floats:
+        logs = self._logs(dataset, train)
+        items = Ids.union({f"{role}, items": log.items for role, log in zip(("dataset", "train"), logs, strict=False)})
         count = np.sum([rows_of_items(log, items) for log in logs], axis=0)
         weight = zipf(count, shift=1) if self.zipf else count.astype(np.float64)
-        return np.asarray(weight[items.locate(world.items)])
+        return np.asarray(weight[items.locate(dataset.items)])
 
 
 @record
 class PositivityLogger(LoggingPolicy):
-    """q_i = the number of positives of the item in the world; `with_train` adds those in the training data.
+    """q_i = the number of positives of the item in the dataset; `with_train` adds those in the training data.
 
-    The text of the sampler paper counts in the world alone, its code in both. An item without positives has weight 0:
+    The text of the sampler paper counts in the dataset alone, its code in both. An item without positives has weight 0:
     it is shown only where a user's other items do not suffice.
 
     >>> from truerank.io.read import read
     >>> import polars as pl
-    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
+    >>> dataset = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
     >>> train = read(pl.DataFrame({"user": [1, 2], "item": [1, 2], "label": [1, 1]}))
-    >>> PositivityLogger().weights(world).tolist(), PositivityLogger.released().weights(world, train=train).tolist()
+    >>> PositivityLogger().weights(dataset).tolist(), PositivityLogger.released().weights(dataset, train=train).tolist()
     ([0.0, 1.0], [1.0, 2.0])
     """
 
@@ -161,8 +161,8 @@ class PositivityLogger(LoggingPolicy):
     def released(cls) -> Self:
         return cls(with_train=True)
 
-    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
-        counts = [rows_of_items(log, world.items, positive=True) for log in self._logs(world, train)]
+    def weights(self, dataset: Log, *, train: Log | None = None) -> Floats:
+        counts = [rows_of_items(log, dataset.items, positive=True) for log in self._logs(dataset, train)]
         return np.asarray(np.sum(counts, axis=0), dtype=np.float64)
 
 
@@ -175,8 +175,8 @@ class UniformLogger(LoggingPolicy):
 
     >>> from truerank.io.read import read
     >>> import polars as pl
-    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
-    >>> UniformLogger().weights(world).tolist()
+    >>> dataset = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
+    >>> UniformLogger().weights(dataset).tolist()
     [1.0, 1.0]
     """
 
@@ -188,8 +188,8 @@ class UniformLogger(LoggingPolicy):
     def released(cls) -> Self:
         return cls(item_seed=42)
 
-    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
+    def weights(self, dataset: Log, *, train: Log | None = None) -> Floats:
         if self.item_seed is None:
-            return np.ones(len(world.items))
-        item = world.items.keys()
+            return np.ones(len(dataset.items))
+        item = dataset.items.keys()
         return cell_uniforms(self.item_seed, "uniform logger", np.zeros_like(item), item)

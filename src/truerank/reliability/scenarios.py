@@ -88,7 +88,7 @@ class LoggerRun:
         if holdout is not None:
             nobody = np.zeros(n, dtype=np.int64)
             rows = Log(Ids.of([0]), dataset.items, unit=nobody, item=np.arange(n), rewards={"label": np.zeros(n)})
-            _, out = holdout.split(rows, logger=logger, seed=seed)
+            _, out = holdout.split(rows, policy=logger, seed=seed)
         if holdout is not None and out is not None:
             if holdout.unit is HoldOutUnit.ITEMS:
                 held[out.item] = True

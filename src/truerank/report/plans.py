@@ -154,8 +154,8 @@ def plan_panels(plan: SamplePlan) -> list[PlotPanel]:
 
 def design_answer(planned: PlannedDesign, place: Path) -> Answer:
     """What is to be shown, what that saves against uniform exposure, and how it is evaluated."""
-    design = planned.design
-    per_user = np.bincount(design.user, minlength=len(design.users))
+    design, propensity = planned.design, planned.design.pairs["propensity"].to_numpy()
+    per_user = np.bincount(design.pairs["user"], minlength=len(design.users))
     few, none = int(np.count_nonzero(per_user < planned.per_user)), int(np.count_nonzero(per_user == 0))
     savings = list(planned.savings)
     if len(savings) > MANY_SAVINGS * len({saving.metric for saving in savings}):
@@ -171,11 +171,11 @@ def design_answer(planned: PlannedDesign, place: Path) -> Answer:
     ]
     head = ["metric", "of", "variance / uniform", "uniform items for as much"]
     summary = AnswerSummary(
-        f"{len(design):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users.",
+        f"{len(propensity):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users.",
         table=ResultTable.from_texts(head, rows, names=2),
         notes=(
             *([f"{few:,} of the users have fewer items left to show, {none:,} of them none."] if few else []),
-            f"Probabilities are {design.chance.min():.2g} to {design.chance.max():.2g}. Savings are against "
+            f"Probabilities are {propensity.min():.2g} to {propensity.max():.2g}. Savings are against "
             f"{planned.per_user} uniformly drawn items, by a guess of what is relevant; a model unlike all of these "
             f"has at most about {1 / planned.uniform:.2g} times the variance of uniform exposure.",
             f"The pairs are in {place / 'shown.parquet'}. {worded(NEXT, for_cli=True)}",
@@ -183,7 +183,7 @@ def design_answer(planned: PlannedDesign, place: Path) -> Answer:
     )
     saved = planned.saved().to_dicts()
     return Answer("What to show?", summary, saved,
-                  {"design": dict(design.settings), "pairs": len(design), "savings": saved})  # fmt: skip
+                  {"design": dict(design.settings), "pairs": len(propensity), "savings": saved})  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------------------------------- watch

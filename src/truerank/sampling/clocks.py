@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -23,14 +24,16 @@ NEGLIGIBLE = -60.0  # logarithm of a probability that is left out
 EXACT_STEPS = 1e9  # the integral is taken up to this many multiplications, about a third of a second
 
 
-def rank_probabilities(weight: Floats, *, depth: int | None = None) -> Floats:
+def rank_probabilities(weight: Floats, *, depth: int | None = None, retrieval: Floats | None = None) -> Floats:
     """P(i rings as number r), [members x ranks up to `depth`], all ranks by default.
 
     P(rank of i = r) = ∫ w_i exp(-w_i t) P(r - 1 of the others have rung by t) dt. Members of weight 0 ring after all
-    others, in any order.
+    others, in any order. With `retrieval` each clock is there by itself with that probability; weights are positive.
 
     >>> rank_probabilities(np.array([2.0, 1.0])).round(12).tolist()
     [[0.666666666667, 0.333333333333], [0.333333333333, 0.666666666667]]
+    >>> rank_probabilities(np.array([1.0, 1.0]), retrieval=np.array([1.0, 0.5])).round(12).tolist()
+    [[0.75, 0.25], [0.25, 0.25]]
     """
     weight = checked_weights(weight)
     n = len(weight)
@@ -38,8 +41,8 @@ def rank_probabilities(weight: Floats, *, depth: int | None = None) -> Floats:
     probability = np.zeros((n, depth))
     able = np.flatnonzero(weight > 0)
     if len(able):
-        ranks = np.zeros((len(able), min(depth, len(able))))
-        _add_ranks(weight[able], *_nodes(weight[able], ranks.shape[1]), ranks)
+        ranks, there = np.zeros((len(able), min(depth, len(able)))), 1.0 if retrieval is None else retrieval
+        _add_ranks(weight[able], *nodes(weight[able], ranks.shape[1], there), ranks, there)
         probability[able, : ranks.shape[1]] = ranks
     if len(able) < depth:
         probability[np.flatnonzero(weight == 0), len(able) :] = 1.0 / (n - len(able))
@@ -88,7 +91,7 @@ def inclusion_of_first(weight: Floats, n: int) -> float:
     """
     from truerank.sampling import fast_clocks
 
-    time, width = _nodes(weight, n)
+    time, width = nodes(weight, n)
     density = width * weight[0] * time * np.exp(-weight[0] * time)
     sure = _sure(weight, n, time)
     rung = -np.expm1(-weight[1:] * time[sure:, None])
@@ -128,7 +131,7 @@ def checked_weights(weight: Floats) -> Floats:
 
 def _first_of(weight: Floats, n: int) -> Floats:
     """P(i is among the first n), 0 < n < members, all weights positive: their ranks up to n, summed."""
-    time, width = _nodes(weight, n)
+    time, width = nodes(weight, n)
     sure = _sure(weight, n, time)
     ranks = np.zeros((len(weight), n))
     _add_ranks(weight, time[sure:], width[sure:], ranks)
@@ -136,11 +139,24 @@ def _first_of(weight: Floats, n: int) -> Floats:
     return np.asarray(ranks.sum(axis=1) + (width[:sure] * time[:sure]) @ np.exp(-weight * early) * weight)
 
 
-def _add_ranks(weight: Floats, time: Floats, width: Floats, probability: Floats) -> None:
+def _add_ranks(
+    weight: Floats, time: Floats, width: Floats, probability: Floats, retrieval: Floats | float = 1.0
+) -> None:
+    """Add Σ over nodes of density x P(r - 1 of the others have rung) to probability[i, r - 1]."""
+    from truerank.sampling import fast_clocks
+
+    for rung, density in at_nodes(weight, time, width, retrieval):
+        fast_clocks.add_without_each(rung * retrieval, density, probability)
+
+
+def at_nodes(
+    weight: Floats, time: Floats, width: Floats, share: Floats | float = 1.0
+) -> Iterator[tuple[Floats, Floats]]:
+    """P(each has rung) and how much each counts in the integral, [nodes x members], some nodes at a time."""
     for start in range(0, len(time), NODES_AT_ONCE):
         t = time[start : start + NODES_AT_ONCE, None]
         density = width[start : start + NODES_AT_ONCE, None] * weight * t * np.exp(-weight * t)
-        add_ranks(-np.expm1(-weight * t), density, probability)
+        yield -np.expm1(-weight * t), density * share
 
 
 def _step(depth: int) -> float:
@@ -148,24 +164,25 @@ def _step(depth: int) -> float:
     return min(WIDEST, 0.6 / math.sqrt(depth))
 
 
-def _nodes(weight: Floats, depth: int) -> tuple[Floats, Floats]:
+def nodes(weight: Floats, depth: int, share: Floats | float = 1.0) -> tuple[Floats, Floats]:
     """Times at a constant step of their logarithm, and the weights of the trapezoid rule.
 
-    From when hardly any has rung until more than `depth` have. Before the first node every integrand here is linear in
-    time (to 1e-16), so that the nodes left out there are a geometric series, which the first one carries.
+    From when hardly any has rung until more than `depth` have, each there with probability `share`. Before the first
+    node every integrand here is linear in time (to 1e-16), so that the nodes left out there are a geometric series,
+    which the first one carries.
     """
     step = _step(depth)
     low, high = math.log(1e-8 / weight.sum()), math.log(45.0 / weight.min())
     time = np.exp(np.arange(low, high + step, step))
-    time = time[: bisect_left(range(len(time)), True, key=lambda node: _past(weight, depth, time[node]))]
+    time = time[: bisect_left(range(len(time)), True, key=lambda node: _past(weight, depth, time[node], share))]
     width = np.full(len(time), step)
     width[0] /= -math.expm1(-step)
     return time, width
 
 
-def _past(weight: Floats, depth: int, time: float) -> bool:
+def _past(weight: Floats, depth: int, time: float, share: Floats | float) -> bool:
     """Whether hardly ever no more than `depth` have rung: m KL(depth / m, expected / m) is large (Hoeffding 1956)."""
-    m, expected = len(weight), float(-np.expm1(-weight * time).sum())
+    m, expected = len(weight), float(-(np.expm1(-weight * time) * share).sum())
     if depth >= m or expected <= depth:
         return False
     left = (m - depth) * math.log((m - depth) / (m - expected)) if expected < m else math.inf
@@ -176,10 +193,3 @@ def _sure(weight: Floats, n: int, time: Floats) -> int:
     """How many of the first nodes come before n members can have rung: P(n have) <= expected^n / n!."""
     bound = n * np.log(weight.sum() * time) - math.lgamma(n + 1)
     return int(np.searchsorted(bound, NEGLIGIBLE))
-
-
-def add_ranks(rung: Floats, density: Floats, probability: Floats) -> None:
-    """Add Σ over nodes of density x P(r - 1 of the others have rung) to probability[i, r - 1]."""
-    from truerank.sampling import fast_clocks
-
-    fast_clocks.add_without_each(rung, density, probability)

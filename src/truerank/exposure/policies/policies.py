@@ -1,11 +1,14 @@
 """Policies that are evaluated on an impression log: how much each of them exposes the items of each session (eq. 6).
 
 Where a policy puts the items of a log does not depend on a position model; how likely they are viewed there does. A
-policy is placed once (`targets.py`) and then seen `under` as many position models as are fitted.
+policy is placed once (`targets.py`) and then seen `under` as many position models as are fitted. One mixture of several
+logging policies is the policy of a log that all of them made (the balance heuristic).
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, some
+from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.log import Array, Log
 from truerank.core.record import record
-from truerank.core.wording import columns_option, option
+from truerank.core.wording import columns_option, either, option
 from truerank.exposure.positions.position_models import Positions
+from truerank.io.sessions import RankedChunk
 
 Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up
@@ -97,7 +102,7 @@ class Policy:
     @property
     def total_known(self) -> bool:
         """Whether `total` can be computed: the number of ranks gives it where one position model holds for all."""
-        counted = self.places is not None and self.positions is not None and not differs(self.positions)
+        counted = self.places is not None and self.positions is not None and not self.positions.differ
         return self.viewed is not None or self.whole is not None or counted
 
     def total(self) -> Floats:
@@ -117,14 +122,9 @@ class Policy:
         return self._views(self.whole.rank, self.whole.rule) if self.whole.values is None else self.whole.values
 
 
-def differs(positions: Positions) -> bool:
-    """Whether position models differ within a log."""
-    return positions.by_surface or positions.by_group
-
-
 def rules_of(positions: Positions, log: Log) -> Ints | None:
     """The number of the position model that holds for each row of a log, None where one holds for all."""
-    return positions.at(len(log), surface=log.surface, group=log.group) if differs(positions) else None
+    return positions.at(len(log), surface=log.surface, group=log.group) if positions.differ else None
 
 
 def views(positions: Positions, rank: npt.NDArray[Any], rule: Ints | None = None) -> Floats:
@@ -137,21 +137,12 @@ def views(positions: Positions, rank: npt.NDArray[Any], rule: Ints | None = None
     return np.asarray(tables[0].take(rank) if rule is None else tables[rule, rank], dtype=np.float64)
 
 
+@lru_cache(maxsize=8)
 def tables_of(positions: Positions, last: int) -> Floats:
     """P(V | R = r) for r = 0 ... last, where rank 0 is never displayed, of each position model: [rules x ranks].
 
-    Blocks of rows use the same ones again and again, so a few are cached; not of a model of the user's that cannot be
-    hashed.
+    Blocks of rows use the same ones again and again, so a few are cached.
     """
-    try:
-        hash(positions)
-    except TypeError:
-        return _tables.__wrapped__(positions, last)
-    return _tables(positions, last)
-
-
-@lru_cache(maxsize=8)
-def _tables(positions: Positions, last: int) -> Floats:
     rank = np.arange(1.0, last + 1.0)
     rows = [positions.view_by(np.full(last, number), rank) for number in range(len(positions.rules))]
     return frozen(np.concatenate([np.zeros((len(rows), 1)), np.stack(rows)], axis=1))
@@ -173,3 +164,101 @@ def logging_policy(log: Log, positions: Positions | None) -> Policy:
             "or give the logging exposures in a column propensity."
         )
     return Policy("log", log, positions=positions, rank=log.position, rule=rules_of(positions, log))
+
+
+# ------------------------------------------------------------------------------------------- several logging policies
+
+EVERYWHERE = ""  # the group of a log without groups
+
+
+@record
+class TrafficCounts:
+    """Units of each logging policy in each group of users; whether every cluster is of one policy."""
+
+    units: Mapping[tuple[str, str], int]
+    nested: bool = True
+
+    def __add__(self, more: TrafficCounts) -> TrafficCounts:
+        return TrafficCounts(Counter(self.units) + Counter(more.units), self.nested and more.nested)
+
+    def without(self, group: int | None) -> TrafficCounts:
+        return self
+
+    def share(self, logger: str, group: str) -> float:
+        """α_j: the share of a logging policy among the units of a group.
+
+        >>> TrafficCounts({("a", ""): 1, ("b", ""): 3}).share("b", "")
+        0.75
+        """
+        whole = sum(n for (_, where), n in self.units.items() if where == group)
+        return self.units.get((logger, group), 0) / whole
+
+
+@record
+class TrafficShares:
+    """Learns how much of the traffic each logging policy had, given the group of users where the log has one."""
+
+    loggers: tuple[str, ...]
+    needs: tuple[Learner, ...] = ()
+    refitted: bool = False
+
+    def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> TrafficCounts:
+        log = chunk.log
+        logger, names = logger_of_units(log, self.loggers)
+        group, group_names = groups_of(log)
+        cells, counts = np.unique(np.stack([logger, group]), axis=1, return_counts=True)
+        units = {(names[a], group_names[b]): int(n) for a, b, n in zip(*cells, counts, strict=True)}
+        cluster = log.cluster_of_unit()
+        same_cluster = cluster[1:] == cluster[:-1]  # clusters ascend
+        return TrafficCounts(units, bool((logger[1:] == logger[:-1])[same_cluster].all()))
+
+    def fit(self, tally: TrafficCounts) -> TrafficCounts:
+        return tally
+
+
+def check_own_exposures(mixed: Policy, loggers: Iterable[str], *, without: Bools | None = None) -> None:
+    """Each logging policy can expose what it has exposed; `without` are units that do not matter."""
+    log = mixed.log
+    logger, names = logger_of_units(log, loggers)
+    of_row = (logger if without is None else np.where(without, -1, logger))[log.unit]
+    for number, (name, part) in enumerate(zip(names, mixed.parts, strict=True)):
+        if (part.exposure(np.flatnonzero(of_row == number)) == 0).any():
+            raise InputError(
+                f"{log.source}: logger {name} has shown an item that its column gives no exposure. "
+                "Correct the column: what was shown can be shown."
+            )
+
+
+def logger_of_units(log: Log, loggers: Iterable[str]) -> tuple[Ints, list[str]]:
+    """The number of the logging policy of each unit, and the policies in that order."""
+    if log.logger is None:
+        raise InputError(
+            f"{log.source}: several loggers, but no column logger. Name it: "
+            f"{columns_option('logger', by='truerank.read_impressions')}."
+        )
+    names = sorted(loggers)
+    logged, code = np.unique(log.logger, return_inverse=True)
+    unknown = sorted(set(logged.tolist()) - set(names))
+    if unknown:
+        raise InputError(
+            f"{log.source}: logger {some(unknown)} has no exposures; every row needs them for all loggers: "
+            f"{either('--logger NAME=@COLUMN', 'loggers={name: column}')} for each."
+        )
+    code = np.searchsorted(np.array(names), logged)[code.reshape(-1)]
+    of_unit = np.full(log.n_units, -1, dtype=np.int64)
+    of_unit[log.unit] = code
+    if (of_unit[log.unit] != code).any():
+        raise InputError(f"{log.source}: a session has rows of two loggers; expected one logger for each session.")
+    if (of_unit < 0).any():
+        raise InputError(f"{log.source}: a session without a row has no logger; expected rows in every session.")
+    return of_unit, names
+
+
+def groups_of(log: Log) -> tuple[Ints, list[str]]:
+    """The number of the group of each unit, and the groups in that order."""
+    group = np.zeros(log.n_units, dtype=np.int64)
+    if log.group is None:
+        return group, [EVERYWHERE]
+    names, code = np.unique(log.group, return_inverse=True)
+    group[log.unit] = code.reshape(-1)
+    return group, names.tolist()

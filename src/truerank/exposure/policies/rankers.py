@@ -26,10 +26,7 @@ from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.batches import LazyTable
 from truerank.io.columns import table_columns
-from truerank.sampling.clocks import add_ranks, checked_weights, rank_probabilities
-
-WIDEST = 0.2  # step in log time, as in clocks.py
-NODES_AT_ONCE = 128
+from truerank.sampling.clocks import at_nodes, nodes, rank_probabilities
 
 
 @checked_arguments(temperature=NUMBER, n_candidates=COUNT)
@@ -143,24 +140,27 @@ def ranker_exposures(
     >>> ranker_exposures(np.array([3.0, 2.0, 1.0]), Exponential(0.5), n_candidates=2).round(12).tolist()
     [0.666666666667, 0.5, 0.333333333333]
     """
-    view = position.view(np.arange(1.0, len(score) + 1.0))
+    n = len(score)
+    view = position.view(np.arange(1.0, n + 1.0))
     depth = int(np.flatnonzero(view > 0)[-1]) + 1
+    if retrieval is not None and (retrieval.shape != (n,) or not ((retrieval >= 0) & (retrieval <= 1)).all()):
+        raise InputError(f"retrieval probabilities of shape {retrieval.shape}; expected {n} numbers in [0, 1].")
+    if n_candidates is not None and not 1 <= n_candidates <= n:
+        raise InputError(f"{n_candidates} candidates of {n} items; expected from 1 to all of them.")
     if temperature:
         weight = softened(score, temperature=temperature)
-        if n_candidates is not None:
+        if n_candidates is None:
+            probability = rank_probabilities(weight, depth=depth, retrieval=retrieval)
+        else:
             probability = subset_rank_probabilities(weight, n_candidates, depth=depth)
-        elif retrieval is not None:
-            probability = retrieved_rank_probabilities(weight, retrieval, depth=depth)
-        else:
-            probability = rank_probabilities(weight, depth=depth)
     else:
-        place = np.argsort(np.argsort(-score, kind="stable"))
+        order = np.argsort(np.argsort(-score, kind="stable"))
         if n_candidates is not None:
-            probability = subset_order_probabilities(place, n_candidates, depth=depth)
+            probability = subset_order_probabilities(order, n_candidates, depth=depth)
         elif retrieval is not None:
-            probability = retrieved_order_probabilities(place, retrieval, depth=depth)
+            probability = retrieved_order_probabilities(order, retrieval, depth=depth)
         else:
-            return view[place]
+            return view[order]
     return np.asarray(probability @ view[: probability.shape[1]])
 
 
@@ -183,93 +183,47 @@ def subset_rank_probabilities(weight: Floats, k: int, *, depth: int) -> Floats:
     >>> subset_rank_probabilities(np.array([1.0, 1.0, 1.0]), 2, depth=2).round(12).tolist()
     [[0.333333333333, 0.333333333333], [0.333333333333, 0.333333333333], [0.333333333333, 0.333333333333]]
     """
-    weight, n = _positive(weight), len(weight)
-    _check_subset(k, n)
-    probability = np.zeros((n, min(depth, k)))
-    time, step = _nodes(weight, min(depth, k))
+    n, depth = len(weight), min(depth, k)
+    probability, share = np.zeros((n, depth)), k / n
     # the state holds P(m of those seen so far are in the subset, b of them have rung), so that nothing grows with n: an
     # item is in given that m of the earlier ones are with the odds of drawing k - 1 of n - 1 one after the other
-    for start in range(0, len(time), NODES_AT_ONCE):
-        t = time[start : start + NODES_AT_ONCE, None]
-        density = step * weight * t * np.exp(-weight * t) * (k / n)
-        nobody = np.zeros((len(t), 1, probability.shape[1]))
+    for rung, density in at_nodes(weight, *nodes(weight, depth, share), share):
+        nobody = np.zeros((len(rung), 1, depth))
         nobody[:, 0, 0] = 1.0
-        _leave_one_out(-np.expm1(-weight * t), density, nobody, np.arange(n), probability, seen=0, k=k)
+        _leave_one_out(rung, density, nobody, np.arange(n), probability, seen=0, k=k)
     return probability
 
 
-def retrieved_rank_probabilities(weight: Floats, retrieval: Floats, *, depth: int) -> Floats:
-    """P(item i stands at rank r): each item is retrieved by itself with its probability, then ranked by Plackett-Luce.
+def subset_order_probabilities(order: Ints, k: int, *, depth: int) -> Floats:
+    """P(item i stands at rank r): a uniform subset of k items in a fixed order; `order` is 0 for the best item.
 
-    >>> retrieved_rank_probabilities(np.array([1.0, 1.0]), np.array([1.0, 0.5]), depth=2).round(12).tolist()
-    [[0.75, 0.25], [0.25, 0.25]]
-    """
-    weight = _positive(weight)
-    _check_retrieval(retrieval, len(weight))
-    probability = np.zeros((len(weight), min(depth, len(weight))))
-    time, step = _nodes(weight, probability.shape[1])
-    for start in range(0, len(time), NODES_AT_ONCE):
-        t = time[start : start + NODES_AT_ONCE, None]
-        density = step * weight * t * np.exp(-weight * t) * retrieval
-        add_ranks(-np.expm1(-weight * t) * retrieval, density, probability)
-    return probability
-
-
-def subset_order_probabilities(place: Ints, k: int, *, depth: int) -> Floats:
-    """P(item i stands at rank r): a uniform subset of k items in a fixed order; `place` is 0 for the best item.
-
-    Hypergeometric: r - 1 of the `place` better items and k - r of the worse ones are in the subset with it.
+    Hypergeometric: r - 1 of the `order` better items and k - r of the worse ones are in the subset with it.
 
     >>> subset_order_probabilities(np.array([0, 1, 2]), 2, depth=2).round(12).tolist()
     [[0.666666666667, 0.0], [0.333333333333, 0.333333333333], [0.0, 0.666666666667]]
     """
-    n = len(place)
-    _check_subset(k, n)
-    better, rank = np.asarray(place, dtype=np.float64)[:, None], np.arange(1.0, min(depth, k) + 1.0)[None, :]
+    n = len(order)
+    better, rank = np.asarray(order, dtype=np.float64)[:, None], np.arange(1.0, min(depth, k) + 1.0)[None, :]
     possible = (rank - 1 <= better) & (k - rank <= n - 1 - better)
     ways = _log_choose(better, rank - 1) + _log_choose(n - 1 - better, k - rank)
     whole = _log_choose(np.float64(n), np.float64(k))
     return np.where(possible, np.exp(np.where(possible, ways, 0.0) - whole), 0.0)
 
 
-def retrieved_order_probabilities(place: Ints, retrieval: Floats, *, depth: int) -> Floats:
-    """P(item i stands at rank r): items retrieved each by itself, then in a fixed order; `place` is 0 for the best.
+def retrieved_order_probabilities(order: Ints, retrieval: Floats, *, depth: int) -> Floats:
+    """P(item i stands at rank r): items retrieved each by itself, then in a fixed order; `order` is 0 for the best.
 
     >>> retrieved_order_probabilities(np.array([0, 1]), np.array([0.5, 1.0]), depth=2).tolist()
     [[0.5, 0.0], [0.5, 0.5]]
     """
-    n = len(place)
-    _check_retrieval(retrieval, n)
+    n = len(order)
     probability, better = np.zeros((n, min(depth, n))), np.zeros(min(depth, n))
     better[0] = 1.0
-    for item in np.argsort(place):
+    for item in np.argsort(order):
         p = retrieval[item]
         probability[item] = p * better
         better = better * (1 - p) + np.concatenate([[0.0], better[:-1] * p])
     return probability
-
-
-def _check_subset(k: int, n: int) -> None:
-    if not 1 <= k <= n:
-        raise InputError(f"{k} candidates of {n} items; expected from 1 to all of them.")
-
-
-def _check_retrieval(retrieval: Floats, n: int) -> None:
-    if retrieval.shape != (n,) or not ((retrieval >= 0) & (retrieval <= 1)).all():
-        raise InputError(f"retrieval probabilities of shape {retrieval.shape}; expected {n} numbers in [0, 1].")
-
-
-def _positive(weight: Floats) -> Floats:
-    weight = checked_weights(weight)
-    if not len(weight) or not (weight > 0).all():
-        raise InputError("a ranker weight of 0, or none at all; expected a positive weight for every item of the pool.")
-    return weight
-
-
-def _nodes(weight: Floats, depth: int) -> tuple[Floats, float]:
-    step = min(WIDEST, 0.6 / math.sqrt(depth))
-    low, high = math.log(1e-17 / weight.sum()), math.log(45.0 / weight.min())
-    return np.exp(np.arange(low, high + step, step)), step
 
 
 def _log_choose(n: Floats | np.float64, k: Floats | np.float64) -> Floats:

@@ -15,7 +15,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Array, Log, Logged
 from truerank.core.record import record
 from truerank.core.wording import option
-from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
+from truerank.exposure.policies.policies import POSITION, Policy, TrafficCounts, WholeList, groups_of, rules_of
 from truerank.exposure.positions.position_models import Positions
 from truerank.io.columns import TableColumns, table_columns
 
@@ -121,6 +121,22 @@ def policy_of(
     return Policy(name, log, positions=positions, rank=frozen(values), rule=rule, places=places)
 
 
+def mixed_policy(
+    log: Log, loggers: Mapping[str, Target], *, counts: TrafficCounts, positions: Positions | None
+) -> Policy:
+    """ε0(x, a) = Σ_j α_j(x) ε_j(x, a) (multiple importance sampling, paper 3, section 4).
+
+    `loggers` names, for each value of the log's column `logger`, the column with that policy's rank or exposure of
+    every row. α_j is the share of units of logger j; among units of the same `group` where the log has one, since
+    traffic may depend on it.
+    """
+    names = sorted(loggers)
+    parts = tuple(policy_of(loggers[name], log, name=f"logger {name}", positions=positions) for name in names)
+    group, group_names = groups_of(log)
+    share = np.array([[counts.share(name, group_name) for group_name in group_names] for name in names])[:, group]
+    return Policy("log", log, parts=parts, share=frozen(share))
+
+
 def _check_numbers(values: Array, valid: Bools, what: str, *, where: str, in_order: bool = False) -> None:
     """Refuse the first value that is not valid; where rows are in the order of the file, by its row."""
     if not valid.all():
@@ -187,7 +203,7 @@ def _from_table(
     rows = _sorted_rows(log, unit, item, ids, where=where)
     unit, item = unit[rows], item[rows]
     rule = None
-    if rank is not None and positions is not None and differs(positions):
+    if rank is not None and positions is not None and positions.differ:
 
         def of_rows(what: str) -> Array | None:
             values = table.find(what)

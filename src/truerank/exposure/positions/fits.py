@@ -15,6 +15,7 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import RefusedError, some
 from truerank.core.record import record
+from truerank.exposure.counts import sum_cells
 from truerank.exposure.positions.position_models import PositionModel, Table
 
 LEAST_EXPECTED = 5.0  # expected events in a bucket, the usual rule for a chi-square
@@ -138,16 +139,6 @@ CLOSE = 1e-9
 LEAST = 1e-9
 FEW = 20  # impressions of an item below which its quality is so noisy that it bends θ
 THIRDS = 3
-
-
-def sum_cells(rows: pl.DataFrame) -> pl.DataFrame:
-    """The sums of all columns of floats over rows that agree in the others, in ascending order of these.
-
-    >>> sum_cells(pl.DataFrame({"rank": [2, 1, 2], "clicks": [1.0, 5.0, 2.0]})).rows()
-    [(1, 5.0), (2, 3.0)]
-    """
-    keys = [name for name, kind in rows.schema.items() if kind != pl.Float64]
-    return rows.group_by(keys).agg(pl.exclude(keys).sum()).sort(keys)
 
 
 @record(eq=False)

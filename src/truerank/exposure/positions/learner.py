@@ -19,8 +19,9 @@ from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.wording import columns_option
+from truerank.exposure.counts import sum_cells
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups, pooled, table_of
-from truerank.exposure.positions.fits import ClickCells, Goodness, PositionFit, fit_clicks, fit_harvest, sum_cells
+from truerank.exposure.positions.fits import ClickCells, Goodness, PositionFit, fit_clicks, fit_harvest
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.sessions import RankedChunk
 

@@ -296,6 +296,11 @@ class Positions:
     def by_group(self) -> bool:
         return any(place.group is not None for place, _ in self.rules)
 
+    @property
+    def differ(self) -> bool:
+        """Whether models differ within a log."""
+        return self.by_surface or self.by_group
+
     def view(
         self, position: Floats, *, surface: npt.NDArray[Any] | None = None, group: npt.NDArray[Any] | None = None
     ) -> Floats:

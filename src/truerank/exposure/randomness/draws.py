@@ -140,6 +140,10 @@ class Dispersion:
             return 1.0
         return float(chdtrc(2 * self.n**2 / self.variance, self.total * 2 * self.n / self.variance))
 
+    def effect(self, expected: float) -> float:
+        """√(max(0, X² - df) / Σ E): the coefficient of variation of exposure that chance does not explain."""
+        return math.sqrt(max(0.0, self.statistic - self.df) / expected)
+
 
 def item_dispersion(draws: Draws) -> Dispersion | None:
     """How much more item counts differ than uniform draws make them differ; None where no count can vary.
@@ -259,8 +263,7 @@ def unevenness(draws: Draws, dispersion: Dispersion, items: Ids) -> Unevenness:
     variance, expected, count = draws.over_users(draws.spread), draws.over_users(draws.share), draws.count
     varies = variance > 1e-9
     z = np.where(varies, (count - expected) / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
-    excess = max(0.0, dispersion.statistic - dispersion.df)
-    effect = math.sqrt(excess / float(expected[varies].sum()))
+    effect = dispersion.effect(float(expected[varies].sum()))
     users = draws.over_users((draws.n_candidates > 0).astype(np.float64))
     outlying = varies & (_tail(count, expected, users) * 2 * np.count_nonzero(varies) < UNLIKELY)
     often, rarely = np.flatnonzero(outlying & (z > 0)), np.flatnonzero(outlying & (z < 0))

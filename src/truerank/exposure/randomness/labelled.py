@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import JudgedChunk, Pool
 from truerank.core.record import record
+from truerank.exposure.counts import sum_cells
 from truerank.exposure.randomness.draws import Dispersion, owners
 
 REJECTED = 0.001
@@ -41,12 +43,12 @@ class ItemFinding:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedItems:
-    """How often each item was judged, and what uniform draws give: sums over users, which add.
+class LabelledItems:
+    """How often each item was labelled, and what uniform draws give: sums over users, which add.
 
     `sums` are Σ_u f, Σ_u f (1 - f) and Σ_u (1 - 2f)² f (1 - f) N / (N - 1) over all users, f = N-bar / N; `own_sums` [3
     x items] is what to add for each item: minus the users of whom it is no candidate, or those of whom it is one.
-    `unnamed` items of the catalogue have no name, so nobody judged them.
+    `unnamed` items of the catalogue have no name, so they have no label.
     """
 
     count: Ints
@@ -55,12 +57,12 @@ class JudgedItems:
     unnamed: float
 
     @classmethod
-    def of(cls, chunk: JudgedChunk) -> JudgedItems:
+    def from_chunk(cls, chunk: JudgedChunk) -> LabelledItems:
         """The counts of a chunk of users."""
         labels, pool = chunk.labels, chunk.pools[Pool.CATALOGUE]
         n, n_items = pool.count, len(labels.items)
-        judged = np.bincount(labels.unit, minlength=labels.n_units)
-        share = np.divide(judged, n, out=np.zeros(len(n)), where=n > 0)
+        labelled = np.bincount(labels.unit, minlength=labels.n_units)
+        share = np.divide(labelled, n, out=np.zeros(len(n)), where=n > 0)
         spread = share * (1 - share)
         third = (1 - 2 * share) ** 2 * spread * np.divide(n, n - 1, out=np.zeros(len(n)), where=n > 1)
         of_users = np.stack([share, spread, third])
@@ -70,7 +72,7 @@ class JudgedItems:
         own_sums = None if pool.exclude is None else -_by_item(pool.exclude, of_users, n_items)
         return cls(count, of_users.sum(axis=1), own_sums, pool.n_items - n_items)
 
-    def __add__(self, more: JudgedItems) -> JudgedItems:
+    def __add__(self, more: LabelledItems) -> LabelledItems:
         parts = [part.own_sums for part in (self, more) if part.own_sums is not None]
         own_sums = np.sum(parts, axis=0) if parts else None
         return replace(self, count=self.count + more.count, sums=self.sums + more.sums, own_sums=own_sums)
@@ -79,8 +81,8 @@ class JudgedItems:
     def finding(self) -> ItemFinding | None:
         """As `item_dispersion`, with upper bounds where the exact variance would need every user again.
 
-        Rows of few users are less variable than said here, so that p is never too small for them. Where items are
-        judged less than once on average, X² counts pairs of users with a common item, a Poisson number: then p is that
+        Rows of few users vary less than assumed here, so that p is never too small for them. Where items are labelled
+        less than once on average, X² counts pairs of users with a common item, a Poisson number: then p is that
         of this number, which has the longer tail.
         """
         from truerank.core.special import gammainc
@@ -108,8 +110,7 @@ class JudgedItems:
         pairs = float((times * variance**2).sum()) / 2
         common = pairs + (total - n) * math.sqrt(pairs / noise)
         sparse = float(gammainc(common, pairs)) if common > 0 else 1.0
-        effect = math.sqrt(max(0.0, test.statistic - test.df) / float((times * expected).sum()))
-        return ItemFinding(test.statistic, test.df, max(test.p, sparse), effect)
+        return ItemFinding(test.statistic, test.df, max(test.p, sparse), test.effect(float((times * expected).sum())))
 
 
 def _by_item(pairs: Pairs, of_users: Floats, n_items: int) -> Floats:
@@ -150,33 +151,32 @@ class WithoutPositive:
 class UserCounts:
     """Users by their number of labelled rows N-bar and of candidates N; counts of other users add.
 
-    `strata` [n x 2] are the distinct (N-bar, N), ascending; `counts` [n x 3] are, for each of them, users, positive
-    rows, and users without a positive row. Whole numbers, so that chunks change no bit.
+    `table` has a row for each (N-bar, N), ascending, with its users, positive rows, and users without a positive row.
 
-    >>> both = UserCounts.of(np.array([2, 2]), np.array([9.0, 9.0]), np.array([0, 1]))
-    >>> (both + UserCounts.of(np.array([2, 0]), np.array([9.0, 9.0]), np.array([2, 0]))).counts.tolist()
-    [[3, 3, 1]]
+    >>> both = UserCounts.from_users(np.array([2, 2]), np.array([9.0, 9.0]), np.array([0, 1]))
+    >>> (both + UserCounts.from_users(np.array([2, 0]), np.array([9.0, 9.0]), np.array([2, 0]))).table.rows()
+    [(2, 9, 3.0, 3.0, 1.0)]
     """
 
-    strata: Ints
-    counts: Ints
+    table: pl.DataFrame
 
     @classmethod
-    def of(cls, n_labelled: Ints, n_candidates: Floats, n_positive: Ints) -> UserCounts:
+    def from_users(cls, n_labelled: Ints, n_candidates: Floats, n_positive: Ints) -> UserCounts:
         """Of users with so many labelled rows, candidates and positive rows; users without a row do not count."""
         used = n_labelled > 0
-        rows, candidates, positive = n_labelled[used], n_candidates[used], n_positive[used]
-        strata = np.stack([rows, np.maximum(candidates, rows).astype(np.int64)], axis=1)
-        return cls._added(strata, np.stack([np.ones_like(rows), positive, positive == 0], axis=1).astype(np.int64))
+        rows, candidates, positive = n_labelled[used], n_candidates[used], n_positive[used].astype(np.float64)
+        strata = {"rows": rows, "candidates": np.maximum(candidates, rows).astype(np.int64)}
+        counts = {"users": np.ones(len(rows)), "positive": positive, "lacking": (positive == 0).astype(np.float64)}
+        return cls(sum_cells(pl.DataFrame({**strata, **counts})))
 
     @classmethod
-    def of_log(cls, log: Log, n_candidates: Floats) -> UserCounts:
+    def from_log(cls, log: Log, n_candidates: Floats) -> UserCounts:
         """Of the users of a labelled log."""
         rows, positive = (np.bincount(user, minlength=log.n_units) for user in (log.user, log.user[log.label == 1]))
-        return cls.of(rows, n_candidates, positive)
+        return cls.from_users(rows, n_candidates, positive)
 
     @classmethod
-    def of_chunk(cls, chunk: JudgedChunk, positive: Bools) -> UserCounts:
+    def from_chunk(cls, chunk: JudgedChunk, positive: Bools) -> UserCounts:
         """Of a chunk whose rows are positive or not. An unknown number of candidates is at least that of named items.
 
         Fewer candidates make fewer users without a positive, so that counting too few of them gives no false alarm.
@@ -185,18 +185,10 @@ class UserCounts:
         excluded = 0 if pool.exclude is None else pool.exclude.count
         candidates = np.where(np.isnan(pool.count), len(labels.items) - excluded, pool.count)
         rows = np.bincount(labels.unit, minlength=labels.n_units)
-        return cls.of(rows, candidates, np.bincount(labels.unit[positive], minlength=labels.n_units))
-
-    @classmethod
-    def _added(cls, strata: Ints, counts: Ints) -> UserCounts:
-        distinct, place = np.unique(strata, axis=0, return_inverse=True)
-        total = np.zeros((len(distinct), 3), dtype=np.int64)
-        np.add.at(total, place.reshape(-1), counts)
-        return cls(distinct, total)
+        return cls.from_users(rows, candidates, np.bincount(labels.unit[positive], minlength=labels.n_units))
 
     def __add__(self, more: UserCounts) -> UserCounts:
-        columns = ((self.strata, more.strata), (self.counts, more.counts))
-        return self._added(*map(np.concatenate, columns))
+        return UserCounts(sum_cells(pl.concat([self.table, more.table])))
 
     def test(self) -> WithoutPositive:
         """Users without a positive against E = Σ_u Π_{j < N-bar} (1 - p N / (N - j)), p the positive rate of a stratum.
@@ -207,13 +199,12 @@ class UserCounts:
         users. The p-value of so few is Chernoff's bound exp(-E + U + U ln(E / U)). With every candidate labelled
         nothing was drawn, and E is about 0.
 
-        >>> everyone = UserCounts.of(np.full(300, 2), np.full(300, 50.0), np.ones(300, dtype=int))
+        >>> everyone = UserCounts.from_users(np.full(300, 2), np.full(300, 50.0), np.ones(300, dtype=int))
         >>> everyone.test().users, round(everyone.test().expected, 1), everyone.test().too_few
         (0, 73.5, True)
         """
-        users, positive, lacking = self.counts.T
+        rows, candidates, users, positive, lacking = self.table.cast(pl.Float64).to_numpy().T
         group = _merged(users)
-        rows, candidates = self.strata.T.astype(np.float64)
         n_groups = int(group[-1]) + 1 if len(group) else 0
         of_rows, of_users = (
             sums_by(group, weight * positive / rows, n=n_groups) / sums_by(group, weight * users, n=n_groups)
@@ -226,18 +217,18 @@ class UserCounts:
         return WithoutPositive(n, expected, p)
 
 
-def _merged(users: Ints) -> Ints:
+def _merged(users: Floats) -> Ints:
     """The group of each stratum: neighbours together, until a group has 100 users; the rest joins the last one.
 
-    >>> _merged(np.array([60, 60, 150, 30])).tolist()
+    >>> _merged(np.array([60.0, 60.0, 150.0, 30.0])).tolist()
     [0, 0, 1, 1]
     """
-    group, total, number = [], 0, 0
+    group, total, number = [], 0.0, 0
     for n in users.tolist():
         group.append(number)
         total += n
         if total >= SMALLEST_STRATUM:
-            total, number = 0, number + 1
+            total, number = 0.0, number + 1
     if total and number:
         group = [min(before, number - 1) for before in group]
     return np.array(group, dtype=np.int64)

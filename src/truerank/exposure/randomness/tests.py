@@ -133,7 +133,7 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
         checks.append(_normal(COMMON, (overlap - expected) / noise, finding))
     adjusted = holm(np.array([check.p if check.verdict else math.nan for check in checks]))
     checks = [replace(check, p_adjusted=float(p)) for check, p in zip(checks, adjusted, strict=True)]
-    without = UserCounts.of_log(log, draws.n_candidates).test() if "label" in log.rewards else None
+    without = UserCounts.from_log(log, draws.n_candidates).test() if "label" in log.rewards else None
     random, verdict = _verdict(checks, draws, without, tested=dispersion is not None)
     certain = draws.share >= 1
     never_shown = np.exp(-draws.over_users(-np.log1p(-np.where(certain, 0.0, draws.share))))
