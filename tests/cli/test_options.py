@@ -53,11 +53,6 @@ def meaning(option: click.Option) -> tuple[Any, ...]:
     return kind.name, chosen, shown, option.multiple, option.is_flag, tuple(sorted((*option.opts, option.name or "")))
 
 
-def test_there_are_commands() -> None:
-    assert len(COMMANDS) >= 13
-    assert ("study", "reliability") in COMMANDS
-
-
 def sizes_of(command: click.Command) -> set[str]:
     """Names of what is counted, which a command that reads no file may give to counts: nothing else can be meant."""
     files = [each for each in command.params if isinstance(each.type, click.Path) and each.name != "out"]

@@ -201,14 +201,6 @@ def test_clips_and_rewards_are_told_apart_everywhere() -> None:
         assert results.comparisons_table().select(keys).rows() == in_json
 
 
-def test_text_shows_every_comparison_once() -> None:
-    """Also where one estimator is asked for twice, with another between: snips, ips(3), snips(2)."""
-    results = CALLS["biased"]()
-    assert sum(line.startswith(("b - a ", "a - b ")) for line in results.details().splitlines()) == len(
-        results.comparisons
-    )
-
-
 def test_units_sum_to_the_estimates() -> None:
     for name in ("full", "random", "biased"):
         results = CALLS[name]()
@@ -251,13 +243,6 @@ def test_earlier_results_are_replaced_and_their_units_go(tmp_path: Path) -> None
     CALLS["random"]().save(place, force=True)
     with pytest.raises(InputError, match="written anew"):
         earlier.units()
-
-
-def test_results_can_be_saved_where_they_were_read(tmp_path: Path) -> None:
-    results = CALLS["full"]()
-    results.save(tmp_path / "kept")
-    Results.read(tmp_path / "kept").save(tmp_path / "kept", force=True)
-    assert Results.read(tmp_path / "kept") == results
 
 
 def test_a_folder_with_anything_else_is_refused(tmp_path: Path) -> None:
@@ -352,17 +337,6 @@ def test_units_that_are_none_are_refused(tmp_path: Path) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- shown
-
-
-def test_notebooks_show_escaped_values_differences_and_messages() -> None:
-    shown = odd()._repr_html_()
-    assert "<b>" not in shown
-    assert "&lt;b&gt;" in shown
-    assert shown.count("<table>") == 3  # the answer, and of the details estimates and differences
-    assert "exclude= dropped 2\\nrows" in shown
-    assert "only n_items=3 of 3 &lt;b&gt;&amp;&lt;/b&gt;" in shown
-    plain = CALLS["one model"]()._repr_html_()
-    assert plain.count("<table>") == 2
 
 
 def test_text_names_options_as_the_reader_gives_them() -> None:

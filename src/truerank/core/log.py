@@ -14,7 +14,7 @@ import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.clusters import Clusters
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
@@ -144,8 +144,6 @@ class Log:
 
     def to_pandas(self) -> Any:
         """The same rows as a pandas frame."""
-        from truerank.report.frames import as_pandas
-
         return as_pandas(self.to_polars())
 
     @property
@@ -304,3 +302,14 @@ class Log:
 def has_user_units(source: Any) -> TypeGuard[Log]:
     """Whether this is a log whose units are users: labels or training data, not impressions."""
     return isinstance(source, Log) and source.unit_name == "user"
+
+
+def as_pandas(frame: pl.DataFrame) -> Any:
+    """The same rows as a pandas frame."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise InputError(
+            f"pandas is not installed; install it with: pip install pandas, or pip install {extra('pandas')}."
+        ) from None
+    return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)

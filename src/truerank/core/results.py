@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import polars as pl
 
 from truerank.core.errors import InputError, some
+from truerank.core.log import as_pandas
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
 from truerank.core.record import record
@@ -254,9 +255,7 @@ class Results:
 
     def to_pandas(self) -> PandasTables:
         """Estimates and comparisons as two pandas frames."""
-        from truerank.report import frames
-
-        return PandasTables(frames.as_pandas(self.estimates_table()), frames.as_pandas(self.comparisons_table()))
+        return PandasTables(as_pandas(self.estimates_table()), as_pandas(self.comparisons_table()))
 
     @property
     def plot(self) -> Plots:

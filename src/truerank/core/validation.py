@@ -75,15 +75,6 @@ def as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def as_log(value: Any) -> Any:
-    """The log of a frame or file."""
-    if not isinstance(value, str | os.PathLike) and not hasattr(value, "__arrow_c_stream__"):
-        return value
-    from truerank.io.read import read
-
-    return read(value)
-
-
 def is_texts(value: Any) -> bool:
     """Whether it is several texts; their order does not matter, so that a set will do."""
     many = isinstance(value, Sequence | Set | np.ndarray) and not isinstance(value, str | bytes)
@@ -107,7 +98,7 @@ TEXTS = Wanted("a list of names", is_texts, as_list)
 SEVERAL = Wanted("a list of values", is_several, as_list)
 NAMED = Wanted("a name for each: {name: ...}", is_named)
 IDS = Wanted("ids, as truerank gives them (log.items)", lambda value: isinstance(value, Ids))
-LOG = Wanted("a log as truerank.read gives it, a frame or a file", has_user_units, as_log)
+LOG = Wanted("a log, as truerank.read gives it", has_user_units)
 CANDIDATES = Wanted("candidates, as truerank gives them", lambda value: isinstance(value, Candidates))
 DRAWN = Wanted(f"how items were drawn: {' or '.join(Drawn)}", lambda value: isinstance(value, str))
 INTERVAL = Wanted(

@@ -19,6 +19,7 @@ from truerank.core.validation import checked_arguments
 from truerank.core.wording import option
 from truerank.datasets.split import split_rows
 from truerank.io.atomic_write import FolderKind
+from truerank.io.read import LOG
 from truerank.io.times import about_missing_times, time_ranks, with_times
 from truerank.sampling.pools import Members, PoolOrder
 
@@ -65,7 +66,7 @@ def split(
 def split(
     log: Any, by: SplitBy | str = ..., test: float = ..., *, folds: int, drop_missing_times: bool = ..., seed: int = ...
 ) -> tuple[SplitParts, ...]: ...
-@checked_arguments()
+@checked_arguments(log=LOG)
 def split(
     log: Any,
     by: SplitBy | str = SplitBy.TIME,

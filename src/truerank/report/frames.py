@@ -8,7 +8,6 @@ from typing import Any, get_type_hints
 
 import polars as pl
 
-from truerank.core.errors import InputError, extra
 from truerank.core.escaping import csv_table
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.report.questions import clip_limit, questions_of, ranked_models
@@ -108,14 +107,3 @@ def _both(results: Results) -> pl.DataFrame:
         comparisons(results).rename({"difference": "value"}).with_columns(kind=pl.lit("comparison")),
     ]
     return pl.concat([pl.DataFrame(schema=BOTH), *parts], how="diagonal")
-
-
-def as_pandas(frame: pl.DataFrame) -> Any:
-    """The same rows as a pandas frame."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise InputError(
-            f"pandas is not installed; install it with: pip install pandas, or pip install {extra('pandas')}."
-        ) from None
-    return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)
