@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @common("metric: One that was studied; by default nDCG@100, or else the study's last.")
 @shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
 @common("n-users: How many users with a positive the evaluation has, instead of those of LOG.")
-@shared("--top", type=click.IntRange(min=1), default=10, help="How many choices to show.")
+@common("top: How many choices to show.", default=10)
 @grouped(Output, "format", "out", "quiet")
 def advise(
     *,

@@ -147,6 +147,7 @@ SHARED = {
     "sparsities": shared("--sparsities", metavar="NUMBER,...", help="Only these.  [default: all of the study]"),
     "samplers": shared("--samplers", metavar="NAME,...", help="Only these.  [default: all of the study]"),
     "seed": shared("--seed", type=int, default=0, help="For all that is drawn: the same seed, the same results."),
+    "top": shared("--top", type=click.IntRange(min=1), metavar="N", help="How many of the best."),
     "threads": count("--threads", help="Default: all cores."),
     "engine": shared(
         "--engine", default="local", metavar="ENGINE",

@@ -17,7 +17,7 @@ from truerank.core.metric import Metric, OfLists, is_directed
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
-from truerank.core.ranking import Ties
+from truerank.core.ranking import Scores, Ties
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, checked_arguments
 from truerank.core.wording import either, option
@@ -64,10 +64,11 @@ from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
 from truerank.io.columns import RULE, PositiveRule
+from truerank.io.log_schema import LogSchema
 from truerank.io.read import scan
 from truerank.io.spill import Scratch, scratch
 from truerank.metrics.worth import bounds_of, reward_of
-from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
+from truerank.ranking.candidates import Catalogue, Overlap, catalogue_of, whole_tables, whole_within
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.tables import as_scores
 
@@ -206,9 +207,7 @@ def prepare_labels(
     numbered = check_numbers(given_scores, {where: labels, **beside}, items=question.items)
     if preset is not None:
         given_scores = {name: preset.scores(part) for name, part in given_scores.items()}
-    catalogued: dict[str, Any] = {"others": others, "items": question.items, "n_items": question.n_items}
-    models = whole_tables(given_scores, **catalogued)
-    catalogue = catalogue_of(models, **catalogued, union=exposed is Exposed.HOLDOUT)
+    models, catalogue = _catalogued(question, given_scores, others, rows.get("candidates"))
     n_items = catalogue.n_items
     check_users(models, labels.users, where)
     predictions, predicted_from = predictions_of(question)
@@ -307,6 +306,21 @@ def _requests(
         for segment in (None, *(() if estimator.info.predicts or estimator.info.of_lists else segments))
     ]
     return requests, left_out
+
+
+def _catalogued(
+    question: LabelQuestion, scores: Mapping[str, Scores], others: Mapping[str, Ids], candidates: Log | LogSchema | None
+) -> tuple[dict[str, Scores], Catalogue]:
+    """The models, and the catalogue: what is declared, else the items of candidate sets, else what models have."""
+    items = question.items
+    if items is None and question.n_items is None and candidates is not None:
+        parts = {f"{name}, items": model.items for name, model in scores.items()}
+        items = Ids.union({**parts, **others, "candidates": candidates.items})
+    catalogued: dict[str, Any] = {"others": others, "items": items, "n_items": question.n_items}
+    models = whole_tables(scores, **catalogued)
+    if isinstance(candidates, Log):
+        models = whole_within(models, candidates)
+    return models, catalogue_of(models, **catalogued, union=question.exposed is Exposed.HOLDOUT)
 
 
 def _check_interval(interval: Interval, design: Any, *, fitted: bool) -> None:

@@ -140,6 +140,21 @@ def whole_tables(
     return {name: settled(model) for name, model in scores.items()}
 
 
+def whole_within(scores: Mapping[str, Scores], candidates: Log) -> dict[str, Scores]:
+    """Lists that name every member of every candidate set are whole there, not top lists of some depth."""
+
+    def settled(model: Scores) -> Scores:
+        if not isinstance(model, Lists) or model.depth is None:
+            return model
+        user, item = model.users.locate(candidates.users)[candidates.user], model.items.locate(candidates.items)
+        listed = np.repeat(np.arange(len(model.users)), np.diff(model.start)) * len(model.items) + model.item
+        member = user * len(model.items) + item[candidates.item]
+        named = (user >= 0) & (item[candidates.item] >= 0) & np.isin(member, listed)
+        return replace(model, depth=None) if named.all() else model
+
+    return {name: settled(model) for name, model in scores.items()}
+
+
 def lay_out(
     labels: Log,
     catalogue: Catalogue,

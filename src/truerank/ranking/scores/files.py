@@ -184,6 +184,23 @@ def write_scores(scores: Scores, path: str | Path, *, progress: Watching = None)
             write_array(archive, name, values.shape, values.dtype, [values])
 
 
+def top_lists(scores: Scores, most: int) -> pl.DataFrame:
+    """The highest scores of each user as a table user, item, rank; equal scores in the order of the catalogue.
+
+    >>> from truerank.ranking.scores.scores import dense
+    >>> top_lists(dense(np.array([[1.0, 3.0, 2.0]])), 2).rows()
+    [(0, 1, 1), (0, 2, 2)]
+    """
+    n, parts, first = min(most, len(scores.items)), [], 0
+    for block in _blocks(scores, None):
+        rows = np.repeat(np.arange(first, first + len(block)), n)
+        order = np.argsort(-np.asarray(block), axis=1, kind="stable")[:, :n]
+        ids = {"user": scores.users.values.gather(rows), "item": scores.items.values.gather(order.ravel())}
+        parts.append(pl.DataFrame({**ids, "rank": np.tile(np.arange(1, n + 1), len(block))}))
+        first += len(block)
+    return pl.concat(parts)
+
+
 def ids_array(ids: Ids, name: str) -> npt.NDArray[Any]:
     """Ids as an array that reads back as the same; those that none can hold are refused.
 
