@@ -46,7 +46,7 @@ def split(
     truerank split ratings.csv --by time --test 0.2 --out parts
     truerank evaluate parts/test.csv --exposure holdout --exclude parts/train.csv --scores als=als.csv
     """
-    from truerank.datasets.holding_out import (
+    from truerank.datasets.split import (
         FOLDER,
         ORDERED,
         SplitBy,
@@ -82,9 +82,9 @@ def split(
         table = table.filter(kept)
     held = [held_out(rows, way, test, seed=seed)] if folds is None else folds_of(rows, way, folds, seed=seed)
     ending = ".csv" if is_text else ".parquet"
-    with whole_folder(place, kind=FOLDER, force=output.force) as folder:
+    with whole_folder(place, kind=FOLDER, force=output.force) as inside:
         for number, tested in enumerate(held, start=1):
-            within = folder if folds is None else folder / f"fold-{number}"
+            within = inside if folds is None else inside / f"fold-{number}"
             within.mkdir(exist_ok=True)
             write_table(table.filter(~tested), within / f"train{ending}")
             write_table(table.filter(tested), within / f"test{ending}")

@@ -67,7 +67,7 @@ from truerank.io.columns import RULE, PositiveRule
 from truerank.io.log_schema import LogSchema
 from truerank.io.read import scan
 from truerank.io.spill import Scratch, scratch
-from truerank.metrics.worth import bounds_of, reward_of
+from truerank.metrics.discounts import bounds_of, reward_of
 from truerank.ranking.candidates import Catalogue, Overlap, catalogue_of, whole_tables, whole_within
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.tables import as_scores
@@ -313,7 +313,8 @@ def _catalogued(
 ) -> tuple[dict[str, Scores], Catalogue]:
     """The models, and the catalogue: what is declared, else the items of candidate sets, else what models have."""
     items = question.items
-    if items is None and question.n_items is None and candidates is not None:
+    lists = all(model.depth is not None for model in scores.values())
+    if items is None and question.n_items is None and candidates is not None and lists:
         parts = {f"{name}, items": model.items for name, model in scores.items()}
         items = Ids.union({**parts, **others, "candidates": candidates.items})
     catalogued: dict[str, Any] = {"others": others, "items": items, "n_items": question.n_items}
