@@ -25,7 +25,7 @@ from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import PostStratified
-from truerank.estimators.predictions import Assistance, JudgeTable
+from truerank.estimators.predictions import Assistance, JudgeTable, ranked_within_rows
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
@@ -255,6 +255,10 @@ def test_places_without_a_word_of_the_judge_have_the_mean_of_the_others() -> Non
     sample = [(0, 2, 3, 4), (0, 1, 2, 5)]  # the row itself is not judged
     found = terms(Assisted(fewest=0, doubt=0), Precision(3), sample, said=some)
     assert found.value() == pytest.approx(terms(Assisted(fewest=0, doubt=0), Precision(3), sample, said=filled).value())
+
+
+def test_one_prediction_of_a_user_is_the_middle_of_all() -> None:
+    np.testing.assert_array_equal(ranked_within_rows(np.array([[7.0, np.nan, np.nan]])), [[0.0, np.nan, np.nan]])
 
 
 @pytest.mark.parametrize("metric", [Precision(3), Recall(3)], ids=str)
