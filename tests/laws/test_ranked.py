@@ -137,15 +137,6 @@ def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool) -> None:
     np.testing.assert_allclose(compiled, plain, rtol=1e-12)
 
 
-def test_the_logging_policy_earns_what_it_has_earned() -> None:
-    frame = make_log(9)
-    results = tr.off_policy(frame, {"log": RankColumn("position")}, position=Exponential(0.7))
-    earned = frame.group_by("session").agg(pl.col("reward").sum())["reward"].mean()
-    assert [each.value for each in results.estimates] == pytest.approx([earned, earned])
-    made = views(frame, log=RankColumn("position"))["log"]
-    assert made.weights() == pytest.approx(np.ones(len(frame)), abs=1e-15)
-
-
 def test_clip_one_of_the_inverse_leaves_raw_labels() -> None:
     """m = 1: Σ c ε, the naive form."""
     made = views(make_log(11))["new"]
