@@ -9,7 +9,7 @@ from truerank.core.errors import RefusedError as RefusedError
 from truerank.core.errors import TruerankError as TruerankError
 from truerank.core.log import Log as Log
 from truerank.core.results import Results as Results
-from truerank.datasets.holding_out import split as split
+from truerank.datasets.split import split as split
 from truerank.evaluation.design import design_exposure as design_exposure
 from truerank.evaluation.impressions import off_policy as off_policy
 from truerank.evaluation.intervening import intervene as intervene

@@ -17,7 +17,7 @@ from truerank import estimators, metrics
 from truerank.core.log import Logged
 from truerank.core.options import ListsAre
 from truerank.core.ranking import Ties
-from truerank.datasets.holding_out import SplitBy
+from truerank.datasets.split import SplitBy
 from truerank.estimators import RANKED
 from truerank.estimators.impressions import Normaliser
 from truerank.evaluation import presets

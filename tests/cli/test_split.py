@@ -105,7 +105,7 @@ def test_a_protocol_of_another_package_names_its_parts(
         rows = tr.read(folder, positive="all")
         return {"mine": rows.select(slice(100 + seed)), "rest": rows.select(slice(100 + seed, None))}
 
-    monkeypatch.setattr("truerank.datasets.holding_out.plugins", lambda group: {"halves": halves})
+    monkeypatch.setattr("truerank.datasets.split.plugins", lambda group: {"halves": halves})
     words = ("split", str(log), "--seed", "1", "--out", str(tmp_path / "parts"), "--protocol")
     unknown = call(*words, "other")
     assert (unknown.code, "halves" in unknown.err) == (2, True)

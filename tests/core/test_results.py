@@ -14,7 +14,7 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.messages import Message, Severity
-from truerank.core.provenance import Input, Provenance, plain, python_call, shell_call, versions
+from truerank.core.provenance import Input, Provenance, plain, shell_call, versions
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.core.units import COLUMNS, KeptUnits, UnitTerms
 from truerank.inference.verdicts import verdict_of
@@ -188,8 +188,6 @@ def test_provenance_is_plain_and_no_longer_the_callers() -> None:
 
 def test_calls_that_make_results_again() -> None:
     assert shell_call(["evaluate", "a b.csv", "--scores", "x=y.npz"]) == "truerank evaluate 'a b.csv' --scores x=y.npz"
-    call = python_call("truerank.evaluate", {"scores": object(), "labels": np.zeros((50, 50)), "seed": 7, "k": "a\nb"})
-    assert call == "truerank.evaluate(scores=scores, labels=labels, seed=7, k='a\\nb')"
 
 
 def test_versions_are_those_of_the_libraries_that_compute() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from calling import call
@@ -20,30 +19,9 @@ def test_a_wide_table_is_not_listed_in_full() -> None:
     assert len(str(refusal.value)) < 500
 
 
-def test_how_many_items_differ_is_counted() -> None:
-    scores = {
-        "als": tr.scores.dense(np.ones((2, 75)), items=range(75)),
-        "pop": tr.scores.dense(np.ones((2, 4)), items=range(4)),
-    }
-    labels = pl.DataFrame({"user": [0, 1], "item": [0, 1], "label": [1, 0]})
-    with pytest.raises(InputError, match=r"71 items only in als \(4, 5, 6 and 68 more\)"):
-        tr.evaluate(scores, labels, exposure="random")
-
-
 def test_a_text_in_place_of_a_number_is_shown_as_one() -> None:
     with pytest.raises(InputError, match=r"Recall: k='10'; expected a whole number from 1"):
         tr.metrics.Recall("10")
-
-
-def test_sources_have_the_names_of_their_arguments() -> None:
-    """A frame that was read before it was evaluated has no name of its own."""
-    labels, train = (tr.read(pl.DataFrame({"user": [0], "item": [item], "label": [1]})) for item in (0, 1))
-    results = tr.evaluate({"m": np.ones((1, 2))}, labels, exclude=train, exposure="holdout", metrics=["Recall@1"])
-    assert [each.source for each in results.provenance.inputs if each.role != "scores"] == ["labels", "exclude"]
-    assert not [note for note in results.notes if "frame" in note]
-    twice = tr.read(pl.DataFrame({"user": [0, 0], "item": [0, 0], "label": [1, 1]}))
-    with pytest.raises(InputError, match=r"^labels: 1 pairs occur more than once"):
-        tr.evaluate({"m": np.ones((1, 2))}, twice, exposure="holdout", metrics=["Recall@1"])
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from truerank.core import fast_sums
-from truerank.core.arrays import LONG, LONGER, SOME, Floats, exact_sum, largest_of
+from truerank.core.arrays import LONG, LONGER, SOME, Floats, exact_sum
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
 from truerank.inference.intervals import Population, around
-from truerank.inference.tails import tail_index
 
 N = LONGER + 77
 
@@ -77,13 +76,6 @@ def test_what_is_no_number_is_left_to_others(bad: float) -> None:
     assert fast_sums.exact_sum_of_many(values) is None
 
 
-def test_largest_has_no_sign() -> None:
-    values = columns()["signs"]
-    assert largest_of(values) == np.abs(values).max()
-    values[7] = -9.0
-    assert largest_of(values) == 9.0
-
-
 @pytest.mark.parametrize("name", ["rewards", "signs", "sizes", "large", "same", "zeros", "subnormal"])
 @pytest.mark.parametrize("share", [0.2, 0.0, 0.999])
 def test_the_upper_part_is_that_of_all_in_order(name: str, share: float) -> None:
@@ -94,11 +86,6 @@ def test_the_upper_part_is_that_of_all_in_order(name: str, share: float) -> None
     wanted = above[len(above) - int(share * len(above)) - 1 :] if len(above) else above
     assert len(upper) == 0 or upper[0] == upper.min()
     np.testing.assert_array_equal(np.sort(upper), wanted)
-
-
-def test_the_tail_of_even_sizes_is_none() -> None:
-    assert tail_index(np.broadcast_to(np.float64(0.25), (N,))) == tail_index(np.full(N, 0.25)) == 0.0
-    assert math.isnan(tail_index(np.broadcast_to(np.float64(0.0), (N,))))
 
 
 def test_one_cluster_that_is_all_has_no_interval() -> None:

@@ -58,11 +58,6 @@ def test_fitted_propensities_next_to_nothing_are_refused() -> None:
         )  # fmt: skip
 
 
-def test_a_warning_of_a_library_has_no_path() -> None:
-    line = _as_line(RuntimeWarning("overflow\nencountered"), RuntimeWarning, "/somewhere/file.py", 12)
-    assert line == "truerank: overflow encountered\n"
-
-
 def test_a_command_shows_warnings_without_a_path(tmp_path: Path) -> None:
     """In a process of its own, as a user calls it: whatever a library warns of is one line without a source."""
     code = (

@@ -255,16 +255,3 @@ def test_large_numbers_as_arrays(ids: list[int], folder: Path) -> None:
         return
     tr.write_scores(scores, path)
     assert tr.read_scores(path).users.values.to_list() == sorted(ids)
-
-
-def test_parts_of_a_folder_decide_together(folder: Path) -> None:
-    """One part whose ids are all plain numbers beside one that has 007."""
-    parts = folder / "parts"
-    parts.mkdir()
-    (parts / "1.csv").write_text("user,item,label\n7,1,1\n")
-    (parts / "2.csv").write_text("user,item,label\n007,1,1\n")
-    assert tr.read(parts).users.texts() == ["007", "7"]
-    assert tr.scan(parts).users.texts() == ["007", "7"]
-    (parts / "2.csv").write_text("user,item,label\n1e3,1.0,1\n")
-    assert tr.read(parts).items.texts() == ["1", "1.0"]
-    assert tr.scan(parts).users.texts() == ["1e3", "7"]

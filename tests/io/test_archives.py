@@ -64,19 +64,8 @@ def test_arrays_that_nobody_asked_for_are_not_read(tmp_path: Path) -> None:
     assert len(tr.read_scores(tmp_path / "x.npz").users) == 2
 
 
-def test_columns_in_fortran_order(tmp_path: Path) -> None:
-    matrix = np.asfortranarray(np.arange(6.0).reshape(2, 3))
-    np.savez_compressed(tmp_path / "x.npz", scores=matrix)
-    assert tr.read_scores(tmp_path / "x.npz").block(np.array([0, 1])).tolist() == matrix.tolist()
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_factors_that_are_no_numbers(tmp_path: Path, value: float) -> None:
     np.savez(tmp_path / "x.npz", user_factors=np.full((2, 1), value), item_factors=np.ones((3, 1)))
     with pytest.raises(InputError, match="finite"):
         tr.read_scores(tmp_path / "x.npz")
-
-
-def test_factors_beyond_single_precision_stay_what_they_are(tmp_path: Path) -> None:
-    np.savez(tmp_path / "x.npz", user_factors=np.full((2, 1), 1e39), item_factors=np.ones((3, 1)))
-    assert tr.read_scores(tmp_path / "x.npz").block(np.array([0])).tolist() == [[1e39] * 3]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from realdata import folder_of
 from truerank import datasets
 from truerank.core.errors import InputError
-from truerank.core.log import Log
 from truerank.datasets.coat import Coat
 from truerank.datasets.dataset import Dataset
 from truerank.datasets.jester import Jester
@@ -213,15 +211,6 @@ def test_features(tmp_path: Path) -> None:
     assert OpenBandit().features(tmp_path)["men"].rows() == [(0, -0.5), (1, 0.25)]
 
 
-@pytest.mark.realdata
-def test_features_of_real_data() -> None:
-    assert KuaiRec().features(folder_of("kuairec"))["items"].shape == (10_722, 2)
-    shapes = {key: table.shape for key, table in Coat().features(folder_of("coat")).items()}
-    assert shapes == {"users": (290, 15), "items": (300, 34)}
-    items = {key: len(table) for key, table in OpenBandit().features(folder_of("open_bandit_sample")).items()}
-    assert items == {"all": 80, "men": 34, "women": 46}
-
-
 def test_choices_that_cannot_be(tmp_path: Path) -> None:
     kuairand(tmp_path)
     (tmp_path / "log_random_4_22_to_5_08_pure.csv").write_text("")
@@ -270,22 +259,3 @@ def test_counts_of_real_data(name: str) -> None:
     logs = dataset.load(folder_of(name))
     found = {part: (len(log.users), len(log.items), len(log), int(log.label.sum())) for part, log in logs.items()}
     assert found == expected
-
-
-def matrix_of(log: Log, *, missing: float, reward: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    matrix = np.full((len(log.users), len(log.items)), missing)
-    matrix[log.user, log.item] = log.rewards[reward]
-    return matrix
-
-
-@pytest.mark.realdata
-def test_the_published_layout_of_coat_gives_the_same_logs(tmp_path: Path) -> None:
-    """Written back as the authors' matrices: every count is checked and every row is the same."""
-    compact = Coat().load(folder_of("coat"))
-    for part, name in (("train", "train"), ("random", "test")):
-        np.savetxt(tmp_path / f"{name}.ascii", matrix_of(compact[part], missing=0, reward="rating"), fmt="%d")
-    original = Coat().load(tmp_path)
-    for part, log in compact.items():
-        assert (original[part].user == log.user).all()
-        assert (original[part].item == log.item).all()
-        assert (original[part].label == log.label).all()

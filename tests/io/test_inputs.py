@@ -37,16 +37,6 @@ def test_parts_are_hashed_as_the_lines_of_sha256sum(tmp_path: Path) -> None:
     assert fingerprint(folder / "*.csv") == found
 
 
-def test_parts_in_several_folders_are_named_from_the_folder_they_share(tmp_path: Path) -> None:
-    for place in ("here", "there"):
-        for day in (1, 2):
-            folder = tmp_path / place / f"day={day}"
-            folder.mkdir(parents=True)
-            (folder / "part.csv").write_text(f"user,item\n{day},1\n")
-    here, there = (fingerprint(tmp_path / place / "*" / "*.csv") for place in ("here", "there"))
-    assert here == there
-
-
 def test_a_pipe_is_left_alone(tmp_path: Path) -> None:
     """It can be read only once, and by whoever reads the rows."""
     pipe = tmp_path / "pipe.csv"

@@ -5,9 +5,6 @@ from __future__ import annotations
 import errno
 import gzip
 import io
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -278,43 +275,3 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest
     missing = tmp_path / "not-there"
     with pytest.raises(InputError, match="not-there: rows cannot be set aside"), scratch(missing) as place:
         together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)
-
-
-BOUNDED = """
-import re, sys
-from pathlib import Path
-from truerank.io.batches import LazyTable
-from truerank.io.partition import Keyed
-from truerank.io.partition import together
-from truerank.io.spill import scratch
-from truerank.engines.engine import map_chunks
-from truerank.engines.engine import Threads
-with scratch(Path(sys.argv[2])) as place:
-    chunks = together({"x": Keyed(LazyTable.of(sys.argv[1]), "user")}, scratch=place)
-    rows = sum(map_chunks(Threads(2), lambda chunk: len(chunk["x"]), chunks))
-print(rows, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
-"""
-
-
-@pytest.mark.slow
-def test_memory_is_that_of_a_few_chunks(tmp_path: Path) -> None:
-    """About 300 MB of Parquet, 1.2 GB in memory, are partitioned and read again within 600 MB.
-
-    ru_maxrss would count what the process that starts it had: a worker that ran many tests.
-    """
-    rng = np.random.default_rng(1)
-    (tmp_path / "x").mkdir()
-    for at in range(15):
-        n = 2_000_000
-        pl.DataFrame({
-            "user": rng.integers(0, 3_000_000, n), "item": rng.integers(0, 20_000, n), "score": rng.random(n),
-            "position": rng.integers(1, 40, n), "label": rng.random(n) < 0.1,
-        }).write_parquet(tmp_path / "x" / f"{at:02}.parquet")  # fmt: skip
-    assert sum(path.stat().st_size for path in (tmp_path / "x").iterdir()) > 300e6
-    command = [sys.executable, "-c", BOUNDED, str(tmp_path / "x"), str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
-    rows, megabytes = map(int, printed.split())
-    assert rows == 30_000_000
-    assert megabytes < 600
-    assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -246,24 +246,6 @@ def test_a_stream_larger_than_memory_is_never_held_whole(name: str) -> None:
     assert held < MEBIBYTES_HELD
 
 
-def test_batches_are_let_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At every batch that is asked for, at most those that are written together are still there."""
-    monkeypatch.setattr(streams, "HELD", 1000)
-    monkeypatch.setattr(streams, "GATHERED", 4 * ROWS)
-    before, most, n = pyarrow.total_allocated_bytes(), 0, 200
-    size = 8 * ROWS
-    schema = pyarrow.schema({"user": pyarrow.int64()})
-
-    def batches() -> Iterator[Any]:
-        nonlocal most
-        for number in range(n):
-            most = max(most, pyarrow.total_allocated_bytes() - before)
-            yield pyarrow.record_batch([pyarrow.array([number] * ROWS, pyarrow.int64())], schema=schema)
-
-    assert LazyTable.of(pyarrow.RecordBatchReader.from_batches(schema, batches())).n_rows == n * ROWS
-    assert size < most < 20 * size < n * size
-
-
 # ------------------------------------------------------------------------------------------------------ what goes wrong
 
 
@@ -275,10 +257,6 @@ def broken(error: BaseException) -> Any:
     return pyarrow.RecordBatchReader.from_batches(LABELS.to_arrow().schema, batches())
 
 
-def one_sentence(error: pytest.ExceptionInfo[InputError]) -> bool:
-    return "\n" not in str(error.value) and "Traceback" not in str(error.value)
-
-
 def test_a_stream_that_breaks_off_is_told_in_one_sentence() -> None:
     said = (
         r"^labels: the stream broke off after 300 rows \(the disk is gone\)\. Nothing was evaluated; open it again\.$"
@@ -287,20 +265,6 @@ def test_a_stream_that_breaks_off_is_told_in_one_sentence() -> None:
         tr.evaluate({"a": SCORES}, broken(ValueError("the disk is gone.\nTraceback and so on")), exposure="random")
     with pytest.raises(InputError, match=r"^log: the stream broke off after 300 rows \(OSError\)"):
         tr.off_policy(broken(OSError()), {"new": RankColumn("new")}, position="exp:0.8")
-
-
-def test_ctrl_c_in_a_stream_stays_ctrl_c() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        LazyTable.of(broken(KeyboardInterrupt()))
-
-
-def test_a_query_that_fails_on_the_way_is_told_in_one_sentence() -> None:
-    import duckdb
-
-    rows = "select case when i < 900000 then i else error('row 900000 is bad') end as user from range(1000000) t(i)"
-    with pytest.raises(InputError, match=r"the stream broke off after [\d,]+ rows .*row 900000 is bad") as raised:
-        LazyTable.of(duckdb.connect().sql(rows))
-    assert one_sentence(raised)
 
 
 def test_nothing_stays_behind_when_a_stream_breaks_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -319,18 +283,6 @@ def test_a_reader_that_was_read_before_is_refused(tmp_path: Path) -> None:
     assert LazyTable.of(used).n_rows == len(EXCLUDED)
     with pytest.raises(InputError, match=r"^exclude: a reader without rows; one that was read before has none left"):
         tr.evaluate({"a": SCORES}, LABELS, exposure="random", exclude=used)
-
-
-def test_a_query_without_rows_has_columns_all_the_same(tmp_path: Path) -> None:
-    empty = relation(EXCLUDED, tmp_path).filter("false")
-    assert LazyTable.of(empty).columns == EXCLUDED.columns
-    options: dict[str, Any] = {"exposure": "random", "metrics": ["Recall@5"]}
-    same(tr.evaluate({"a": SCORES}, LABELS, exclude=empty, **options), tr.evaluate({"a": SCORES}, LABELS, **options))
-
-
-def test_a_column_alone_is_no_table() -> None:
-    with pytest.raises(InputError, match="broke off after 0 rows"):
-        LazyTable.of(pyarrow.chunked_array([[1, 2]]))
 
 
 def test_a_stream_whose_columns_change_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

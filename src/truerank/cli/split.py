@@ -46,7 +46,7 @@ def split(
     truerank split ratings.csv --by time --test 0.2 --out parts
     truerank evaluate parts/test.csv --exposure holdout --exclude parts/train.csv --scores als=als.csv
     """
-    from truerank.datasets.holding_out import (
+    from truerank.datasets.split import (
         FOLDER,
         ORDERED,
         SplitBy,

@@ -60,7 +60,6 @@ def comparable(value: Any) -> tuple[Any, ...]:
 
 
 LIBRARIES = ("numpy", "polars", "numba")  # whose versions may move the last digits of a number
-LONGEST = 100  # of an argument in a call that is written out
 
 
 @record(kw_only=True)
@@ -131,17 +130,3 @@ def shell_call(arguments: Sequence[str]) -> str:
     "truerank evaluate 'my labels.csv' --metric Recall@10"
     """
     return shlex.join(["truerank", *arguments])
-
-
-def python_call(function: str, arguments: Mapping[str, Any]) -> str:
-    """The call of a function; an argument that cannot be written in a line stands as a variable of its name.
-
-    >>> python_call("truerank.evaluate", {"scores": {"a": range(100)}, "labels": b"0" * 200, "seed": 7})
-    "truerank.evaluate(scores={'a': range(0, 100)}, labels=labels, seed=7)"
-    """
-    return f"{function}({', '.join(f'{name}={_written(name, value)}' for name, value in arguments.items())})"
-
-
-def _written(name: str, value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= LONGEST and "\n" not in text and " object at 0x" not in text else name

@@ -20,7 +20,6 @@ from truerank.datasets.dataset import (
     Dataset,
     Part,
     PublishedSize,
-    as_log,
     cells,
     find,
     read_columns,
@@ -82,9 +81,7 @@ class Coat(Dataset):
         else:
             table, shape = read_columns(path, {**ID_COLUMNS, "rating": pl.Float64}), (290, 300)
         users, items = (Ids.of(np.arange(size)) for size in shape)
-        log = as_log(
-            table, source=path, value="rating", positive=self.positive, rewards=("rating",), users=users, items=items
-        )
+        log = self.rated_log(table, path, users=users, items=items)
         if propensities is None:
             return log
         return replace(log, propensity=frozen(_propensities(propensities, shape)[log.user, log.item]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,10 +18,11 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.record import record
 from truerank.io.files import check_readable, kind_of
-from truerank.io.fingerprint import check_unchanged, versions_of
+from truerank.io.fingerprint import unchanged, versions_of
 from truerank.io.read import read
 
 PolarsType = type[pl.DataType]
+RATED: dict[str, PolarsType] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}
 IDS = {"user_id": "user", "item_id": "item", "video_id": "item"}
 ID_COLUMNS: dict[str, PolarsType] = {"user_id": pl.Int64, "item_id": pl.Int64}
 
@@ -43,6 +46,17 @@ class Part:
 
 
 @record
+class RatedFile:
+    """A text file of user, item, rating and perhaps time, without a header: its name, its places, its separator."""
+
+    name: str
+    under: tuple[str, ...] = ("",)
+    separator: str = "\t"
+    step: int = 1
+    n_fields: int = 4
+
+
+@record
 class Dataset:
     """A public dataset: what it is, where it is, and how its files become logs.
 
@@ -58,6 +72,7 @@ class Dataset:
     terms: ClassVar[str]
     files: ClassVar[tuple[str, ...]]
     published: ClassVar[Mapping[str, PublishedSize]]
+    rated: ClassVar[Mapping[str, RatedFile]] = {}
 
     @property
     def usual_rule(self) -> bool:
@@ -66,7 +81,16 @@ class Dataset:
 
     def parts(self, folder: Path) -> dict[str, Part]:
         """The parts that the files of a folder have, by name."""
-        raise NotImplementedError
+        paths = {part: find(folder, file.name, under=file.under) for part, file in self.rated.items()}
+        return {part: Part(partial(self._read_rated, path, self.rated[part])) for part, path in paths.items() if path}
+
+    def _read_rated(self, path: Path, file: RatedFile) -> Log:
+        fields = dict(list(RATED.items())[: file.n_fields])
+        return self.rated_log(read_fields(path, fields, separator=file.separator, step=file.step), path)
+
+    def rated_log(self, table: pl.DataFrame, source: Path, **populations: Ids) -> Log:
+        """A log of ratings, which the rule makes labels."""
+        return as_log(table, source=source, value="rating", positive=self.positive, rewards=("rating",), **populations)
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
         """The parts by name, or some of them; with `check`, a part of another size than published is refused."""
@@ -146,20 +170,15 @@ def read_fields(path: Path, columns: Mapping[str, PolarsType], *, separator: str
         return table.with_columns(pl.col(name).cast(kind) for name, kind in columns.items())
 
 
-class reading:  # noqa: N801
-    """What polars and numpy say about a damaged file, said in our words; one that changes meanwhile is refused."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        self.versions = versions_of([self.path])
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        check_unchanged(self.versions)
-        if isinstance(error, pl.exceptions.PolarsError | pl.exceptions.PanicException | OSError | ValueError):
-            reason = str(error).strip().split("\n")[0]
-            raise InputError(f"{self.path}: cannot be read ({reason}). Get the file again.") from None
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What polars and numpy report of a damaged file, in one sentence; a file that changes meanwhile is refused."""
+    try:
+        with unchanged(versions_of([path])):
+            yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"{path}: cannot be read ({reason}). Get the file again.") from None
 
 
 def as_log(

@@ -19,7 +19,6 @@ from truerank.datasets.dataset import (
     Dataset,
     Part,
     PublishedSize,
-    as_log,
     cells,
     find,
     other_size,
@@ -79,13 +78,10 @@ class Jester(Dataset):
             first_user = sum(users for before, (users, _) in FILES.items() if before < number)
             ratings = np.where(is_part[:, None], matrix, MISSING)
             tables.append(cells(ratings, missing=MISSING, value="rating", first_user=first_user))
-        return self._log(pl.concat(tables), next(iter(paths.values())))
+        return self.rated_log(pl.concat(tables), next(iter(paths.values())))
 
     def _table(self, path: Path) -> Log:
-        return self._log(read_columns(path, {**ID_COLUMNS, "rating": pl.Float64}), path)
-
-    def _log(self, table: pl.DataFrame, source: Path) -> Log:
-        return as_log(table, source=source, value="rating", positive=self.positive, rewards=("rating",))
+        return self.rated_log(read_columns(path, {**ID_COLUMNS, "rating": pl.Float64}), path)
 
 
 def _matrices(folder: Path) -> dict[int, Path]:

@@ -12,23 +12,7 @@ import polars as pl
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.record import record
-from truerank.datasets.dataset import (
-    ID_COLUMNS,
-    Dataset,
-    Part,
-    PublishedSize,
-    as_log,
-    find,
-    read_columns,
-    read_fields,
-)
-
-FIELDS: dict[str, type[pl.DataType]] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}
-
-
-def _read(path: Path, *, separator: str, step: int, positive: str) -> Log:
-    table = read_fields(path, FIELDS, separator=separator, step=step)
-    return as_log(table, source=path, value="rating", positive=positive, rewards=("rating",))
+from truerank.datasets.dataset import ID_COLUMNS, Dataset, Part, PublishedSize, RatedFile, as_log, find, read_columns
 
 
 @record
@@ -43,12 +27,7 @@ class MovieLens100K(Dataset):
     terms = "research use, no redistribution, cite"
     files = ("u.data",)
     published: ClassVar = {"train": PublishedSize(943, 1_682, 100_000, 55_375)}
-
-    def parts(self, folder: Path) -> dict[str, Part]:
-        path = find(folder, "u.data", under=("", "ml-100k"))
-        if path is None:
-            return {}
-        return {"train": Part(partial(_read, path, separator="\t", step=1, positive=self.positive))}
+    rated: ClassVar = {"train": RatedFile("u.data", ("", "ml-100k"))}
 
 
 @record
@@ -63,14 +42,12 @@ class MovieLens1M(Dataset):
     terms = "research use, no redistribution, cite"
     files = ("ratings.dat",)
     published: ClassVar = {"train": PublishedSize(6_040, 3_706, 1_000_209, 575_281)}
+    rated: ClassVar = {"train": RatedFile("ratings.dat", ("", "ml-1m"), separator=":", step=2)}
 
     def parts(self, folder: Path) -> dict[str, Part]:
-        path = find(folder, "ratings.dat", under=("", "ml-1m"))
-        if path is not None:
-            return {"train": Part(partial(_read, path, separator=":", step=2, positive=self.positive))}
-        pairs = find(folder, "interactions.parquet")
-        if pairs is None:
-            return {}
+        parts, pairs = Dataset.parts(self, folder), find(folder, "interactions.parquet")
+        if parts or pairs is None:
+            return parts
         if not self.usual_rule:
             raise InputError(f"{pairs}: pairs without ratings; a rule for ratings cannot be applied to them.")
         size = self.published["train"]

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
-import polars as pl
-
-from truerank.core.log import Log
 from truerank.core.record import record
-from truerank.datasets.dataset import (
-    Dataset,
-    Part,
-    PublishedSize,
-    as_log,
-    find,
-    read_fields,
-)
+from truerank.datasets.dataset import Dataset, PublishedSize, RatedFile
 
 
 @record
@@ -42,14 +30,4 @@ class YahooR3(Dataset):
         "train": PublishedSize(15_400, 1_000, 311_704, 125_077),
         "random": PublishedSize(5_400, 1_000, 54_000, 4_749),
     }
-
-    def parts(self, folder: Path) -> dict[str, Part]:
-        return {
-            part: Part(partial(self._read, path))
-            for part, name in zip(("train", "random"), self.files, strict=True)
-            if (path := find(folder, name)) is not None
-        }
-
-    def _read(self, path: Path) -> Log:
-        table = read_fields(path, {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64}, separator="\t")
-        return as_log(table, source=path, value="rating", positive=self.positive, rewards=("rating",))
+    rated: ClassVar = {part: RatedFile(name, n_fields=3) for part, name in zip(published, files, strict=True)}

@@ -100,7 +100,7 @@ class LogSchema:
             array = values[order]
             return frozen(array.copy() if array.base is not None else array)  # a frame shares its memory
 
-        optional = {key: ordered(values) for key, values in self._optional(columns).items()}
+        optional = {key: ordered(values) for key, values in self._optional(columns)}
         log = Log(
             items=items,
             unit=frozen(unit[order]),
@@ -129,15 +129,13 @@ class LogSchema:
         items = Ids.union({place: Ids.of(ids, where=place), f"{where}, candidates": competing})
         return items, items.locate(ids)
 
-    def _optional(self, columns: TableColumns) -> dict[str, Any]:
-        """The arrays of columns beside ids and values."""
-        arrays: dict[str, Any] = {}
+    def _optional(self, columns: TableColumns) -> Iterator[tuple[str, Any]]:
+        """The arrays of columns beside ids and values, one at a time."""
         for key, values in self.checked(columns):
             if key in NAMES:
-                arrays[key] = values.cast(pl.String).to_numpy().astype(str)
+                yield key, values.cast(pl.String).to_numpy().astype(str)
             elif key != "viewed" or not (self.all_viewed if self.facts else bool(values.all())):
-                arrays[key] = time_array(values) if key == "time" else values.to_numpy()
-        return arrays
+                yield key, time_array(values) if key == "time" else values.to_numpy()
 
     def checked(self, columns: TableColumns) -> Iterator[tuple[str, pl.Series]]:
         """The columns beside ids and values that there are, without candidates, checked as each is read."""

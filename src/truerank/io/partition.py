@@ -22,6 +22,7 @@ from truerank.core.ids import Keys, as_ids, joined_ids
 from truerank.core.progress import Progress
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
+from truerank.core.sizes import bytes_text
 from truerank.io.batches import LazyTable
 from truerank.io.spill import RowsHeld, RowsOfPart, Scratch, Spill
 
@@ -281,7 +282,7 @@ def _cut(
     by = "content" if source.content else source.key
     return CutTable(spill.n_rows, spill.part), (
         f"{table.where}: {table.n_rows:,} rows in no order of {by}, partitioned once on disk: "
-        f"{in_bytes(spill.n_bytes)} in {n:,} files."
+        f"{bytes_text(spill.n_bytes)} in {n:,} files."
     )
 
 
@@ -322,12 +323,3 @@ def _sliced(source: Keyed, starts: Ints, at: int) -> RowsSliced:
     start, end = starts[at : at + 2].tolist()
     table, first = source.table.around(start, end)
     return RowsSliced(table, start - first, end - start, tuple(source.names))
-
-
-def in_bytes(n: float) -> str:
-    """A number of bytes in words.
-
-    >>> in_bytes(1_234_567_890), in_bytes(700)
-    ('1.2 GB', '0.0 MB')
-    """
-    return f"{n / 1e9:.1f} GB" if n >= 1e9 else f"{n / 1e6:.1f} MB"

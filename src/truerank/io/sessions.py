@@ -20,9 +20,10 @@ from truerank.core.ids import Ids, joined_ids
 from truerank.core.log import Array, Log, Logged
 from truerank.core.progress import Progress
 from truerank.core.record import record
+from truerank.core.sizes import bytes_text
 from truerank.core.wording import columns_option
 from truerank.io.columns import table_columns
-from truerank.io.partition import Absent, ChunkRule, Chunks, CutTable, Keyed, check_same_kind, in_bytes
+from truerank.io.partition import Absent, ChunkRule, Chunks, CutTable, Keyed, check_same_kind
 from truerank.io.scan import Facts
 from truerank.io.spill import Scratch, Spill
 
@@ -187,7 +188,7 @@ class SessionChunks:
                 progress(f"partitioning {table.where}", start + len(batch), table.n_rows)
         note = (
             f"{table.where}: {table.n_rows:,} rows brought to the sessions of {self.log.table.where} on disk: "
-            f"{in_bytes(placed.n_bytes)} in {chunks.n_chunks:,} files."
+            f"{bytes_text(placed.n_bytes)} in {chunks.n_chunks:,} files."
         )
         return replace(
             chunks,
