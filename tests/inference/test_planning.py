@@ -14,7 +14,16 @@ import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import ratio
-from truerank.inference.power import Components, Sure, assumed_lists, power_of, rows_for, smallest_difference, users_for
+from truerank.inference.power import (
+    Components,
+    Sure,
+    assumed_lists,
+    assumed_sessions,
+    power_of,
+    rows_for,
+    smallest_difference,
+    users_for,
+)
 from truerank.inference.variance_components import _cumulants, components_of
 
 SURE = Sure()
@@ -212,3 +221,14 @@ def test_cumulants_of_rows_are_k_statistics() -> None:
     for power, cumulants in zip((2, 3, 4), found, strict=True):
         wanted = [stats.kstat(value[unit == at], power) if n >= power else 0.0 for at, n in enumerate(count)]
         assert cumulants == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(("normalised", "within"), [(False, 0.2), (True, 0.2 * 0.8)])
+def test_assumed_sessions_vary_by_their_weights(normalised: bool, within: float) -> None:
+    """(1 / effective - 1) r, and normalised that times 1 - r; a part of it between users who are alike."""
+    alone, alike = (
+        assumed_sessions(reward=0.2, effective=0.5, sessions=4.0, alike=share, normalised=normalised)
+        for share in (0.0, 0.25)
+    )
+    assert (alone.between, alone.within) == pytest.approx((0, within))
+    assert (alike.between, alike.within) == pytest.approx((within / 4, 3 * within / 4))
