@@ -361,8 +361,8 @@ def test_the_page_lists_them(copy: Copy) -> None:
 
 LAWS: Sequence[tuple[str, str, str]] = (
     ("tests/laws/test_metrics.py", "Toy and (share or perfect or cut)", "[Toy]"),
-    ("tests/laws/test_terms.py", "ToyEstimator and (weights or merge or estimand)", "ToyEstimator()"),
-    ("tests/laws/test_propensities.py", "toy and (probabilities or chunks or group)", "[toy]"),
+    ("tests/laws/test_terms.py", "ToyEstimator and (weights or merge)", "ToyEstimator()"),
+    ("tests/laws/test_propensities.py", "toy and (chunks or group)", "[toy]"),
     ("tests/exposure/test_loggers.py", "toy", "[toy]"),
     ("tests/ranking/test_samplers.py", "Toy and nested", "[Toy@9]"),
     ("tests/exposure/test_positions.py", "toy", "[toy:0.7]"),
@@ -371,7 +371,13 @@ LAWS: Sequence[tuple[str, str, str]] = (
 )
 
 
-@pytest.mark.parametrize(("file", "names", "expected"), LAWS, ids=[Path(file).stem for file, _, _ in LAWS])
+# each in a process of its own: two of them in the fast tests
+EACH = [
+    pytest.param(*law, id=Path(law[0]).stem, marks=[pytest.mark.slow] * (number > 1)) for number, law in enumerate(LAWS)
+]
+
+
+@pytest.mark.parametrize(("file", "names", "expected"), EACH)
 def test_laws_hold_for_them(copy: Copy, file: str, names: str, expected: str) -> None:
     passed = copy.collected(file, names)
     assert any(expected in test for test in passed)
