@@ -42,7 +42,7 @@ import dataclasses
 class HalfPrecision(Precision):
     name: ClassVar[str] = "Half"
 
-    def worth(self, rank):
+    def rank_discount(self, rank):
         return (rank <= self.k) / 2
 
 

@@ -32,8 +32,7 @@ from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Pool, Ranks, Scores, Ties
 from truerank.core.terms import Smooth, Terms, known_total, ratio
 from truerank.estimators.assistance import AssistedMean, AssistedShare
-from truerank.estimators.assisted import Assisted
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import Assisted, DoublyRobust
 from truerank.estimators.full import Full
 from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.predictions import Assistance, GivenRewards, ItemRates, JudgeTable

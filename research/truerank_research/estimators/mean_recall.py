@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
 from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
 from truerank.estimators.rows import UNIFORM, Sample, per_unit
-from truerank.metrics.worth import expected_worth
+from truerank.metrics.discounts import expected_discount
 from truerank_research.estimators import EXPERIMENTAL
 
 
@@ -29,12 +28,10 @@ class MeanRecall(Estimator):
     def estimand(self, request: Request, unit: str = "user") -> str:
         return f"mean {request.metric} over {self.users}"
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        log = chunk.labels
-        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
-        hits = per_unit(log, log.label * expected_worth(additive(question.metric), view.ranks))
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        log = units.log
+        sample = Sample.uniform(units.chunk, units.ranks, rate=units.learned.facts.get("rate"))
+        hits = per_unit(log, log.label * expected_discount(additive(request.metric), units.ranks))
         return self.combine(hits, per_unit(log, log.label), sample)
 
     def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:

@@ -82,9 +82,9 @@ def split(
         table = table.filter(kept)
     held = [held_out(rows, way, test, seed=seed)] if folds is None else folds_of(rows, way, folds, seed=seed)
     ending = ".csv" if is_text else ".parquet"
-    with whole_folder(place, kind=FOLDER, force=output.force) as part:
+    with whole_folder(place, kind=FOLDER, force=output.force) as inside:
         for number, tested in enumerate(held, start=1):
-            within = part if folds is None else part / f"fold-{number}"
+            within = inside if folds is None else inside / f"fold-{number}"
             within.mkdir(exist_ok=True)
             write_table(table.filter(~tested), within / f"train{ending}")
             write_table(table.filter(tested), within / f"test{ending}")

@@ -280,7 +280,7 @@ def design_goal(
     differences = np.zeros((n_models * (n_models - 1) // 2, n_models))
     for row, (first, second) in zip(differences, combinations(range(n_models), 2), strict=True):
         row[[first, second]] = 1.0, -1.0
-    discounts = [metric.worth(np.arange(1.0, cutoff + 1)) for metric, cutoff in zip(metrics, cutoffs, strict=True)]
+    discounts = [metric.rank_discount(np.arange(1.0, k + 1)) for metric, k in zip(metrics, cutoffs, strict=True)]
     recall = np.zeros((len(metrics), n_models))
     goal = DesignGoal(metrics, lists, discounts, recall, np.concatenate([np.eye(n_models), differences]))
     if not len(goal.recalls):

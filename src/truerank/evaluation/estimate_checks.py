@@ -33,7 +33,7 @@ from truerank.inference.balance import FEWEST_ROWS, Balance, quiet_weights
 from truerank.inference.linearization import shows_no_spread
 from truerank.inference.tails import check_unequal
 from truerank.inference.verdicts import MUCH_LOST
-from truerank.metrics.worth import Pairwise, bounds_of
+from truerank.metrics.discounts import Pairwise, bounds_of
 
 if TYPE_CHECKING:
     from truerank.evaluation.label_rows import LabelRows

@@ -47,7 +47,7 @@ from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
 from truerank.inference.linearization import Spread, equally_weighted, spread_from_labels
 from truerank.inference.verdicts import UnseenExposure
-from truerank.metrics.worth import bounds_of, relevant
+from truerank.metrics.discounts import bounds_of, relevant
 from truerank.ranking.kernel.rank import Aligned, UnitSide, rank
 
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]

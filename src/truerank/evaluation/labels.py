@@ -64,7 +64,7 @@ from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
 from truerank.io.spill import Scratch, scratch
-from truerank.metrics.worth import bounds_of, reward_of
+from truerank.metrics.discounts import bounds_of, reward_of
 from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.tables import as_scores

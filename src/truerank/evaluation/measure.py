@@ -14,7 +14,8 @@ from truerank.core.clusters import Clusters, Once
 from truerank.core.estimator import Estimator, Learned, Request
 from truerank.core.ids import Keys
 from truerank.core.record import record
-from truerank.core.terms import Refitted, Terms
+from truerank.core.terms import Terms
+from truerank.estimators.refitting import refitted
 from truerank.evaluation.question import Cell, Maker, Plan, Tallies, added
 
 
@@ -180,23 +181,17 @@ def _refitted(
         for number, planned in enumerate(plan.estimates)
         if planned.refitted
     }
-    codes = {number: np.unique(code).tolist() for number, code in pattern.items()}
-    totals: dict[Cell, dict[int, Floats]] = {}
-    for without in range(len(groups)):
-        learned, others = plan.learned.without(without), group != without
-        for model, view in views.items():
-            for cell, part in _terms(plan, chunk, model, view, learned, refitted=True).items():
-                for code in codes[cell[1]]:
-                    rows = others & (pattern[cell[1]] == code)
-                    sums = part.whole.sums
-                    into = totals.setdefault(cell, {}).setdefault(code, np.zeros((len(groups), sums.shape[1])))
-                    into[without] = [exact_sum(np.ascontiguousarray(column[rows])) for column in sums.T]
-    return {
-        cell: Refitted(
-            terms[cell].whole, pattern[cell[1]], {code: (sums, np.zeros_like(sums)) for code, sums in by_code.items()}
+    made: dict[Cell, Terms] = {}
+    for model, view in views.items():
+        cells = [cell for cell in terms if cell[0] == model and cell[1] in pattern]
+        remade = (
+            (without, [parts[cell].whole for cell in cells])
+            for without in range(len(groups))
+            for parts in [_terms(plan, chunk, model, view, plan.learned.without(without), refitted=True)]
         )
-        for cell, by_code in totals.items()
-    }
+        whole, patterns = [terms[cell].whole for cell in cells], [pattern[cell[1]] for cell in cells]
+        made |= dict(zip(cells, refitted(whole, patterns, group, len(groups), remade), strict=True))
+    return made
 
 
 def _pattern(defined: Iterable[Bools]) -> Keys:

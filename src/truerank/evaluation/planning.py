@@ -282,7 +282,7 @@ def _assumed(
         for name in names:
             if name not in supported:
                 raise RefusedError(f"{name}: a plan of {metric} from assumed figures knows {' and '.join(supported)}.")
-            discount = metric.worth(np.arange(1.0, metric.cutoff + 1))
+            discount = metric.rank_discount(np.arange(1.0, metric.cutoff + 1))
             if metric.denominator in (Denominator.CUTOFF, Denominator.LIST):
                 discount = discount / metric.cutoff
             components = assumed_lists(

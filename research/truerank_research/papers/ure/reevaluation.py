@@ -77,8 +77,8 @@ def measure(run: Run) -> Measured:
     factors = {name: own[0] for name, own in trained.items() if own} | {POPULARITY: _popularity(split)}
     cutoffs, sizes = ((5, 50, 500), (20, 80)) if run.full else ((5, 20, 40), (20, 40))
     draws, per_piece = (200, 25) if run.full else (10, 5)
-    arguments = [(run.setting, n, cutoffs, at, at + per_piece) for n in sizes for at in range(0, draws, per_piece)]
-    drawn = pl.concat(run.pieces(draw_estimates, arguments, about="drawing samples", factors=factors))
+    drawings = [(run.setting, n, cutoffs, at, at + per_piece) for n in sizes for at in range(0, draws, per_piece)]
+    drawn = pl.concat(run.pieces(draw_estimates, drawings, about="drawing samples", factors=factors))
     cells = [*_cells(split, factors, drawn, cutoffs), *_size_cells(run, split), *_yahoo_cells(run, recipes)]
     cells += _order_cells(split, trained, (cutoffs[0], cutoffs[-1]))
     cells += _twin_cells(split, trained, cutoffs[0])
