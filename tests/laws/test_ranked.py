@@ -258,6 +258,23 @@ def test_tail_index_of_known_distributions() -> None:
     assert math.isnan(pareto_tail([1.0, 2.0]))
 
 
+def test_the_tail_index_is_that_of_zhang_and_stephens() -> None:
+    """Number by number, with the prior of ten observations at one half of Vehtari et al."""
+    drawn = np.sort(np.random.default_rng(2).pareto(1.5, 40) + 1)
+    x = [float(each - drawn[0]) for each in drawn[1:]]
+    n, m = len(x), 30 + int(math.sqrt(len(x)))
+    quarter = x[int(n / 4 + 0.5) - 1]
+    rates = [1 / x[-1] + (1 - math.sqrt(m / (j - 0.5))) / (3 * quarter) for j in range(1, m + 1)]
+
+    def index(rate: float) -> float:
+        return math.fsum(math.log1p(-rate * each) for each in x) / n
+
+    fit = [n * (math.log(-rate / index(rate)) - index(rate) - 1) for rate in rates]
+    weight = [1 / math.fsum(math.exp(other - own) for other in fit) for own in fit]
+    centre = math.fsum(rate * share for rate, share in zip(rates, weight, strict=True))
+    assert pareto_tail(drawn) == pytest.approx((n * index(centre) + 5) / (n + 10), rel=1e-9)
+
+
 def test_each_warning_has_its_threshold() -> None:
     fine = WeightDiagnostics(10_000, 5_000.0, 3.0, 0.001, 0.2, 0.0, 0.0, 0.0, 0.01)
     assert not list(fine.check(INF, kind="rows", beyond=Beyond.MISSING))
