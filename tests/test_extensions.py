@@ -369,7 +369,13 @@ LAWS: Sequence[tuple[str, str, str]] = (
 )
 
 
-@pytest.mark.parametrize(("file", "names", "expected"), LAWS, ids=[Path(file).stem for file, _, _ in LAWS])
+# each in a process of its own: two of them in the fast tests
+EACH = [
+    pytest.param(*law, id=Path(law[0]).stem, marks=[pytest.mark.slow] * (number > 1)) for number, law in enumerate(LAWS)
+]
+
+
+@pytest.mark.parametrize(("file", "names", "expected"), EACH)
 def test_laws_hold_for_them(copy: Copy, file: str, names: str, expected: str) -> None:
     passed = copy.collected(file, names)
     assert any(expected in test for test in passed)

@@ -23,7 +23,7 @@ from truerank.core.terms import Smooth, known_total, ratio, smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import TwoStrata
-from truerank.estimators.predictions import LogRates, activity_of
+from truerank.estimators.predictions import LogRates
 from truerank.metrics.precision import Precision
 from truerank_research.validation.truth.known import FIRST, KnownWorld, Matrix
 
