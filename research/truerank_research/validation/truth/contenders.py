@@ -23,7 +23,7 @@ from truerank.core.terms import Smooth, known_total, ratio, smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import TwoStrata
-from truerank.estimators.predictions import LogRates, activity_of
+from truerank.estimators.predictions import LogRates
 from truerank.metrics.precision import Precision
 from truerank_research.validation.truth.known import FIRST, KnownWorld, Matrix
 
@@ -108,9 +108,9 @@ class ShownRows:
             learner = rates.learner(Precision(1))
             users = {"users": chunk.labels.users}
             learned = learn([learner], lambda work: [work(chunk)], groups=Groups(self.seed, "one"), facts=users)
-            rate, active, folds = learned[learner]
+            items, active, folds = learned[learner]
             fold = folds.at(chunk.labels.users.keys())
-            self.made[LOG] = rate, fold, active[fold, activity_of(chunk)]
+            self.made[LOG] = items, fold, active[fold, 0]  # nothing is excluded, so all users are equally active
         stored: tuple[Floats, Ints, Floats] = self.made[LOG]
         return stored
 
