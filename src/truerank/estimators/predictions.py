@@ -292,7 +292,7 @@ class LogRates(Prediction):
         log, ones = chunk.labels, np.ones(len(chunk.labels))
         folds = equal_folds(learned.facts["users"], self.folds, seed)
         gain = _gains(learner.predicts, log)
-        item, user = (log.item, len(log.items)), (activity_of(chunk)[log.unit], POWERS)
+        item, user = (log.item, len(log.items)), (_activity(chunk)[log.unit], POWERS)
         values = {
             f"{name} {what}": (cell, value, width)
             for name, (cell, width) in (("item", item), ("user", user))
@@ -318,7 +318,7 @@ class LogRates(Prediction):
     def predicted(self, chunk: JudgedChunk, fitted: tuple[Floats, Floats, Groups]) -> Predicted:
         items, users, folds = fitted
         fold = folds.at(chunk.labels.users.keys())
-        activity = users[fold, activity_of(chunk)]
+        activity = users[fold, _activity(chunk)]
         return lambda units: np.asarray(items[fold[units]] * activity[units, None])
 
 
@@ -330,7 +330,7 @@ def _powers(counts: Floats) -> Ints:
     return np.minimum(np.floor(np.log2(1.0 + counts)), POWERS - 1).astype(np.int64)
 
 
-def activity_of(chunk: JudgedChunk) -> Ints:
+def _activity(chunk: JudgedChunk) -> Ints:
     """How many excluded pairs each user has, by powers of two."""
     exclude = chunk.pools[Pool.CATALOGUE].exclude
     return _powers(np.zeros(chunk.labels.n_units) if exclude is None else exclude.count.astype(np.float64))
