@@ -53,7 +53,7 @@ class Toy(BaseMetric):
     denominator: ClassVar[Denominator] = Denominator.CUTOFF
     on_full_labels: ClassVar[str] = "users"
 
-    def worth(self, rank):
+    def rank_discount(self, rank):
         return (rank <= self.k) / 2
 ''',
     "estimators/toy.py": '''

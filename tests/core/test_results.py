@@ -7,16 +7,16 @@ import math
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.messages import Message, Severity
 from truerank.core.provenance import Input, Provenance, plain, shell_call, versions
 from truerank.core.results import Comparison, Estimate, Evidence, Results
-from truerank.core.units import COLUMNS, KeptUnits, UnitTerms
 from truerank.inference.verdicts import verdict_of
 
 SAID = Message("few-users", Severity.NOTE, "only 3 users")
@@ -83,45 +83,28 @@ def test_the_verdict_follows_from_the_adjusted_p(difference: float, p: float, ve
     assert turned.turned() == comparison
 
 
-def units(*values: float) -> KeptUnits:
-    """One estimate over as many users."""
-    n = len(values)
-    part = UnitTerms(
-        model="a", metric="Recall@5", estimator="pooled", reward="label", clip=None, unit=np.arange(n),
-        cluster=np.arange(n), numerator=np.array(values), denominator=np.ones(n), defined=np.ones(n, dtype=bool),
-    )  # fmt: skip
-    return KeptUnits([part])
+class Units(NamedTuple):
+    values: tuple[float, ...]
+
+    def frame(self) -> pl.DataFrame:
+        return pl.DataFrame({"value": self.values})
 
 
 def test_results_are_equal_if_all_they_hold_is() -> None:
-    results = Results((ESTIMATE,), (COMPARISON,), (SAID,), Provenance(), units(1.0, math.nan))
+    results = Results((ESTIMATE,), (COMPARISON,), (SAID,), Provenance(), Units((1.0, math.nan)))
     assert results == Results((again(ESTIMATE),), (again(COMPARISON),), (SAID,), Provenance(),
-                              units(1.0, math.nan))  # fmt: skip
+                              Units((1.0, math.nan)))  # fmt: skip
     for other in (
         replace(results, estimates=()),
         replace(results, comparisons=()),
         replace(results, messages=()),
         replace(results, provenance=Provenance(call="x")),
-        replace(results, unit_table=units(1.0, 2.0)),
+        replace(results, unit_table=Units((1.0, 2.0))),
         replace(results, unit_table=None),
     ):
         assert results != other
     assert replace(results, segments=lambda _: {}) == results
     assert results != 3
-
-
-def test_units_have_a_value_where_they_are_defined() -> None:
-    part = UnitTerms(
-        model="a", metric="m", estimator="e", reward="r", clip=math.inf, unit=["x", "y", "z"], cluster=["x", "x", "z"],
-        numerator=np.array([1.0, 0, 3]), denominator=np.array([2.0, 0, 4]), defined=np.array([True, True, False]),
-        total=np.array([1.0, 2, math.nan]),
-    )  # fmt: skip
-    frame = KeptUnits([part]).frame()
-    assert tuple(frame.columns) == COLUMNS
-    assert frame["value"].to_list() == [0.5, None, None]
-    assert frame["total"].to_list() == [1, 2, None]
-    assert frame["clip"].to_list() == [None] * 3
-    assert frame["cluster"].to_list() == ["x", "x", "z"]
 
 
 def test_what_is_not_held_is_refused_with_what_to_do() -> None:
@@ -134,18 +117,6 @@ def test_what_is_not_held_is_refused_with_what_to_do() -> None:
         results.compare("a", "b")
     divided = replace(results, segments=lambda segment: {segment: results})
     assert divided.by("activity") == {"activity": results}
-
-
-def test_one_screen_says_what_results_hold() -> None:
-    shown = repr(Results((ESTIMATE,), (COMPARISON,))).splitlines()
-    assert shown[0].startswith("Against b: a ")
-    assert any(line.startswith("Recall@5 ") for line in shown)
-    assert "print(results.details())" in shown[-1]
-    assert repr(Results((), ())).startswith("No estimate.")
-    many = [replace(ESTIMATE, model=f"m{at}", metric=f"Recall@{at % 40}") for at in range(400)]
-    lines = repr(Results(tuple(many), ())).splitlines()
-    assert len(lines) <= 60
-    assert all(len(line) <= 80 for line in lines)
 
 
 # ---------------------------------------------------------------------------------------------------------- provenance

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from truerank.core import fast_sums
-from truerank.core.arrays import LONG, LONGER, SOME, Floats, exact_sum
+from truerank.core.arrays import LONGER, SOME, Floats, exact_sum
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
 from truerank.inference.intervals import Population, around
@@ -51,7 +51,7 @@ def test_sums_are_correctly_rounded(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(columns()))
-@pytest.mark.parametrize("n", [SOME - 1, SOME, LONG - 1, LONG])
+@pytest.mark.parametrize("n", [SOME - 1, SOME, 2000])
 def test_few_numbers_have_the_same_sum_where_compiled_sums_are_loaded(name: str, n: int) -> None:
     values = columns()[name][:n]
     found = exact_sum(values)
@@ -74,18 +74,6 @@ def test_what_is_no_number_is_left_to_others(bad: float) -> None:
     values = columns()["rewards"]
     values[3] = bad
     assert fast_sums.exact_sum_of_many(values) is None
-
-
-@pytest.mark.parametrize("name", ["rewards", "signs", "sizes", "large", "same", "zeros", "subnormal"])
-@pytest.mark.parametrize("share", [0.2, 0.0, 0.999])
-def test_the_upper_part_is_that_of_all_in_order(name: str, share: float) -> None:
-    """The largest numbers above 0, and the next smaller one first."""
-    values = columns()[name]
-    above = np.sort(values[values > 0])
-    upper = fast_sums.upper_part(values, share)
-    wanted = above[len(above) - int(share * len(above)) - 1 :] if len(above) else above
-    assert len(upper) == 0 or upper[0] == upper.min()
-    np.testing.assert_array_equal(np.sort(upper), wanted)
 
 
 def test_one_cluster_that_is_all_has_no_interval() -> None:

@@ -16,7 +16,7 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator
 from truerank.core.ranking import Candidates
 from truerank.core.results import Results
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.predictions import GivenRewards
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure

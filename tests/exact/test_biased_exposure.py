@@ -23,14 +23,14 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Ranks
 from truerank.core.terms import Smooth
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.predictions import GainModel, GivenRewards, ItemRates
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.metrics.dcg import DCG
+from truerank.metrics.discounts import expected_discount, known_divisor
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
-from truerank.metrics.worth import expected_worth, known_divisor
 from truerank.ranking.kernel.rank import rank
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members
@@ -144,7 +144,7 @@ def worth(metric: Metric) -> Floats:
     full = log_of([np.flatnonzero(each).tolist() for each in CANDIDATE], np.ones(LABELS.shape))
     (ranks,) = rank(tr.scores.dense(SCORES), full, pools=[pool()])
     found = np.zeros(LABELS.shape)
-    found[full.user, full.item] = expected_worth(metric, ranks)
+    found[full.user, full.item] = expected_discount(metric, ranks)
     if metric.denominator is Denominator.POSITIVES:
         return found
     return np.asarray(found / known_divisor(metric.denominator, metric.cutoff, ranks)[:, None])

@@ -106,7 +106,7 @@ def test_sums_are_exact(design: SamplingDesign, pool: Pool, metric: Metric) -> N
 def test_both_parts_of_pooled_recall_are_exact(design: SamplingDesign, pool: Pool, metric: Metric) -> None:
     chance = design.inclusion(pool.members)
     found = pool.terms(IntervenedPooled(), metric, chance=chance)
-    worth = {rank: float(metric.worth(np.array([float(rank)]))[0]) for rank in range(1, N_ITEMS + 1)}  # type: ignore[attr-defined]
+    worth = {rank: float(metric.rank_discount(np.array([float(rank)]))[0]) for rank in range(1, N_ITEMS + 1)}  # type: ignore[attr-defined]
 
     def hits(taken: Sequence[int]) -> float:
         return sum(worth[rank] for _, rank, label in (pool.rows[at] for at in taken) if label)

@@ -27,10 +27,19 @@ import truerank as tr
 from truerank import estimators
 from truerank.core.arrays import Ints
 from truerank.core.errors import TruerankError
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Groups, Learned, Learner, Request, learn
+from truerank.core.estimator import (
+    Estimator,
+    EstimatorInfo,
+    Exposed,
+    Groups,
+    Learner,
+    ObservedUnits,
+    Request,
+    learn,
+)
 from truerank.core.ids import Ids
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.ranking import JudgedChunk
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth
 from truerank.estimators.weighted import Pooled
@@ -218,11 +227,9 @@ class LooksAtTheChunk(Estimator):
     def estimand(self, request: Request, unit: str = "user") -> str:
         return f"{request.metric}, wrongly"
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        sound = Pooled().term(chunk, view, question, learned, keep_rows=keep_rows)
-        return replace(sound, sums=np.add(sound.sums, [0.0, 1e-9 * chunk.labels.n_units]))
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        sound = Pooled().term(units, request).whole
+        return replace(sound, sums=np.add(sound.sums, [0.0, 1e-9 * units.log.n_units]))
 
 
 def test_the_law_can_fail() -> None:

@@ -34,10 +34,10 @@ from truerank.core.options import Denominator, Discount, Gain, Ideal
 from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.estimators.full import Full
 from truerank.metrics.dcg import DCG
+from truerank.metrics.discounts import unit_values
 from truerank.metrics.expected_reciprocal_rank import ERR
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.tables import Walked, unit_values_of
-from truerank.metrics.worth import Graded, unit_values
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import dense
 
@@ -67,7 +67,7 @@ class World(NamedTuple):
 
     def gains(self, metric: Metric) -> Bools:
         """Which items count for a metric."""
-        return self.grades > (0 if isinstance(metric, Graded) and metric.graded else 1)
+        return self.grades > (0 if metric.graded else 1)
 
 
 @st.composite
@@ -163,7 +163,7 @@ def test_every_metric_class_is_in_the_catalogue() -> None:
         for value in vars(module).values():
             if dataclasses.is_dataclass(value) and isinstance(value, type) and value.__module__ == module.__name__:
                 usable = hasattr(value, "name") and any(
-                    hasattr(value, way) for way in ("worth", "values", "sums", "form")
+                    hasattr(value, way) for way in ("rank_discount", "values", "sums", "form")
                 )
                 assert usable == (value in metrics.catalogue().values()), value
 

@@ -19,7 +19,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.core.terms import Smooth
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.full import Traditional
 from truerank.estimators.predictions import Assistance, GivenRewards, JudgeTable, ScoredPairs
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -22,9 +23,9 @@ from truerank.core.errors import InputError
 from truerank.core.messages import Message, Severity
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
-from truerank.core.units import KeptUnits, UnitFile, UnitTerms
+from truerank.core.units import COLUMNS, UnitFile
 from truerank.core.wording import option
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted
@@ -112,11 +113,15 @@ def odd() -> Results:
         model=first.model, baseline="", metric="Recall@5", estimator="snips", difference=-0.5, stderr=0.1, low=-0.7,
         high=-0.3, level=0.95, p=1e-300, units=2, clusters=1, reward="日本", clip=None, reasons=(few, cut),
     )  # fmt: skip
-    part = UnitTerms(
-        model=first.model, metric="Recall@5", estimator="snips", reward="日本", clip=None, unit=["é\n", "007"],
-        cluster=["é\n", "007"], numerator=np.array([1.0, math.nan]), denominator=np.array([0.0, 2.0]),
-        defined=np.array([True, False]), total=None,
-    )  # fmt: skip
+    units = pl.DataFrame(
+        {
+            "unit": ["é\n", "007"] * 2, "cluster": ["é\n", "007"] * 2, "model": first.model, "metric": "Recall@5",
+            "estimator": "snips", "reward": "日本", "clip": [None, None, 8.0, 8.0], "numerator": [1.0, math.nan] * 2,
+            "denominator": [0.0, 2.0] * 2, "total": [None, None, 1.0, math.inf], "value": [None] * 4,
+            "defined": [True, False] * 2,
+        },
+        schema_overrides={"value": pl.Float64},
+    ).select(COLUMNS)  # fmt: skip
     return Results(
         (first, second, third),
         (
@@ -139,7 +144,7 @@ def odd() -> Results:
             counts={"items": None, "users": 3},
             details={"tail": math.nan, "clips": (1, math.inf), "nested": [{"a": {"b": True}}]},
         ),
-        KeptUnits([part, replace(part, clip=8.0, total=np.array([1.0, math.inf]))]),
+        SimpleNamespace(frame=lambda: units),
     )
 
 

@@ -22,8 +22,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric, OfLists
 from truerank.core.ranking import JudgedChunk
-from truerank.estimators.assisted import Assisted, JudgeAlone
-from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.assisted import Assisted, DoublyRobust, JudgeAlone
 from truerank.estimators.predictions import Assistance, GivenRewards
 from truerank.evaluation.compatibility import Compatibility, LabelQuestion, lacking
 from truerank.evaluation.label_rows import LabelRows

@@ -153,33 +153,6 @@ def test_without_help_of_predictions_it_is_hajek_in_everything() -> None:
         assert one.verdict == other.verdict
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["apart", "overlapping"])
-def test_type_one_error_with_few_hits(kind: str) -> None:
-    """24 random worlds of 50 draws with 1 to 9 labelled hits expected in a list, good and bad judges."""
-    called = {"Precision": 0, "DCG": 0, "Recall": 0}
-    total = 0
-    for world in range(24):
-        rng = np.random.default_rng([31, world])
-        users, items = int(rng.integers(60, 400)), int(rng.choice([100, 200, 500]))
-        n_labelled, k = int(rng.choice([5, 10, 20])), int(rng.choice([5, 10, 20]))
-        rate = min(0.3, math.exp(rng.uniform(0, math.log(9))) * items / (users * k * n_labelled))
-        quality = {"sensitivity": rng.uniform(0.6, 1), "specificity": 1 - math.exp(rng.uniform(-7, -2))}
-        for _ in range(50):
-            labels = rng.random((users, items)) < rate * rng.gamma(2, 0.5, (users, 1))
-            first, second = rng.random((users, items)), rng.random((users, items))
-            if kind == "overlapping":
-                second = np.where(rng.random((users, items)) < 0.8, first, second)
-            drawn = Labelled.uniform(rng, labels, n_labelled, a=first, b=second)
-            judge = judge_of(rng, labels, **quality)
-            results = drawn.evaluate(judge, metrics=[f"{name}@{k}" for name in called])
-            total += 1
-            for each in results.comparisons:
-                if each.estimator == "assisted":
-                    called[each.metric.split("@")[0]] += each.verdict in CALLED
-    assert max(called.values()) <= 0.06 * total, called
-
-
 # ------------------------------------------------------------------------------------- labelled rows that were observed
 
 
@@ -375,7 +348,7 @@ def drawn_pairs(
 
 
 @pytest.mark.parametrize("how", ["uniform", "unequal", "whole queries"])
-@pytest.mark.parametrize("draws", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [4])
 def test_honest_judges_are_seldom_called_unbalanced(how: str, draws: int) -> None:
     rng, called, total = np.random.default_rng(17), 0, 0
     for _ in range(draws):

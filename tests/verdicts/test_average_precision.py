@@ -75,8 +75,3 @@ def test_complete_labels_need_no_pairs() -> None:
     ).estimates  # fmt: skip
     assert not math.isnan(found.low)
     assert not [each for each in found.warnings if each.code.endswith("hit-pairs")]
-
-
-def test_auc_is_as_before() -> None:
-    results = evaluated({"a": 0, "b": 0}, metric="AUC")
-    assert not any(each.code.endswith("hit-pairs") for estimate in results.estimates for each in estimate.warnings)

@@ -45,53 +45,6 @@ def test_one_user_with_positives_decides_nothing(estimator: str) -> None:
     assert math.isnan(found.high)
 
 
-@pytest.mark.parametrize("interval", ["population", "design"])
-def test_two_users_with_one_judged_item_decide_nothing(interval: str) -> None:
-    """`--interval design` skipped every check: difference -1 [-1, -1], p < .0001, "a is better"."""
-    judged = [(0, 0, 1), (1, 0, 1)]
-    results = world(
-        {"a": [0], "b": [20]}, judged, metrics=["Recall@1"], estimators=["pooled"],
-        interval=tr.Design() if interval == "design" else None,
-    )  # fmt: skip
-    assert [each.verdict for each in results.comparisons] == ["insufficient"]
-    assert not any(each.low == each.high for each in results.estimates)
-    assert not any(each.low == each.high for each in results.comparisons)
-
-
-def test_models_without_a_hit_have_no_interval_of_no_width() -> None:
-    judged = [(user, item, int(item == 5)) for user in range(USERS) for item in range(10)]
-    results = world({"a": [20], "b": [21]}, judged, metrics=["Recall@1"], estimators=["pooled"])
-    assert [each.value for each in results.estimates] == [0.0, 0.0]
-    assert all(each.low == 0 and 0 < each.high < 0.3 for each in results.estimates)  # one-sided, of 30 equal users
-    assert math.isnan(results.comparisons[0].low)
-    assert results.comparisons[0].verdict == "insufficient"
-
-
-def test_equal_models_are_seldom_called_different() -> None:
-    """100 users, 3 % with positives: type I errors were 24.5 %."""
-    called = 0
-    for seed in range(150):
-        rng = np.random.default_rng(seed)
-        active = rng.random(100) < 0.03
-        hits_a, hits_b = (rng.binomial(4, 0.5, 100) for _ in range(2))
-        judged, scores = [], {name: np.full((100, ITEMS), -1.0) for name in "ab"}
-        for user in range(100):
-            judged += [(user, item, int(active[user] and item < 4)) for item in range(10)]
-            for name, hits in (("a", hits_a), ("b", hits_b)):
-                scores[name][user] = -np.arange(ITEMS) - 100.0
-                scores[name][user, : hits[user]] = 1.0 + np.arange(hits[user])
-                scores[name][user, 30:36] = 0.5
-        models = {
-            name: tr.scores.dense(values, users=range(100), items=range(ITEMS)) for name, values in scores.items()
-        }
-        frame = pl.DataFrame(judged, schema=["user", "item", "label"], orient="row")
-        found = tr.evaluate(
-            models, frame, exposure="random", metrics=["Recall@4"], estimators=["pooled"]
-        ).comparisons  # fmt: skip
-        called += found[0].verdict in ("better", "worse")
-    assert called <= 0.065 * 150
-
-
 def test_one_cluster_that_carries_all_gives_no_verdict() -> None:
     """Ten users are a little against the difference that one user makes."""
     other = np.zeros(11)

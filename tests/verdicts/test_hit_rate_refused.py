@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core.errors import InputError, RefusedError
+from truerank.core.errors import RefusedError
 
 
 def partial_labels() -> tuple[dict[str, np.ndarray], pl.DataFrame]:
@@ -28,13 +28,6 @@ def test_hit_rate_from_partial_labels_names_what_to_use(exposure: str) -> None:
     assert "Recall" in str(refused.value)
     assert "Precision" in str(refused.value)
     assert "bound" not in str(refused.value)
-
-
-@pytest.mark.parametrize("name", ["at-least", "at-most"])
-def test_there_are_no_bounds_by_name(name: str) -> None:
-    scores, labels = partial_labels()
-    with pytest.raises(InputError, match="unknown estimator"):
-        tr.evaluate(scores, labels.drop("propensity"), exposure="random", metrics=["HitRate@5"], estimators=[name])
 
 
 def test_all_labels_give_it() -> None:

@@ -78,15 +78,6 @@ def example(n_models: int = 6, n_users: int = 60, seed: int = 1) -> np.ndarray:
     return rng.gamma(1.0, 1.0, (n_users, n_models)) + np.linspace(0.0, 0.6, n_models)
 
 
-def test_an_interval_without_zero_is_never_called_not_shown() -> None:
-    disagreeing = 0
-    for seed in range(8):
-        results = evaluate_values(example(seed=seed))
-        assert_agreement(results)
-        disagreeing += sum(c.verdict == "not shown" and without_zero(c) for c in results.comparisons)
-    assert disagreeing == 0
-
-
 @pytest.mark.parametrize("options", [{"adjust": "all"}, {"interval": "design"}, {"interval": "bootstrap"}])
 def test_agreement_whatever_the_family_and_the_interval(options: dict[str, Any]) -> None:
     if options.get("interval") == "bootstrap":
@@ -95,13 +86,6 @@ def test_agreement_whatever_the_family_and_the_interval(options: dict[str, Any])
         options = {"interval": tr.Design()}
     for seed in range(3):
         assert_agreement(evaluate_values(example(seed=seed), **options))
-
-
-def test_one_comparison_is_adjusted_by_nothing() -> None:
-    (comparison,) = evaluate_values(example(2)).comparisons
-    assert comparison.p_adjusted == comparison.p
-    assert comparison.interval_level == comparison.level
-    assert comparison.family == 1
 
 
 def test_the_adjustment_lies_between_none_and_bonferroni() -> None:
@@ -120,28 +104,6 @@ def test_the_critical_value_is_that_of_the_largest_of_correlated_statistics() ->
     comparison = results.comparisons[0]
     half = (comparison.high - comparison.low) / 2 / comparison.stderr
     assert half == pytest.approx(3.3145 / math.sqrt(2), abs=0.02)
-
-
-def test_the_same_bits_whatever_the_order_of_users() -> None:
-    values = example(5)
-    order = np.random.default_rng(0).permutation(len(values))
-    results, threaded = evaluate_values(values), evaluate_values(values, threads=4, block_users=7)
-    n_users, n_models = values.shape
-    user, item = np.divmod(np.arange(values.size), n_models)
-    labels = pl.DataFrame({"user": user, "item": item, "label": values.reshape(-1)})
-    shuffled = labels[np.random.default_rng(1).permutation(len(labels))]
-    scores = {
-        f"m{j}": tr.scores.dense(
-            np.tile(np.arange(n_models) == j, (n_users, 1)).astype(float), users=order.tolist(), items=range(n_models)
-        )
-        for j in range(n_models)
-    }
-    again = tr.evaluate(scores, shuffled, metrics=["DCG@1(gain=linear)"])
-    for other in (threaded, again):
-        for one, same in zip(results.comparisons, other.comparisons, strict=True):
-            assert (one.low, one.high, one.p_adjusted, one.interval_level) == (
-                same.low, same.high, same.p_adjusted, same.interval_level,
-            )  # fmt: skip
 
 
 def test_a_near_copy_of_a_model_takes_no_verdict_from_the_others() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-import pytest
 
 import truerank as tr
 
@@ -59,9 +58,3 @@ def test_it_fires_where_intervals_miss() -> None:
     covered, warned = found[:, 0], found[:, 1]
     assert warned.mean() >= 0.1
     assert covered[warned].mean() < covered[~warned].mean() - 0.1
-
-
-@pytest.mark.parametrize("claim", ["on any scale", "never more variance"])
-def test_withdrawn_claims_are_not_made(claim: str) -> None:
-    for estimator in (tr.estimators.Assisted, tr.estimators.PostStratified):
-        assert claim not in " ".join((estimator.__doc__ or "").split())

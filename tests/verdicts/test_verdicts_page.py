@@ -8,23 +8,13 @@ import re
 import numpy as np
 import pytest
 
-import truerank as tr
 from docs.making.files import DOCS
-from docs.making.verdicts import EFFECTS, FAR, LARGE, LISTS, PICTURES, judged, users
-from realdata import folder_of
-from truerank.datasets.coat import Coat
-from truerank.exposure.randomness.tests import randomness
+from docs.making.verdicts import PICTURES, judged, users
 from truerank.inference import verdicts
 from truerank.inference.verdicts import UnseenExposure
 
 PAGE = DOCS / "verdicts.md"
 FOLDER = DOCS / "figures" / "verdicts"
-
-
-def test_every_picture_is_on_the_page() -> None:
-    named = re.findall(r"!\[[^\]]{20,}\]\(figures/verdicts/([a-z-]+)\.svg\)", PAGE.read_text())
-    assert named == list(PICTURES)
-    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(PICTURES)
 
 
 def test_every_reason_that_takes_a_verdict_away_has_its_section() -> None:
@@ -58,21 +48,3 @@ def test_what_the_pictures_show(difference: np.ndarray, verdict: str, codes: tup
 def test_what_is_unseen_takes_a_verdict_only_where_it_can_turn_it(reach: float, verdict: str) -> None:
     found = judged(users(60, -0.3, 0.4), unseen=(UnseenExposure(0.25, reach), UnseenExposure()))
     assert found.verdict == verdict
-
-
-def test_typed_figures_are_on_the_side_of_the_limit_that_the_page_says() -> None:
-    assert [abs(z) > FAR for _, _, z in LISTS] == [False, True, True]
-    assert [effect > LARGE for _, effect in EFFECTS] == [False, True, True]
-
-
-@pytest.mark.realdata
-def test_typed_effects_are_what_describe_says() -> None:
-    coat = Coat().load(folder_of("coat"))
-    columns = {"user": "user_id", "item": "video_id"}
-    positives = tr.read(
-        folder_of("kuairec") / "small_matrix_positives.parquet", columns=columns, values=False
-    )  # fmt: skip
-    for log, (_, effect) in zip((coat["random"], coat["train"], positives), EFFECTS, strict=True):
-        found = randomness(log).unevenness
-        assert found is not None
-        assert found.effect == pytest.approx(effect, abs=0.001)

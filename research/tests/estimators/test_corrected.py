@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core.estimator import Learned, Request
+from truerank.core.estimator import Learned, ObservedUnits, Request
 from truerank.core.ranking import RankView
 from truerank.core.results import INSUFFICIENT, Results
 from truerank.inference.linearization import Spread, allowing
@@ -132,7 +132,7 @@ def test_a_correction_that_goes_down_is_said(rising: bool) -> None:
     shown = np.sort(np.argsort(rng.random(known.labels.shape), axis=1)[:, :150], axis=1)
     draw = ShownRows(known, np.arange(known.n_users), shown, 5)
     view = RankView(ranks_of(draw, "popularity"))
-    terms = Corrected().term(draw.chunk(), view, Request(Recall(10)), Learned(), keep_rows=False)
+    terms = Corrected().term(ObservedUnits(draw.chunk(), view, (), Learned()), Request(Recall(10)))
     codes = {message.code for message in check_fit(terms)}
     assert ("recall-rises" in codes) == rising
     assert (terms.correction() < -0.05 * terms.value()) == rising

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView, Ties
+from truerank.core.ranking import Ties
 from truerank.core.values import Between0And1, check
 from truerank.estimators.refusals import LABEL_FREE, only_recall
 from truerank.estimators.rows import UNIFORM, Sample
@@ -67,11 +67,9 @@ class Corrected(Estimator):
     def estimand(self, request: Request, unit: str = "user") -> str:
         return f"mean {request.metric} over {request.metric.on_full_labels}, by a model of users without a judged one"
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> CurvedRecall:
-        log, ranks, k = chunk.labels, view.ranks, question.metric.k
-        sample = Sample.uniform(chunk, ranks, rate=None)
+    def term(self, units: ObservedUnits, request: Request) -> CurvedRecall:
+        log, ranks, k = units.log, units.ranks, request.metric.k
+        sample = Sample.uniform(units.chunk, ranks, rate=None)
 
         def by_bin(values: Floats) -> Floats:
             return sums_by_bin(ranks.above, ranks.tied, values, unit=log.unit, n=log.n_units, k=k)

@@ -93,7 +93,7 @@ class ListWorld:
         assert isinstance(metric, Additive), self.metric
         assert metric.cutoff is not None, self.metric
         k = metric.cutoff
-        worth = metric.worth(np.arange(1.0, k + 1)) / (k if metric.name == "Precision" else 1.0)
+        worth = metric.rank_discount(np.arange(1.0, k + 1)) / (k if metric.name == "Precision" else 1.0)
         both = np.zeros((2, 2 * k - SHARED))
         both[0, :k] = worth
         both[1, :SHARED], both[1, k:] = worth[:SHARED], worth[SHARED:]

@@ -31,9 +31,9 @@ from truerank.evaluation.design import (
 )
 from truerank.inference.intervals import Design, around, between
 from truerank.metrics.dcg import DCG
+from truerank.metrics.discounts import expected_discount
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.metrics.worth import expected_worth
 from truerank.models.baselines import Popularity, Random
 from truerank.models.matrix import one_thread
 from truerank.models.neighbours import ItemKNN
@@ -77,7 +77,7 @@ class TargetedSetting(Setting):
 
     def worth(self, metric: Additive, ranks: Ranks) -> Floats:
         """What every cell is worth to a metric, divided as the metric says."""
-        return expected_worth(metric, ranks) / (self.k if isinstance(metric, Precision) else 1)
+        return expected_discount(metric, ranks) / (self.k if isinstance(metric, Precision) else 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -68,9 +68,9 @@ def split(
     if protocol is not None:
         parts = split_by_protocol(protocol, log, seed=seed)
         with whole_folder(place, kind=FOLDER, force=output.force) as folder:
-            for name, part_log in parts.items():
-                write_table(to_frame(part_log), folder / f"{name}.parquet")
-        output.say(f"{name}: {len(part_log):,} rows" for name, part_log in parts.items())
+            for name, rows_of_part in parts.items():
+                write_table(to_frame(rows_of_part), folder / f"{name}.parquet")
+        output.say(f"{name}: {len(rows_of_part):,} rows" for name, rows_of_part in parts.items())
         return
     is_text = kind_of(log) in SEPARATORS
     way = SplitBy(by)
@@ -82,9 +82,9 @@ def split(
         table = table.filter(kept)
     held = [held_out(rows, way, test, seed=seed)] if folds is None else folds_of(rows, way, folds, seed=seed)
     ending = ".csv" if is_text else ".parquet"
-    with whole_folder(place, kind=FOLDER, force=output.force) as part:
+    with whole_folder(place, kind=FOLDER, force=output.force) as inside:
         for number, tested in enumerate(held, start=1):
-            within = part if folds is None else part / f"fold-{number}"
+            within = inside if folds is None else inside / f"fold-{number}"
             within.mkdir(exist_ok=True)
             write_table(table.filter(~tested), within / f"train{ending}")
             write_table(table.filter(tested), within / f"test{ending}")

@@ -107,19 +107,6 @@ def exact_parts(values: Floats) -> list[float] | None:
     return parts
 
 
-def largest_of(values: Floats) -> float:
-    """The largest without its sign; 0 where there are none.
-
-    >>> largest_of(np.array([0.25, -3.0]))
-    3.0
-    """
-    compiled = compiled_for(len(values))
-    if compiled is not None:
-        largest: float = compiled.largest_of(values)
-        return largest
-    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-
-
 def compiled_for(n: int) -> ModuleType | None:
     """Compiled sums where n numbers are worth loading them, None otherwise."""
     if n < LONGER or find_spec("numba") is None:

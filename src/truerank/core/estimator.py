@@ -1,8 +1,8 @@
 """Estimators: how the rows that were observed stand for those that were not, and what they learn from all of them.
 
 An estimator says what it is in one value, `info`; names what it must learn from all units before any can be measured,
-`prepare`; and gives the terms of all its questions about a chunk of whole units at once, `terms`. Nothing else asks for
-its class or looks for attributes.
+`prepare`; and gives the terms of each question about a chunk of whole units, `term`. Nothing else asks for its class or
+looks for attributes.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
-from truerank.core.ranking import Pool, Ties
+from truerank.core.log import Log
+from truerank.core.ranking import Pool, Ranks, Ties
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
 from truerank.core.terms import Terms
 from truerank.core.values import text_of
+
+Made = TypeVar("Made")
 
 
 class Exposed(StrEnum):
@@ -148,13 +151,44 @@ class Estimator:
 
     def terms(
         self, chunk: Any, view: Any, *, requests: Sequence[Request], learned: Learned, keep_rows: bool = False
-    ) -> Sequence[Terms]:
+    ) -> list[Terms]:
         """The terms of each question about the whole units of a chunk; `view` is how a model sees its rows."""
-        return [self.term(chunk, view, question, learned, keep_rows=keep_rows) for question in requests]
+        units = ObservedUnits(chunk, view, requests, learned, keep_rows)
+        return [self.term(units, request) for request in requests]
 
-    def term(self, chunk: Any, view: Any, question: Request, learned: Learned, *, keep_rows: bool) -> Terms:
-        """The terms of one question; an estimator that shares work between questions overrides `terms` instead."""
+    def term(self, units: ObservedUnits, request: Request) -> Terms:
+        """The terms of one question; what questions share is made once with `units.once`."""
         raise NotImplementedError
+
+
+@record(eq=False)
+class ObservedUnits:
+    """Whole units of a chunk as one model sees them (`view`), and all that an estimator is asked about them."""
+
+    chunk: Any
+    view: Any
+    requests: Sequence[Request]
+    learned: Learned
+    keep_rows: bool = False
+    made: dict[Hashable, Any] = field(default_factory=dict)
+
+    @property
+    def log(self) -> Log:
+        """The labels."""
+        log: Log = self.chunk.labels
+        return log
+
+    @property
+    def ranks(self) -> Ranks:
+        ranks: Ranks = self.view.ranks
+        return ranks
+
+    def once(self, name: Hashable, make: Callable[[], Made]) -> Made:
+        """What is made once for all questions."""
+        if name not in self.made:
+            self.made[name] = make()
+        made: Made = self.made[name]
+        return made
 
 
 def clips_of(estimator: Estimator, clips: Sequence[float]) -> tuple[float, ...]:

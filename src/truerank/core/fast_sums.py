@@ -11,7 +11,6 @@ from truerank.core.arrays import LEAST, MOST, Floats
 from truerank.core.compiled import compiled
 
 BLOCK = 1024  # numbers whose powers are added by themselves
-SIZE_BITS = 49  # the bits behind sign, exponent and the first three of a number: sizes to an eighth
 
 
 @compiled(boundscheck=False)
@@ -44,20 +43,6 @@ def in_whole_numbers(values: Any, scale: float, step: float) -> tuple[np.int64, 
     return leading, following, beyond
 
 
-@compiled(boundscheck=False)
-def line_into(x: Any, y: Any, slope: float, scale: float, out: Any) -> None:
-    """(x + slope y) scale, in one pass."""
-    for i in range(x.shape[0]):
-        out[i] = (x[i] + y[i] * slope) * scale
-
-
-def line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
-    """(x + slope y) scale as a new array."""
-    out = np.empty(len(x))
-    line_into(x, y, slope, scale, out)
-    return out
-
-
 @compiled(boundscheck=False, fastmath={"reassoc", "contract"}, error_model="numpy")
 def moment_sums(effect: Any, leverage: Any) -> Any:
     """Of effects L and leverages h: n, Σ L² / (1 - h), Σ L², L³, L⁴, h², h² / (1 - h) and its square, by blocks."""
@@ -79,27 +64,9 @@ def moment_sums(effect: Any, leverage: Any) -> Any:
     return sums
 
 
-def are_equal(values: Floats) -> bool:
-    """Whether all numbers are the same."""
-    return bool(looked_at(values.view(np.int64))[1])
-
-
 def _number(bits: int) -> float:
     """The number that has these bits."""
     return float(np.array([bits]).view(np.float64)[0])
-
-
-def largest_of(values: Floats) -> float:
-    """The largest without its sign."""
-    return _number(looked_at(values.view(np.int64))[0])
-
-
-def shares_of(values: Floats, total: float) -> Floats:
-    """Each as a share of the total; where all are the same, one number that stands for all of them."""
-    values = np.ascontiguousarray(values)
-    if are_equal(values):
-        return np.broadcast_to(values[0] / total, values.shape)
-    return np.asarray(values / total)
 
 
 def exact_sum_of_many(values: Floats) -> float | None:
@@ -122,37 +89,3 @@ def exact_sum_of_many(values: Floats) -> float | None:
     total = (int(leading) << room) + int(following)
     low, high = (math.ldexp(float(total + error), unit) for error in (-int(beyond), int(beyond)))
     return low if low == high else None
-
-
-@compiled(boundscheck=False)
-def counts_by_size(bits: Any) -> Any:
-    """How many numbers above 0 are of each size; [numbers] as whole numbers."""
-    count = np.zeros(1 << (63 - SIZE_BITS), dtype=np.int64)
-    for i in range(bits.shape[0]):
-        if bits[i] > 0:
-            count[bits[i] >> SIZE_BITS] += 1
-    return count
-
-
-@compiled(boundscheck=False)
-def of_sizes(values: Any, bits: Any, least: int, n: int) -> Any:
-    """The n numbers of a size or above."""
-    result = np.empty(n)
-    index = 0
-    for i in range(bits.shape[0]):
-        if bits[i] >> SIZE_BITS >= least:
-            result[index] = values[i]
-            index += 1
-    return result
-
-
-def upper_part(values: Floats, share: float) -> Floats:
-    """The largest of the numbers above 0, a share of them, and the next one, which stands first."""
-    values = np.ascontiguousarray(values)
-    bits = values.view(np.int64)
-    count = counts_by_size(bits)
-    n = int(share * int(count.sum()))
-    from_top = np.cumsum(count[::-1])
-    step = int(np.searchsorted(from_top, n + 1))
-    candidates = of_sizes(values, bits, len(count) - 1 - step, int(from_top[step])) if step < len(count) else values[:0]
-    return np.partition(candidates, len(candidates) - n - 1)[-n - 1 :] if len(candidates) else candidates

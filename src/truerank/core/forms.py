@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Floats, compiled_for
+from truerank.core.arrays import Floats
 from truerank.core.record import record
 
 STEP = 1e-30
@@ -102,9 +102,7 @@ class Ratio(Form):
         return _line(sums[:, 0], sums[:, 1], -(totals[0] / totals[1]), 1.0 / totals[1])
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        compiled = compiled_for(len(sums))
-        shares: Floats = sums[:, 1] / totals[1] if compiled is None else compiled.shares_of(sums[:, 1], totals[1])
-        return shares
+        return np.asarray(sums[:, 1] / totals[1])
 
 
 @record
@@ -134,10 +132,6 @@ class KnownTotal(Form):
 
 def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
     """(x + slope y) scale."""
-    compiled = compiled_for(len(x))
-    if compiled is not None:
-        line: Floats = compiled.line(x, y, slope, scale)
-        return line
     line = y * slope
     line += x
     line *= scale

@@ -1,4 +1,4 @@
-"""Metrics: what one relevant item at a rank is worth."""
+"""Metrics: what one relevant item earns at a rank."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from truerank.core.arrays import Floats
 from truerank.core.counted import CountForm
+from truerank.core.log import Log
 from truerank.core.options import Denominator
 from truerank.core.values import check, text_of
 
@@ -16,7 +17,8 @@ class Metric(Protocol):
     """A frozen value such as Recall(50); its text form `Recall@50` parses back.
 
     `cutoff` is the deepest rank that counts, None where every rank does. `on_full_labels` says in words what one
-    unit's value is averaged over.
+    unit's value is averaged over. `gains` are what rows add, and those that add something are relevant; `graded` says
+    whether these are grades, or the label.
     """
 
     name: ClassVar[str]
@@ -25,18 +27,21 @@ class Metric(Protocol):
     def on_full_labels(self) -> str: ...
     @property
     def cutoff(self) -> int | None: ...
+    @property
+    def graded(self) -> bool: ...
+    def gains(self, log: Log) -> Floats: ...
 
 
 @runtime_checkable
 class Additive(Metric, Protocol):
-    """A metric that is a sum over relevant items of gain x `worth(rank)`, divided by `denominator`.
+    """A metric that is a sum over relevant items of gain x `rank_discount(rank)`, divided by `denominator`.
 
     Only these can be estimated without bias from partial labels. The gain is the label, unless a metric has its own.
     """
 
     @property
     def denominator(self) -> Denominator: ...
-    def worth(self, rank: Floats) -> Floats: ...
+    def rank_discount(self, rank: Floats) -> Floats: ...
 
 
 @runtime_checkable
@@ -108,6 +113,15 @@ class BaseMetric:
 
     __slots__ = ()
 
+    on_full_labels: ClassVar[str] = "users"
+
+    @property
+    def graded(self) -> bool:
+        return False
+
+    def gains(self, log: Log) -> Floats:
+        return log.label
+
     def __post_init__(self) -> None:
         check(self)
 
@@ -119,3 +133,13 @@ class BaseMetric:
         """The deepest rank that counts, None where every rank does."""
         k: int | None = getattr(self, "k", None)
         return k
+
+
+class ListMetric(BaseMetric):
+    """Defaults of metrics of lists: shares, of which more is only more."""
+
+    __slots__ = ()
+
+    on_full_labels: ClassVar[str] = "users with a recommended item"
+    directed: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, some
 from truerank.core.record import record
 
@@ -28,47 +25,6 @@ class UnitTable(Protocol):
     """
 
     def frame(self) -> pl.DataFrame: ...
-
-
-@record(kw_only=True, eq=False)
-class UnitTerms:
-    """What the units of one estimate contribute; the value of a unit is numerator / denominator if none is given."""
-
-    model: str
-    metric: str
-    estimator: str
-    reward: str
-    clip: float | None
-    unit: Any  # ids, one per unit: a series or an array
-    cluster: Any
-    numerator: Floats
-    denominator: Floats
-    defined: Bools
-    total: Floats | None = None
-    value: Floats | None = None
-
-    def frame(self) -> pl.DataFrame:
-        divided = pl.when(pl.col("defined") & (pl.col("denominator") != 0))
-        ratio = divided.then(pl.col("numerator") / pl.col("denominator"))
-        clip = None if self.clip is None or np.isinf(self.clip) else float(self.clip)
-        arrays = ("unit", "cluster", "numerator", "denominator", "defined")
-        columns = pl.DataFrame({name: getattr(self, name) for name in arrays})
-        return columns.with_columns(
-            **{name: pl.lit(getattr(self, name)) for name in ("model", "metric", "estimator", "reward")},
-            clip=pl.lit(clip, dtype=pl.Float64),
-            total=_numbers(self.total, len(columns)),
-            value=ratio if self.value is None else _numbers(self.value, len(columns)),
-        ).select(COLUMNS)
-
-
-@record(eq=False)
-class KeptUnits:
-    """The units of all estimates, from the arrays they were estimated from."""
-
-    parts: Sequence[UnitTerms]
-
-    def frame(self) -> pl.DataFrame:
-        return pl.concat([part.frame() for part in self.parts])
 
 
 @record(eq=False)
@@ -103,10 +59,3 @@ def _stamp(path: Path) -> tuple[int, int]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}). Save the results again.") from None
     return status.st_size, status.st_mtime_ns
-
-
-def _numbers(values: Floats | None, length: int) -> Any:
-    """A column of numbers, null where there are none."""
-    if values is None:
-        return pl.repeat(None, length, dtype=pl.Float64, eager=True)
-    return pl.Series(values, dtype=pl.Float64).fill_nan(None)

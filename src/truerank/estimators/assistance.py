@@ -1,6 +1,6 @@
 """Sums over lists that predictions assist: what they say of every place, corrected by the judged ones.
 
-Symbols of one list or of what is beside it: places with worth w, predictions ŷ known of some of them (c), judged rows S
+Symbols of one list or of what is beside it: places with discount w, predictions ŷ known of some (c), labelled rows S
 that stand for α = 1 / π rows like them. The sum of w y over all places is estimated by
 
     Σ_S α w y + â (Σ w - Σ_S α w) + b̂ (Σ w ŷ - Σ_S α w ŷ)
@@ -33,7 +33,7 @@ Columns = npt.NDArray[Any]
 
 ALIKE = 1e-9  # predictions that differ by less than this share of their mean square are one
 
-# of judged rows, in a stratum: what they are worth, what is predicted, and what least squares needs
+# of judged rows, in a stratum: how many rows, what is predicted, and what least squares needs
 SAMPLED = (
     "found", "listed", "covered", "foreseen",
     "weight", "weight_x", "weight_xx", "weight_y", "weight_xy", "weight_yy", "weight_squared", "weight_rows",
@@ -108,7 +108,7 @@ def help_of(columns: Sequence[Columns], *, few: Columns, doubt: float) -> Help:
 def hit_move(columns: Sequence[Columns]) -> float:
     """How far one more hit among the labelled rows of a stratum would move its sum: Σ w / n, n = (Σ α w)² / Σ (α w)².
 
-    n are the equally weighted rows that those of the stratum are worth.
+    n are the equally weighted rows that those of the stratum amount to.
     """
     listed, squared, places = (float(columns[place].real[0]) for place in (1, SAMPLED.index("squared"), -3))
     return places * squared / listed**2 if listed > 0 else math.nan
@@ -233,12 +233,12 @@ INSIDE = [AssistedShare.columns.index(name) for name in AssistedShare.inside]
 OUTSIDE = [AssistedShare.columns.index(f"beside_{name}") for name in (*SAMPLED, *KNOWN)]
 
 
-def sampled(gain: Floats, worth: Floats, foreseen: Floats, weight: Floats) -> list[Floats]:
+def sampled(gain: Floats, discount: Floats, foreseen: Floats, weight: Floats) -> list[Floats]:
     """What each judged row adds to the sums of a stratum, in the order of `SAMPLED`, before it is weighted by α."""
     covered = ~np.isnan(foreseen)
     x = np.where(covered, foreseen, 0.0)
-    every = worth**2 * (weight - 1.0)
+    every = discount**2 * (weight - 1.0)
     v = np.where(covered, every, 0.0)
     fitted = [v, v * x, v * x * x, v * gain, v * x * gain, v * gain * gain, weight * v * v, (every > 0) / weight]
-    kish = [worth**2 * weight, worth * covered / weight]
-    return [gain * worth, worth, worth * covered, worth * x, *fitted, every, every * gain, *kish]
+    kish = [discount**2 * weight, discount * covered / weight]
+    return [gain * discount, discount, discount * covered, discount * x, *fitted, every, every * gain, *kish]

@@ -1,8 +1,7 @@
-"""Doubly robust estimates: a model of gains for all that could be shown, corrected by the weighted errors of rows."""
+"""Doubly robust estimates of impressions: a model of rewards for all that a target would show, corrected by rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar, Protocol
 
@@ -10,112 +9,26 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import InputError
-from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, Learner, Request
-from truerank.core.forms import Ratio
+from truerank.core.estimator import (
+    Beyond,
+    Clipping,
+    EstimatorInfo,
+    Learned,
+    Learner,
+    Request,
+)
 from truerank.core.ids import Keys
 from truerank.core.log import Logged
-from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
 from truerank.core.terms import Smooth
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, mean_over_cells, shrunk_means
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, RankedContext
-from truerank.estimators.listed_predictions import predicted_lists
-from truerank.estimators.predictions import GainModel, ItemRates
 from truerank.estimators.refitting import RankedEstimator
-from truerank.estimators.refusals import IMPRESSIONS, LABEL_FREE, additive, estimand, only_sums_or_recall
-from truerank.estimators.rows import LOGGED, Rows, check_clip, per_unit
+from truerank.estimators.refusals import IMPRESSIONS
 from truerank.exposure.policies.policies import logging_policy
 from truerank.io.sessions import RankedChunk
-from truerank.metrics.worth import gains_of
-
-
-@record
-class DoublyRobust(Estimator):
-    """Σ over all candidates of w ŷ + Σ over shown items of ω w (y - ŷ), mean over users.
-
-    Exactly unbiased for additive metrics if the propensities are the design's own, whatever the reward model ŷ says, as
-    long as ŷ was not fitted on the evaluated row; and if ŷ is right, whatever the propensities. Otherwise it is
-    unbiased only if Σ w (1 - E[O] / π) (y - ŷ) = 0. Recall is the ratio of two such sums, with 1{rank <= K} and with 1
-    for w: pooled recall, consistent; undefined where the second sum is not above 0. With few rows it may lie outside
-    0 to 1, which is said.
-
-    >>> import polars as pl, truerank as tr
-    >>> from truerank.estimators.predictions import GivenRewards
-    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
-    >>> guess = GivenRewards(tr.scores.dense([[0.5, 0.5, 0.0, 0.0]], users=[7], items=[1, 2, 3, 4]))
-    >>> log = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "propensity": [0.5, 0.25]})
-    >>> how = {"exposure": "biased", "metrics": ["DCG@1"], "estimators": [DoublyRobust(guess)]}
-    >>> tr.evaluate(scores, log, **how).estimates[0].value  # 0.5 + (1 - 0.5) / 0.5
-    1.5
-    """
-
-    reward: GainModel = field(default_factory=ItemRates)
-    clip: float | None = None
-
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="doubly-robust",
-        exposures=frozenset({Exposed.BIASED}),
-        assumptions=(*LOGGED, "the reward model was not fitted on the rows it is corrected by"),
-        ties=LABEL_FREE,
-        needs_size=True,
-        weighs=True,
-        needs_scale=True,
-        stands=True,
-        predicts=True,
-        clipping=Clipping.CHOSEN,
-        left_out="have no candidate",
-    )
-
-    def __post_init__(self) -> None:
-        check_clip(self.clip)
-
-    def refusal(self, context: Metric) -> str | None:
-        return only_sums_or_recall(context)
-
-    def estimand(self, request: Request, unit: str = "user") -> str:
-        return estimand(request.metric)
-
-    def prepare(self, context: Any) -> tuple[Learner, ...]:
-        """The propensities, and the reward model of every metric and clip."""
-        models = [
-            self.reward.learner(question.metric, clip=self._clip(question), propensity=context.propensity)
-            for question in context.requests
-        ]
-        return tuple(dict.fromkeys(learner for learner in (context.propensity, *models) if learner is not None))
-
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        propensity = learned.facts.get("propensity")
-        clips = [self._clip(question) for question in requests]
-        questions = [
-            (additive(question.metric), self.reward.learner(question.metric, clip=clip, propensity=propensity))
-            for question, clip in zip(requests, clips, strict=True)
-        ]
-        listed = predicted_lists(self.info.name, self.reward, questions, chunk=chunk, view=view, learned=learned)
-        terms = []
-        for (metric, _), clip, lists in zip(questions, clips, listed, strict=True):
-            rows = Rows.of(chunk, view.ranks, metric, learned, exposed=Exposed.BIASED, clip=clip)
-            error = rows.weight * (gains_of(metric, rows.log) - lists.at_rows)
-            inside = lists.inside.sums[2] + per_unit(rows.log, error * rows.discount)
-            every = lists.candidates.sums[2] + per_unit(rows.log, error)
-            terms.append(rows.smooth(Ratio(), [inside, every if rows.is_recall else np.ones(rows.log.n_units)]))
-        return terms
-
-    def _clip(self, question: Request) -> float:
-        return question.clip if self.clip is None else self.clip
-
-
-# ---------------------------------------------------------------------------------------------------------- impressions
 
 
 class RewardModel(Protocol):

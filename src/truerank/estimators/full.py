@@ -1,24 +1,24 @@
-"""Estimators that treat the labels they see as all there are: full labels, or judged items alone."""
+"""Estimators that treat the labels they see as all there are: full labels, a hold-out, or judged items alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers
-from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
+from truerank.core.ranking import Pool, Ranks
 from truerank.core.record import record
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import check
 from truerank.estimators.refusals import only_labelled
+from truerank.metrics.discounts import Pairwise, relevant
 from truerank.metrics.tables import unit_values_of
-from truerank.metrics.worth import Pairwise, relevant
 
 
 class MeanOfUsers(Estimator):
@@ -37,25 +37,16 @@ class MeanOfUsers(Estimator):
         counted = ranks.scored & ~(ranks.n_candidates == 0)
         return counted, np.zeros_like(counted)
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        terms, values = [], unit_values_of([request.metric for request in requests], chunk.labels, view.ranks)
-        counted, zero = self.counted(chunk.labels, view.ranks)
-        for request in requests:
-            value = values[request.metric]
-            valued = counted & ~np.isnan(value)
-            # nothing relevant may count as 0; of pairs, as in AUC, there are none to be right or wrong about
-            defined = valued if isinstance(request.metric, Pairwise) and self.pairs_undefined else valued | zero
-            sums = np.where(valued, value, 0.0), defined.astype(np.float64)
-            terms.append(ratio(*sums, defined=defined, clusters=chunk.clusters, exact=self.exact))
-        return terms
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        log, ranks, metric = units.log, units.ranks, request.metric
+        metrics = [asked.metric for asked in units.requests]
+        value = units.once("values", lambda: unit_values_of(metrics, log, ranks))[metric]
+        counted, zero = units.once("counted", lambda: self.counted(log, ranks))
+        valued = counted & ~np.isnan(value)
+        # nothing relevant may count as 0; of pairs, as in AUC, there are none to be right or wrong about
+        defined = valued if isinstance(metric, Pairwise) and self.pairs_undefined else valued | zero
+        sums = np.where(valued, value, 0.0), defined.astype(np.float64)
+        return ratio(*sums, defined=defined, clusters=units.chunk.clusters, exact=self.exact)
 
 
 @record
@@ -95,6 +86,58 @@ class Full(MeanOfUsers):
     def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:
         counted, zero = MeanOfUsers.counted(self, labels, ranks)
         return counted, counted & without_relevant(labels) if self.without_relevant is AbsentUsers.ZERO else zero
+
+
+@record
+class Holdout(MeanOfUsers):
+    """The mean of a metric over users with a relevant held-out item, the same users for every metric.
+
+    (1 / U) Σ_u metric(list of u, held-out items of u). A pair that is not listed counts as irrelevant although nobody
+    asked: values are lower than with every label known, most for lists of what was never shown. Users without a
+    relevant item (`without_relevant`) and users without a list (`without_list`) are left out, or count as 0, as some
+    tools have it.
+
+    >>> import polars as pl, truerank as tr
+    >>> lists = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "c"], "rank": [1, 2, 1]})
+    >>> test = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["b", "d", "c", "a"]})
+    >>> how = {"exposure": "holdout", "metrics": ["Recall@2", "Precision@2"]}
+    >>> [(found.value, found.units) for found in tr.evaluate({"m": lists}, test, **how).estimates]
+    [(0.75, 2), (0.5, 2)]
+    >>> zero = tr.evaluate({"m": lists}, test, **how, estimators=["holdout(without_list=zero)"])
+    >>> zero.estimates[0].value
+    0.5
+    """
+
+    without_relevant: AbsentUsers = AbsentUsers.OUT
+    without_list: AbsentUsers = AbsentUsers.OUT
+
+    info: ClassVar[EstimatorInfo] = replace(
+        Full.info,
+        name="holdout",
+        exposures=frozenset({Exposed.HOLDOUT}),
+        assumptions=("pairs that are not listed are irrelevant: a convention, nobody asked about them",),
+        design=False,
+    )
+    pairs_undefined: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def users(self) -> str:
+        """Whom a value is about."""
+        left_out = self.without_relevant is AbsentUsers.OUT
+        users = "users with a relevant item" if left_out else "all users of the test set"
+        return f"{users}, those without a list as 0" if self.without_list is AbsentUsers.ZERO else users
+
+    def estimand(self, request: Request, unit: str = "user") -> str:
+        return f"mean {request.metric} over {self.users}, taking unlisted pairs as irrelevant"
+
+    def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:
+        nothing = without_relevant(labels)
+        zero_list, zero_relevant = (choice is AbsentUsers.ZERO for choice in (self.without_list, self.without_relevant))
+        counted = ~nothing | zero_relevant
+        return counted & ranks.scored, counted & np.where(ranks.scored, nothing, zero_list)
 
 
 @record

@@ -6,6 +6,7 @@ metrics carry the noise of that draw. Their expectation does not need it: rows e
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import ClassVar
 
@@ -13,17 +14,16 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
-from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
 from truerank.core.terms import Smooth, ratio
 from truerank.core.wording import either
 from truerank.estimators.refusals import LABEL_FREE, additive
 from truerank.estimators.rows import per_unit
-from truerank.metrics.worth import expected_worth, gains_of, known_divisor
+from truerank.metrics.discounts import expected_discount, known_divisor
 
 MOST_NODES = 64  # exact up to 128 relevant rows of a user, beyond to better than 1e-12
 NOTHING = 60.0  # exp(-60) is nothing
@@ -82,11 +82,9 @@ class Intervened(Estimator):
         metric = request.metric
         return f"mean {metric} over {metric.on_full_labels} in an intervened test set, expected over its draws"
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        log, ranks, metric = chunk.labels, view.ranks, additive(question.metric)
-        chance, gain = inclusion_of(log), gains_of(metric, log) * expected_worth(metric, ranks)
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        log, ranks, metric = units.log, units.ranks, additive(request.metric)
+        chance, gain = inclusion_of(log), metric.gains(log) * expected_discount(metric, ranks)
         defined, den = ranks.scored & ~(ranks.n_candidates == 0), np.ones(log.n_units)
         if not metric.denominator.needs_every_label:
             divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
@@ -101,7 +99,7 @@ class Intervened(Estimator):
             num, den = per_unit(log, share * gain), per_unit(log, share)
             defined = ranks.scored & (den > 0)
         # nothing is left to chance but the users
-        return ratio(num, den, defined=defined, clusters=chunk.clusters, exact=True)
+        return ratio(num, den, defined=defined, clusters=units.chunk.clusters, exact=True)
 
 
 @record
@@ -119,13 +117,8 @@ class IntervenedPooled(Intervened):
     0.333
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="intervened-pooled",
-        exposures=frozenset({Exposed.FULL}),
-        assumptions=(DRAWN,),
-        complete=True,
-        ties=LABEL_FREE,
-        uses=frozenset({"inclusion"}),
+    info: ClassVar[EstimatorInfo] = replace(
+        Intervened.info, name="intervened-pooled", assumptions=(DRAWN,), left_out=""
     )
     pooled: ClassVar[bool] = True
 

@@ -8,24 +8,25 @@ labelled rows than of the others, and then a slope on ŷ corrects nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import Learned, Learner
+from truerank.core.estimator import Learner, ObservedUnits, Request
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive
 from truerank.core.options import Denominator
-from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores
+from truerank.core.ranking import Candidates, Pool, Ranks, RankView, Scores
 from truerank.core.record import record
 from truerank.core.wording import option
-from truerank.estimators.predictions import Assistance, Predicted, Prediction
+from truerank.estimators.predictions import Assistance, GainModel, Predicted, Prediction
+from truerank.estimators.refusals import additive
 from truerank.estimators.rows import per_unit, total_discount
-from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.metrics.discounts import expected_discount, known_divisor
 from truerank.ranking.kernel.rank import rank
 
 CELLS_AT_ONCE = 2**21
@@ -67,19 +68,14 @@ class PredictedLists:
 
 
 def predicted_lists(
-    name: str,
-    prediction: Prediction,
-    questions: Sequence[tuple[Additive, Learner | None]],
-    *,
-    chunk: JudgedChunk,
-    view: RankView,
-    learned: Learned,
-) -> list[PredictedLists]:
-    """What is predicted of the lists of each metric by what its learner has fitted, made once for all who ask.
+    name: str, prediction: Prediction | GainModel, learner: Callable[[Request], Learner | None], units: ObservedUnits
+) -> dict[Request, PredictedLists]:
+    """What is predicted of the lists of each question by what its learner has fitted, made once for all who ask.
 
     Every list is ranked once for all of them.
     """
-    log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
+    view, learned, chunk = units.view, units.learned, units.chunk
+    log, candidates = units.log, chunk.pools[Pool.CATALOGUE]
     if view.scores is None:
         raise RefusedError(f"{name} needs the scores of whole lists, not only the ranks of judged items.")
     if candidates.only is None and candidates.n_items != len(log.items):
@@ -87,35 +83,35 @@ def predicted_lists(
             f"{name} predicts the label of every candidate, but not all items are known by name. "
             f"Give the catalogue with {option('items FILE')}."
         )
-    keys = [(prediction, *question) for question in questions]
-    new = [key for key in dict.fromkeys(keys) if key not in view.listed]
+    keys = {request: (prediction, additive(request.metric), learner(request)) for request in units.requests}
+    new = [key for key in dict.fromkeys(keys.values()) if key not in view.listed]
     predicted = {
-        learner: prediction.predicted(chunk, None if learner is None else learned[learner])
-        for learner in dict.fromkeys(learner for _, _, learner in new)
+        fitted: prediction.predicted(chunk, None if fitted is None else learned[fitted])
+        for fitted in dict.fromkeys(fitted for _, _, fitted in new)
     }
     inside = {key: np.zeros((5, log.n_units)) for key in new}
-    every = {learner: np.zeros((5, log.n_units)) for learner in predicted}
-    for units, unit, item, ranks in ranked_lists(view.scores, view, log=log, candidates=candidates) if new else ():
-        values = {learner: block(units)[unit, item] for learner, block in predicted.items()}
-        for learner, sums in every.items():
-            sums[:, units] = _sums_of_lists(unit, np.ones(len(unit)), values[learner], len(units))
+    every = {fitted: np.zeros((5, log.n_units)) for fitted in predicted}
+    for rows, unit, item, ranks in ranked_lists(view.scores, view, log=log, candidates=candidates) if new else ():
+        values = {fitted: block(rows)[unit, item] for fitted, block in predicted.items()}
+        for fitted, sums in every.items():
+            sums[:, rows] = _sums_of_lists(unit, np.ones(len(unit)), values[fitted], len(rows))
         for key, sums in inside.items():
-            sums[:, units] = _sums_of_lists(unit, expected_worth(key[1], ranks), values[key[2]], len(units))
-    rows = {learner: at_rows(block, log) for learner, block in predicted.items()}
+            sums[:, rows] = _sums_of_lists(unit, expected_discount(key[1], ranks), values[key[2]], len(rows))
+    of_rows = {fitted: at_rows(block, log) for fitted, block in predicted.items()}
     for key in new:
-        _, metric, learner = key
+        _, metric, fitted = key
         lists = ListSums.of(inside[key], total_discount(metric, view.ranks), known_or_one(metric, view.ranks))
-        all_items = ListSums.of(every[learner], view.ranks.n_candidates, np.ones(log.n_units))
-        view.listed[key] = PredictedLists(rows[learner], lists, all_items)
-    return [view.listed[key] for key in keys]
+        all_items = ListSums.of(every[fitted], view.ranks.n_candidates, np.ones(log.n_units))
+        view.listed[key] = PredictedLists(of_rows[fitted], lists, all_items)
+    return {request: view.listed[key] for request, key in keys.items()}
 
 
-def _sums_of_lists(unit: Ints, worth: Floats, predicted: Floats, n: int) -> list[Floats]:
-    """Of a block of units: what each of their candidates is worth, and what is predicted of it."""
-    rows = np.flatnonzero((worth > 0) & ~np.isnan(predicted))
-    unit, worth, predicted = unit[rows], worth[rows], predicted[rows]
-    square = worth * worth
-    columns = (worth, worth * predicted, square, square * predicted, square * predicted * predicted)
+def _sums_of_lists(unit: Ints, discount: Floats, predicted: Floats, n: int) -> list[Floats]:
+    """Of a block of units: what each of their candidates earns, and what is predicted of it."""
+    rows = np.flatnonzero((discount > 0) & ~np.isnan(predicted))
+    unit, discount, predicted = unit[rows], discount[rows], predicted[rows]
+    square = discount * discount
+    columns = (discount, discount * predicted, square, square * predicted, square * predicted * predicted)
     return [sums_by(unit, values, n=n) for values in columns]
 
 
@@ -193,14 +189,14 @@ class StratumBalance:
 
     @classmethod
     def of(
-        cls, log: Log, worth: Floats, predicted: Floats, lists: ListSums, *, weight: Floats, used: Bools
+        cls, log: Log, discount: Floats, predicted: Floats, lists: ListSums, *, weight: Floats, used: Bools
     ) -> StratumBalance:
         """Of labelled rows with these discounts, predictions and weights, and the lists of the `used` units."""
         covered = ~np.isnan(predicted) & used[log.unit]
-        weights = np.where(covered, weight * worth, 0.0)
+        weights = np.where(covered, weight * discount, 0.0)
         foreseen = weights * np.where(covered, predicted, 0.0)
         more = per_unit(log, weights) - lists.sums[1], per_unit(log, foreseen) - lists.sums[2]
-        square = weights * worth
+        square = weights * discount
         return cls(
             _sums(*(part[used] for part in lists.sums[1:])),
             _sums(weights, foreseen),

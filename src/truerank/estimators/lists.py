@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.counted import CountedItems, side_by_side
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import Estimator, EstimatorInfo, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, ObservedUnits, Request
 from truerank.core.log import Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import JudgedChunk, Pool, RankView, TopLists
@@ -17,8 +16,8 @@ from truerank.core.record import record
 from truerank.core.terms import Terms, ratio
 from truerank.core.wording import option
 from truerank.estimators.refusals import LABELS
+from truerank.metrics.discounts import relevant
 from truerank.metrics.listed import ListedItems, ListFacts
-from truerank.metrics.worth import relevant
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.kernel.top import among, top_lists
 
@@ -59,19 +58,22 @@ class RecommendedLists(Estimator):
     def estimand(self, request: Request, unit: str = "user") -> str:
         return str(request.metric.on_lists)
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        facts: ListFacts = learned.facts["lists"]
-        deepest = top_of(chunk, view, max(request.metric.k for request in requests))
-        by_cutoff = {k: listed(chunk, deepest.top(k), facts) for k in {request.metric.k for request in requests}}
-        return [_terms(request.metric, by_cutoff[request.metric.k], chunk) for request in requests]
+    def term(self, units: ObservedUnits, request: Request) -> Terms:
+        chunk, metric, k = units.chunk, request.metric, request.metric.k
+        deepest = max(asked.metric.k for asked in units.requests)
+        lists = units.once(
+            k, lambda: listed(chunk, top_of(chunk, units.view, deepest).top(k), units.learned.facts["lists"])
+        )
+        if isinstance(metric, PerList):
+            above, below = metric.sums(lists)
+            defined = ~np.isnan(above)
+            sums = (np.where(defined, part, 0.0) for part in (above, below))
+            return ratio(*sums, defined=defined, clusters=chunk.clusters, exact=True)
+        if isinstance(metric, OfCounts):
+            top = lists.lists
+            items = side_by_side(top.unit, top.item, n=len(top.length), width=k)
+            return CountedItems(metric.form(lists.facts), items, top.length > 0, len(units.log.items), chunk.clusters)
+        raise RefusedError(f"{metric} is no metric of lists.")
 
 
 def top_of(chunk: JudgedChunk, view: RankView, k: int) -> TopLists:
@@ -97,16 +99,3 @@ def listed(chunk: JudgedChunk, lists: TopLists, facts: ListFacts) -> ListedItems
     else:
         hit = np.zeros(len(unit), dtype=bool)
     return ListedItems(lists, hit, facts, chunk.pools[Pool.CATALOGUE].exclude)
-
-
-def _terms(metric: Metric, lists: ListedItems, chunk: JudgedChunk) -> Terms:
-    if isinstance(metric, PerList):
-        above, below = metric.sums(lists)
-        defined = ~np.isnan(above)
-        sums = (np.where(defined, part, 0.0) for part in (above, below))
-        return ratio(*sums, defined=defined, clusters=chunk.clusters, exact=True)
-    if isinstance(metric, OfCounts):
-        top = lists.lists
-        listed = side_by_side(top.unit, top.item, n=len(top.length), width=metric.cutoff or 0)
-        return CountedItems(metric.form(lists.facts), listed, top.length > 0, len(chunk.labels.items), chunk.clusters)
-    raise RefusedError(f"{metric} is no metric of lists.")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.forms import Ratio
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
 from truerank.core.terms import Smooth, smooth
 from truerank.estimators.refusals import DISTINCT_RANKS, not_additive, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample
 from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.worth import OfPairs, Positives
+from truerank.metrics.discounts import OfPairs, Positives
 
 
 @record
@@ -33,7 +31,7 @@ class PairRatio(Ratio):
 
 @record
 class ExpandedPairs(Estimator):
-    """Σ over judged items, each worth N / N-bar, and over pairs of them, each worth N (N - 1) / (N-bar (N-bar - 1)).
+    """Sums over judged items times N / N-bar, and over pairs of them times N (N - 1) / (N-bar (N-bar - 1)).
 
     Numerator and denominator of AP and AUC are such sums, so both are exactly unbiased for users with two judged items
     or more: AP divided by K (denominator=cutoff) is unbiased itself, as a mean over users; AP divided by the relevant
@@ -66,33 +64,24 @@ class ExpandedPairs(Estimator):
     def estimand(self, request: Request, unit: str = "user") -> str:
         return str(request.metric.pooled)
 
-    def terms(
-        self,
-        chunk: JudgedChunk,
-        view: RankView,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Smooth]:
-        sample = Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
-        positives = Positives.of(chunk.labels, view.ranks, gain=chunk.labels.label)
-        pair = pair_expansion(sample)
-        sample = replace(sample, defined=sample.defined & ~np.isnan(pair))
-        pair = np.where(sample.defined, pair, 0.0)
-        return [self._terms(sample, positives, request.metric, pair) for request in requests]
-
-    @staticmethod
-    def _terms(sample: Sample, positives: Positives, metric: Metric, pair: Floats) -> Smooth:
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        metric = request.metric
         if not isinstance(metric, OfPairs):
             raise TypeError(not_additive(metric))
-        sums = metric.pair_sums(positives)
-        num = sample.expansion * sums.single + pair * sums.pair
-        den = sums.known + sample.expansion * sums.below_single + pair * sums.below_pair
-        form, columns = Ratio(), [num, den]
+        sample = units.once(
+            "sample", lambda: Sample.uniform(units.chunk, units.ranks, rate=units.learned.facts.get("rate"))
+        )
+        positives = units.once("positives", lambda: Positives.of(units.log, units.ranks, gain=units.log.label))
+        pair = pair_expansion(sample)
+        defined = sample.defined & ~np.isnan(pair)
+        pair, single, sums = np.where(defined, pair, 0.0), sample.expansion, metric.pair_sums(positives)
+        columns = [single * sums.single + pair * sums.pair,
+                   sums.known + single * sums.below_single + pair * sums.below_pair]  # fmt: skip
+        form = Ratio()
         if isinstance(metric, AveragePrecision):
-            form, columns = PairRatio(), [num, den, (sums.pair > 0).astype(np.float64)]
-        return smooth(form, columns, sample.defined, sample.clusters, exact=sample.exact, rows=None, weighting=None)
+            form, columns = PairRatio(), [*columns, (sums.pair > 0).astype(np.float64)]
+        exact = replace(sample, defined=defined).exact
+        return smooth(form, columns, defined, sample.clusters, exact=exact)
 
 
 def pair_expansion(sample: Sample) -> Floats:

@@ -9,18 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
 from truerank.core.forms import Form
 from truerank.core.metric import Metric
 from truerank.core.options import Discount, Ideal
-from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
 from truerank.core.terms import Smooth, smooth
 from truerank.estimators.refusals import LABEL_FREE, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample, per_unit
 from truerank.metrics.dcg import DCG
+from truerank.metrics.discounts import expected_discount
 from truerank.metrics.ndcg import NDCG
-from truerank.metrics.worth import expected_worth
 
 CLOSE = 1e-9  # to a whole number
 
@@ -40,12 +39,12 @@ class IdealRatio(Form):
 
     def _ideal(self, number: float) -> tuple[float, float]:
         """I(number) and its slope: at a whole number the mean of those on both sides."""
-        worth = np.append(DCG(self.k, discount=self.discount).worth(np.arange(1.0, self.k + 1)), 0.0)
+        discount = np.append(DCG(self.k, discount=self.discount).rank_discount(np.arange(1.0, self.k + 1)), 0.0)
         length = float(self.k) if self.whole else min(max(number, 0.0), float(self.k))
         below = min(int(length + CLOSE), self.k)
         before = below - 1 if abs(length - below) <= CLOSE and below else below
-        slope = 0.0 if self.whole or number > self.k + CLOSE else float(worth[before] + worth[below]) / 2
-        return float(worth[:below].sum() + (length - below) * worth[below]), slope
+        slope = 0.0 if self.whole or number > self.k + CLOSE else float(discount[before] + discount[below]) / 2
+        return float(discount[:below].sum() + (length - below) * discount[below]), slope
 
     def values(self, totals: Floats) -> Floats:
         return np.array([self._value(row) for row in totals.tolist()])
@@ -103,13 +102,12 @@ class PostNormalised(Estimator):
         number = f"{k} relevant items" if full else "as many relevant items as users have on average"
         return f"mean DCG@{k} over users, divided by the DCG@{k} of {number}; not the mean of {request.metric}"
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        metric: NDCG = question.metric
-        log, sample = chunk.labels, Sample.uniform(chunk, view.ranks, rate=learned.facts.get("rate"))
-        worth = expected_worth(DCG(metric.k, discount=metric.discount), view.ranks)
-        sums = [sample.expansion * per_unit(log, gain) for gain in (log.label * worth, log.label)]
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        metric: NDCG = request.metric
+        log, chunk = units.log, units.chunk
+        sample = Sample.uniform(chunk, units.ranks, rate=units.learned.facts.get("rate"))
+        discount = expected_discount(DCG(metric.k, discount=metric.discount), units.ranks)
+        sums = [sample.expansion * per_unit(log, gain) for gain in (log.label * discount, log.label)]
         form = IdealRatio(metric.k, metric.discount, metric.ideal is Ideal.CUTOFF)
         columns = [*sums, np.ones(log.n_units)]
         return smooth(form, columns, sample.defined, chunk.clusters, exact=sample.exact)

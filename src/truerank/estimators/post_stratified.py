@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.estimators.refusals import DISTINCT_RANKS, only_recall
 from truerank.estimators.rows import WEIGHTED, FormOfSums, WeightedRows
+from truerank.estimators.weighted import HorvitzThompson
 
 
 @record
@@ -71,16 +73,13 @@ class PostStratified(WeightedRows):
     0.667
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info: ClassVar[EstimatorInfo] = replace(
+        HorvitzThompson.info,
         name="post-stratified",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
         assumptions=(WEIGHTED,),
         ties=DISTINCT_RANKS,
-        design=True,
-        needs_size=True,
         weighs=True,
-        stands=True,
-        left_out="have no judged item",
     )
 
     def refusal(self, context: Metric) -> str | None:

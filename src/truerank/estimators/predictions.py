@@ -26,7 +26,6 @@ from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, equal_folds, mean_over_cells, shrunk_means
 from truerank.estimators.rows import propensity_of
-from truerank.metrics.worth import Graded, gains_of
 from truerank.ranking.kernel.rank import Aligned
 
 Predicted = Callable[[Ints], Floats]  # units of a chunk -> the predicted gain of every item, [units x items]
@@ -53,47 +52,36 @@ class Helped(Protocol):
     def by(self) -> Assistance | None: ...
 
 
-class Prediction(Protocol):
-    """Predicts gains, without a look at the row it predicts."""
-
-    def learner(self, metric: Metric, *, clip: float = ..., propensity: Learner | None = ...) -> Learner | None:
-        """What it must learn from all users to predict the gains of a metric, None where it knows them."""
-        ...
-
-    def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
-        """What it says of the users of a chunk, by what its learner has `fitted`."""
-        ...
-
-
-class Assisting(Prediction, Protocol):
-    """A prediction that is fitted to labelled rows."""
-
-    kind: ClassVar[Assistance]
-
-
-class GivenPrediction:
-    """A prediction that was made elsewhere: there is nothing to learn."""
+class Prediction:
+    """Predicts gains, without a look at the row it predicts; made elsewhere, or fitted to labelled rows."""
 
     __slots__ = ()
 
-    def learner(self, metric: Metric, *, clip: float = math.inf, propensity: Learner | None = None) -> None:
+    kind: ClassVar[Assistance]
+
+    def learner(self, metric: Metric, *, clip: float = math.inf, propensity: Learner | None = None) -> Learner | None:
+        """What it must learn from all users to predict the gains of a metric, None where it knows them."""
         return None
+
+    def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
+        """What it says of the users of a chunk, by what its learner has `fitted`."""
+        raise NotImplementedError
 
 
 def _graded(metric: Metric) -> Metric | None:
     """The metric where it has gains of its own; others share what is learned of labels."""
-    return metric if isinstance(metric, Graded) and metric.graded else None
+    return metric if metric.graded else None
 
 
 def _gains(metric: Metric | None, log: Log) -> Floats:
-    return log.label if metric is None else gains_of(metric, log)
+    return log.label if metric is None else metric.gains(log)
 
 
 # --------------------------------------------------------------------------------------------------- a judge, or scores
 
 
 @record(eq=False)  # arrays have no single truth of equality
-class JudgeTable(GivenPrediction):
+class JudgeTable(Prediction):
     """What a judge says of pairs: labels or probabilities, of all pairs or of some.
 
     >>> from truerank.core.ids import Ids
@@ -146,7 +134,7 @@ class JudgeTable(GivenPrediction):
 
 
 @record(eq=False)
-class ScoredPairs(GivenPrediction):
+class ScoredPairs(Prediction):
     """The ranks of a recommender's scores within each user, as normal scores; of pairs that it never recommends it
     predicts nothing."""
 
@@ -192,17 +180,20 @@ def ranked_within_rows(scores: Floats) -> Floats:
 # -------------------------------------------------------------------------------------------------------- reward models
 
 
-class GainModel(Prediction, Protocol):
+class GainModel(Protocol):
     """A prediction by name, for doubly robust estimates of labels."""
 
     name: ClassVar[str]
+
+    def learner(self, metric: Metric, *, clip: float = ..., propensity: Learner | None = ...) -> Learner | None: ...
+    def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted: ...
 
 
 GAIN_MODELS: Kind[GainModel] = Kind("reward model", __name__, GainModel)
 
 
 @record(eq=False)  # arrays have no single truth of equality
-class GivenRewards(GivenPrediction):
+class GivenRewards(Prediction):
     """Predictions made elsewhere, from other data than the evaluated rows: a matrix of expected labels or gains."""
 
     scores: Scores
@@ -229,7 +220,7 @@ class GivenRewards(GivenPrediction):
 
 
 @record
-class ItemRates:
+class ItemRates(Prediction):
     """The weighted mean gain of an item among users of other folds, shrunk to the mean over all items.
 
     ŷ_i = (Σ ω y + s ȳ) / (Σ ω + s) over rows of item i of users outside the unit's fold; s is `strength` times the mean
@@ -281,7 +272,7 @@ POWERS = 32  # of two: groups by number of excluded pairs
 
 
 @record
-class LogRates:
+class LogRates(Prediction):
     """The rate of an item among users of other folds, times that of users as active as this one.
 
     ŷ_ui = r_i a_u / ȳ: r_i = (Σ y + s p_i) / (n + s) over judged rows of item i, p_i the rate of items about as popular
@@ -310,7 +301,8 @@ class LogRates:
         fold = folds.at(log.users.keys())[log.unit]
         return FoldSums.of(values, fold, len(folds), folds=folds, group=learned[ExcludedItems()])
 
-    def fit(self, tally: FoldSums) -> LogRateTable:
+    def fit(self, tally: FoldSums) -> tuple[Floats, Floats, Groups | None]:
+        """Rates of items, and of users by activity over the mean, for users of each fold; and the folds."""
         names = ("item gain", "item rows", "user gain", "user rows")
         group: Any = tally.group
         items, users = [], []
@@ -321,25 +313,13 @@ class LogRates:
             items.append(shrunk_means(gain, rows, popular[group], self.strength))
             active = shrunk_means(user, user_rows, mean, self.strength)
             users.append(active / mean if mean else np.zeros(POWERS))
-        return LogRateTable(np.array(items), np.array(users), tally.folds)
+        return np.array(items), np.array(users), tally.folds
 
-    def predicted(self, chunk: JudgedChunk, fitted: LogRateTable) -> Predicted:
-        fold, activity = fitted.of_units(chunk)
-        return lambda units: np.asarray(fitted.item[fold[units]] * activity[units, None])
-
-
-@record(eq=False)
-class LogRateTable:
-    """Rates of items, and of users by activity over the mean, for users of each fold."""
-
-    item: Floats
-    user: Floats
-    folds: Any
-
-    def of_units(self, chunk: JudgedChunk) -> tuple[Ints, Floats]:
-        """The fold of each unit, and the rate of users as active as it over the mean."""
-        fold: Ints = self.folds.at(chunk.labels.users.keys())
-        return fold, self.user[fold, _activity(chunk)]
+    def predicted(self, chunk: JudgedChunk, fitted: tuple[Floats, Floats, Groups]) -> Predicted:
+        items, users, folds = fitted
+        fold = folds.at(chunk.labels.users.keys())
+        activity = users[fold, _activity(chunk)]
+        return lambda units: np.asarray(items[fold[units]] * activity[units, None])
 
 
 def _powers(counts: Floats) -> Ints:
@@ -377,7 +357,7 @@ def used_by(by: Assistance | None, predictions: Collection[Assistance]) -> Assis
     return by or next((kind for kind in Assistance if kind in predictions), Assistance.LOG)
 
 
-def chosen(predictions: Mapping[Assistance, Assisting], by: Assistance | None) -> Assisting:
+def chosen(predictions: Mapping[Assistance, Prediction], by: Assistance | None) -> Prediction:
     """The predictions that assist an estimator (`used_by`)."""
     by = used_by(by, predictions)
     if by is Assistance.LOG:

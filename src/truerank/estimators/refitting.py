@@ -7,20 +7,20 @@ Where a policy is given by exposures, or mixes several loggers, terms are made a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
-from truerank.core.estimator import Estimator, Learned, Request
+from truerank.core.estimator import Estimator, Learned, ObservedUnits, Request
+from truerank.core.ids import Keys
 from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Refitted, Smooth, Terms
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, Refits, blocks, limited_by
 from truerank.exposure.policies.policies import Policy, Rows, WholeList, tables_of
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.sessions import RankedChunk
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
 
@@ -69,72 +69,64 @@ class RankedEstimator(Estimator):
         """The columns of its form, where their totals under other position models follow from counts of places."""
         return ()
 
-    def terms(
-        self,
-        chunk: RankedChunk,
-        view: Exposures,
-        *,
-        requests: Sequence[Request],
-        learned: Learned,
-        keep_rows: bool = False,
-    ) -> list[Terms]:
-        """The terms of each question, found for all clips of a reward at once."""
-        terms: dict[Request, Terms] = {}
-        for reward in dict.fromkeys(question.reward for question in requests):
-            questions = [question for question in requests if question.reward == reward]
-            clips = np.array([question.clip for question in questions])
-            terms |= dict(zip(questions, self._refitted(view, reward, clips, learned), strict=True))
-        return [terms[question] for question in requests]
+    def term(self, units: ObservedUnits, request: Request) -> Terms:
+        """The terms of one question, found for all clips of a reward at once."""
+        reward = request.reward
+        requests = [asked for asked in units.requests if asked.reward == reward]
+        clips = np.array([asked.clip for asked in requests])
+        terms = units.once(reward, lambda: self._refitted(units.view, reward, clips, units.learned))
+        return terms[requests.index(request)]
 
     def _refitted(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> Sequence[Terms]:
         """Terms with their totals under the model without each group, where the view has refits."""
         whole, refits = self.make(view, reward, clips, learned), view.refits
         if refits is None:
             return whole
-        defined, columns = view.target.defined(), self.counted_columns()
-        patterns = {int(code): defined & (refits.pattern == code) for code in np.unique(refits.pattern[defined])}
-        limits = limited_by(self)
-        if columns and _by_places(view):
-            counted = {
-                code: [
-                    _outside(column, view, refits, units, reward=reward, clips=clips, limits=limits)
-                    for column in columns
-                ]
-                for code, units in patterns.items()
-            }
-            without = [
-                {code: _columns([part[:, :, number] for part in parts]) for code, parts in counted.items()}
-                for number in range(len(clips))
+        columns, limits = self.counted_columns(), limited_by(self)
+        if not columns or not _by_places(view):
+            remade = (
+                (group, self.make(view.under(positions), reward, clips, learned))
+                for group, positions in enumerate(refits.positions)
+                if positions is not None
+            )
+            return refitted(whole, [refits.pattern] * len(whole), refits.group, len(refits.positions), remade)
+        defined, without = view.target.defined(), [dict[int, Totals]() for _ in whole]
+        for code in np.unique(refits.pattern[defined]).tolist():
+            units = defined & (refits.pattern == code)
+            parts = [
+                _outside(column, view, refits, units, reward=reward, clips=clips, limits=limits) for column in columns
             ]
-        else:
-            without = _made_again(refits, patterns, whole, lambda positions: self.make(
-                view.under(positions), reward, clips, learned))  # fmt: skip
+            for number, totals in enumerate(without):
+                sums, rest = np.stack([part[:, :, number] for part in parts], axis=2)
+                totals[code] = sums, rest
         return [Refitted(terms, refits.pattern, totals) for terms, totals in zip(whole, without, strict=True)]
 
 
-def _columns(parts: Sequence[Floats]) -> Totals:
-    """Of columns [2 x groups] each, the totals [groups x columns] and what rounding left."""
-    totals, rest = np.stack(parts, axis=2)
-    return totals, rest
-
-
-def _made_again(
-    refits: Refits,
-    patterns: Mapping[int, Bools],
+def refitted(
     whole: Sequence[Smooth],
-    make: Callable[[Positions], Sequence[Smooth]],
-) -> list[dict[int, Totals]]:
-    shape = 2, len(refits.positions)
-    both = [{code: np.full((*shape, terms.sums.shape[1]), np.nan) for code in patterns} for terms in whole]
-    for group, positions in enumerate(refits.positions):
-        if positions is None:
-            continue
-        for totals, terms in zip(both, make(positions), strict=True):
-            for code, units in patterns.items():
-                for number, column in enumerate(terms.sums[units & (refits.group != group)].T):
-                    total = exact_sum(np.ascontiguousarray(column))
-                    totals[code][:, group, number] = total, exact_sum(np.append(column, -total))
-    return [{code: (total[0], total[1]) for code, total in totals.items()} for totals in both]
+    patterns: Sequence[Keys],
+    group: Ints,
+    n_groups: int,
+    remade: Iterable[tuple[int, Sequence[Smooth]]],
+) -> list[Refitted]:
+    """Terms with their totals without each group, as they are `remade` under the model that was fitted without it."""
+    both = [
+        {
+            code: np.full((2, n_groups, terms.sums.shape[1]), np.nan)
+            for code in np.unique(pattern[terms.defined]).tolist()
+        }
+        for terms, pattern in zip(whole, patterns, strict=True)
+    ]
+    for left_out, parts in remade:
+        for totals, pattern, terms in zip(both, patterns, parts, strict=True):
+            for code, total in totals.items():
+                for number, column in enumerate(terms.sums[(pattern == code) & (group != left_out)].T):
+                    rounded = exact_sum(np.ascontiguousarray(column))
+                    total[:, left_out, number] = rounded, exact_sum(np.append(column, -rounded))
+    return [
+        Refitted(terms, pattern, {code: (total[0], total[1]) for code, total in totals.items()})
+        for terms, pattern, totals in zip(whole, patterns, both, strict=True)
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------------ by places

@@ -19,20 +19,20 @@ import numpy as np
 from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Estimator, Exposed, Learned, Request
+from truerank.core.estimator import Exposed, Learned, ObservedUnits, Request
 from truerank.core.forms import Form
 from truerank.core.log import Log
 from truerank.core.metric import Additive
-from truerank.core.ranking import JudgedChunk, Ranks, RankView
+from truerank.core.ranking import JudgedChunk, Ranks
 from truerank.core.record import record
 from truerank.core.rows import Column, SampledRows, Weighting
-from truerank.core.terms import Smooth, smooth
+from truerank.core.terms import Smooth, Terms, smooth
 from truerank.core.wording import option
 from truerank.estimators.impressions import Counted, Exposures, Normaliser, limited_by
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.refusals import additive, estimand, is_recall
 from truerank.exposure.propensities import column_of
-from truerank.metrics.worth import expected_worth, gains_of, known_divisor
+from truerank.metrics.discounts import expected_discount, known_divisor
 
 UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"
 DESIGNED = (
@@ -188,8 +188,8 @@ class Rows:
             usable = ~np.isnan(known)
             divisor = np.where(usable, known, 1.0)
         sample = Sample.of(chunk, ranks, learned, exposed=exposed, clip=clip, usable=usable)
-        discount = expected_worth(metric, ranks) / divisor[log.unit]
-        gain = log.label if is_recall(metric) else gains_of(metric, log)
+        discount = expected_discount(metric, ranks) / divisor[log.unit]
+        gain = metric.gains(log)
         return cls(log, gain, discount, total_discount(metric, ranks) / divisor, sample, usable, is_recall(metric))
 
     @property
@@ -272,20 +272,14 @@ class WeightedRows(RankedEstimator):
             return normaliser.estimand(request.reward, unit)
         return estimand(request.metric)
 
-    def terms(
-        self, chunk: Any, view: Any, *, requests: Sequence[Request], learned: Learned, keep_rows: bool = False
-    ) -> Any:
-        base: Any = RankedEstimator if isinstance(view, Exposures) else Estimator
-        return base.terms(self, chunk, view, requests=requests, learned=learned, keep_rows=keep_rows)
-
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        metric = additive(question.metric)
+    def term(self, units: ObservedUnits, request: Request) -> Terms:
+        if isinstance(units.view, Exposures):
+            return RankedEstimator.term(self, units, request)
+        metric = additive(request.metric)
         limit: float | None = getattr(self, "clip", math.inf)
-        clip = question.clip if limit is None else limit
-        rows = Rows.of(chunk, view.ranks, metric, learned, exposed=self.exposed, clip=clip)
-        return rows.terms(*self.form(metric), keep_rows=keep_rows and self.info.design)
+        clip = request.clip if limit is None else limit
+        rows = Rows.of(units.chunk, units.ranks, metric, units.learned, exposed=self.exposed, clip=clip)
+        return rows.terms(*self.form(metric), keep_rows=units.keep_rows and self.info.design)
 
     def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
         return view.form_terms(*self.form(self.metric), reward, clips, limited_by(self))
@@ -302,7 +296,7 @@ def total_discount(metric: Additive, ranks: Ranks, *, power: int = 1) -> Floats:
     """Σ w(r) over the ranks that a unit's list has: 1 ... min(K, candidates that are recommended). Or Σ w^power."""
     deepest = int(ranks.n_recommended.max(initial=0))
     deepest = deepest if metric.cutoff is None else min(deepest, metric.cutoff)
-    running = np.concatenate([[0.0], np.cumsum(metric.worth(np.arange(1.0, deepest + 1)) ** power)])
+    running = np.concatenate([[0.0], np.cumsum(metric.rank_discount(np.arange(1.0, deepest + 1)) ** power)])
     return running[np.minimum(ranks.n_recommended, deepest).astype(np.int64)]
 
 

@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, Request
+from truerank.core.estimator import Beyond, Clipping, Estimator, EstimatorInfo, Exposed, Learned, ObservedUnits, Request
 from truerank.core.forms import KnownTotal, Ratio
 from truerank.core.metric import Metric
-from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Smooth, ratio
@@ -29,7 +28,7 @@ from truerank.estimators.refusals import (
     only_sums_or_recall,
 )
 from truerank.estimators.rows import LOGGED, UNIFORM, FormOfSums, WeightedRows, check_clip, per_unit
-from truerank.metrics.worth import expected_worth
+from truerank.metrics.discounts import expected_discount
 
 DRAWN = frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED})
 LEFT_OUT = "have no judged item"
@@ -71,7 +70,27 @@ class HorvitzThompson(WeightedRows):
 
 
 @record
-class IPS(HorvitzThompson):
+class LoggedWeights(WeightedRows):
+    """Weighted by probabilities of a log, of labels or of ranked impressions; the normaliser is of the latter."""
+
+    normaliser: Normaliser = Normaliser.SESSION
+    clip: float | None = None
+    of: Limited = Limited.RATIO
+
+    exposed: ClassVar[Exposed | None] = Exposed.BIASED
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
+
+    def label_refusal(self) -> str | None:
+        """Why these options cannot be used on labels."""
+        if self.normaliser is Normaliser.SESSION and self.of is Limited.RATIO:
+            return None
+        return f"normaliser and of are options for ranked impressions; use {self.info.name}, or its clip."
+
+
+@record
+class IPS(LoggedWeights, HorvitzThompson):
     """Horvitz-Thompson with probabilities of a log: inverse propensity scores, of labels or of ranked impressions.
 
     Labels: ω = min(1 / propensity, clip). Exactly unbiased for additive metrics with the design's own inclusion
@@ -98,10 +117,6 @@ class IPS(HorvitzThompson):
     2.0
     """
 
-    normaliser: Normaliser = Normaliser.SESSION
-    clip: float | None = None
-    of: Limited = Limited.RATIO
-
     info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="ips",
         exposures=LOGS,
@@ -113,14 +128,10 @@ class IPS(HorvitzThompson):
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )
-    exposed: ClassVar[Exposed | None] = Exposed.BIASED
-
-    def __post_init__(self) -> None:
-        check_clip(self.clip)
 
     def refusal(self, context: Metric | RankedContext) -> str | None:
         if not isinstance(context, RankedContext):
-            return _label_options(self) or only_sums_or_recall(context)
+            return self.label_refusal() or only_sums_or_recall(context)
         if self.normaliser is not Normaliser.SESSION and not context.views_known:
             return "the log does not say what was viewed, so nothing can be counted per viewed item; use per session."
         return None
@@ -146,13 +157,6 @@ class IPS(HorvitzThompson):
         return sums.of_clips([view.ratio(mean, seen.astype(np.float64), among=seen) for mean in means])
 
 
-def _label_options(estimator: IPS | SNIPS) -> str | None:
-    """Why an estimator with options for impressions cannot be used on labels."""
-    if estimator.normaliser is Normaliser.SESSION and estimator.of is Limited.RATIO:
-        return None
-    return f"normaliser and of are options for ranked impressions; use {estimator.info.name}, or its clip."
-
-
 @record
 class Hajek(WeightedRows):
     """The ratio Σ ω y w / Σ ω w over labelled items of all users, times the known mean of Σ_{r <= K} w(r).
@@ -170,16 +174,7 @@ class Hajek(WeightedRows):
     1.0
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="hajek",
-        exposures=DRAWN,
-        assumptions=(UNIFORM,),
-        ties=DISTINCT_RANKS,
-        design=True,
-        needs_size=True,
-        stands=True,
-        left_out=LEFT_OUT,
-    )
+    info: ClassVar[EstimatorInfo] = replace(HorvitzThompson.info, name="hajek", ties=DISTINCT_RANKS)
 
     def refusal(self, context: Metric) -> str | None:
         return only_sums(context)
@@ -190,7 +185,7 @@ class Hajek(WeightedRows):
 
 
 @record
-class SNIPS(Hajek):
+class SNIPS(LoggedWeights, Hajek):
     """Hájek with probabilities of a log: self-normalised inverse propensity scores (Swaminathan and Joachims 2015).
 
     Labels: ω = min(1 / propensity, clip). Steadier than IPS where propensities vary much or few items of the top K were
@@ -208,29 +203,18 @@ class SNIPS(Hajek):
     0.333
     """
 
-    normaliser: Normaliser = Normaliser.SESSION
-    clip: float | None = None
-    of: Limited = Limited.RATIO
-
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info: ClassVar[EstimatorInfo] = replace(
+        IPS.info,
         name="snips",
-        exposures=LOGS,
-        assumptions=LOGGED,
         ties=DISTINCT_RANKS,
-        weighs=True,
-        stands=True,
+        needs_scale=False,
         clipping=Clipping.GIVEN,
         beyond=Beyond.AVERAGE,
-        left_out="have no candidate",
     )
-    exposed: ClassVar[Exposed | None] = Exposed.BIASED
-
-    def __post_init__(self) -> None:
-        check_clip(self.clip)
 
     def refusal(self, context: Metric | RankedContext) -> str | None:
         if not isinstance(context, RankedContext):
-            return _label_options(self) or only_sums_or_recall(context)
+            return self.label_refusal() or only_sums_or_recall(context)
         if self.normaliser is Normaliser.MEAN_OF_MEANS:
             return "a mean of session means has no self-normalised form; use ips, or per session or viewed item."
         if not context.views_known:
@@ -268,16 +252,7 @@ class Pooled(WeightedRows):
     0.5
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="pooled",
-        exposures=DRAWN,
-        assumptions=(UNIFORM,),
-        ties=LABEL_FREE,
-        design=True,
-        needs_size=True,
-        stands=True,
-        left_out=LEFT_OUT,
-    )
+    info: ClassVar[EstimatorInfo] = replace(HorvitzThompson.info, name="pooled")
 
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "pooling divides by the number of relevant items")
@@ -356,12 +331,10 @@ class Published(Estimator):
             "so users with many relevant items count more"
         )
 
-    def term(
-        self, chunk: JudgedChunk, view: RankView, question: Request, learned: Learned, *, keep_rows: bool
-    ) -> Smooth:
-        log, ranks = chunk.labels, view.ranks
-        hits = per_unit(log, log.label * expected_worth(additive(question.metric), ranks))
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        log, ranks = units.log, units.ranks
+        hits = per_unit(log, log.label * expected_discount(additive(request.metric), ranks))
         n = per_unit(log, log.label)
         defined = ranks.scored & (n > 0)
         share = np.divide(hits, n, out=np.zeros(len(n)), where=defined)
-        return ratio(share, defined.astype(np.float64), defined=defined, clusters=chunk.clusters)
+        return ratio(share, defined.astype(np.float64), defined=defined, clusters=units.chunk.clusters)

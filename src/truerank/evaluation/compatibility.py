@@ -20,8 +20,7 @@ from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.assisted import Assisted, JudgeAlone
-from truerank.estimators.full import Full
-from truerank.estimators.holdout import Holdout
+from truerank.estimators.full import Full, Holdout
 from truerank.estimators.lists import RecommendedLists
 from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.post_stratified import PostStratified
@@ -40,7 +39,6 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
-from truerank.metrics.worth import gains_of
 from truerank.ranking.candidates import Overlap
 
 PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
@@ -243,7 +241,7 @@ def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[M
     for metric in metrics:
         try:
             if not isinstance(metric, OfLists) or ListNeed.LABELS in metric.needs:
-                gains_of(metric, sample)
+                metric.gains(sample)
             able.append(metric)
         except InputError as error:
             refused[metric] = error

@@ -15,7 +15,7 @@ from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
 from truerank.core.record import record
-from truerank.estimators.holdout import Holdout
+from truerank.estimators.full import Holdout
 from truerank.evaluation.label_source import Rows, label_by, source_of
 from truerank.io.columns import PositiveRule
 from truerank.metrics.auc import AUC
@@ -31,10 +31,6 @@ from truerank.ranking.scores.scores import Lists
 RELEVANT_VALUES: Final = PositiveRule(">", 0.0)
 POSITIVES: Final = Denominator.POSITIVES
 SMALLER: Final = Denominator.SMALLER
-
-NAMES = (
-    "trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit",
-)  # fmt: skip
 
 Variant = Callable[[Any], Metric]
 

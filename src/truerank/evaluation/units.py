@@ -17,7 +17,7 @@ from truerank.core.messages import message
 from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.terms import Smooth
-from truerank.core.units import KeptUnits, UnitTerms
+from truerank.core.units import COLUMNS
 from truerank.evaluation.measure import Measured, by_cluster
 from truerank.evaluation.question import Plan
 
@@ -36,25 +36,18 @@ class UnitsOf:
         unit, cluster = ids_of(plan, measured)
         parts = []
         for (model, number), terms in measured.terms.items():
-            planned = plan.estimates[number]
-            numerator, denominator, total = contributions(terms.whole)
-            parts.append(
-                UnitTerms(
-                    model=model,
-                    metric=planned.name,
-                    estimator=planned.estimator.info.name,
-                    reward=planned.request.reward,
-                    clip=planned.request.clip,
-                    unit=unit,
-                    cluster=cluster,
-                    numerator=numerator,
-                    denominator=denominator,
-                    defined=terms.whole.defined,
-                    total=total,
-                    value=terms.unit_values(),
-                )
+            planned, (numerator, denominator, total) = plan.estimates[number], contributions(terms.whole)
+            clip = planned.request.clip
+            numbers = {"numerator": numerator, "denominator": denominator, "total": total, "value": terms.unit_values()}
+            columns = {"unit": unit, "cluster": cluster, "defined": terms.defined, **numbers}
+            texts = {"model": model, "metric": planned.name, "estimator": planned.estimator.info.name}
+            part = pl.DataFrame(columns, schema_overrides=dict.fromkeys(numbers, pl.Float64)).with_columns(
+                pl.col("total", "value").fill_nan(None),
+                pl.lit(None if math.isinf(clip) else clip, dtype=pl.Float64).alias("clip"),
+                **{name: pl.lit(text) for name, text in (texts | {"reward": planned.request.reward}).items()},
             )
-        return KeptUnits(parts).frame()
+            parts.append(part.select(COLUMNS))
+        return pl.concat(parts)
 
 
 def contributions(terms: Smooth) -> tuple[Floats, Floats, Floats | None]:
@@ -139,7 +132,7 @@ class Segments:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
         if not 2 <= n <= MOST_GROUPS:
             raise InputError(f"{n} quantiles of activity; expected at least 2, and at most {MOST_GROUPS:,}.")
-        activity = self.measured.tallies["active",].at(self.units.place).value
+        activity = self.measured.counts.active.at(self.units.place).value
         group = np.searchsorted(np.quantile(activity, np.arange(1, n) / n), activity, side="left")
         return {
             f"activity {activity[members].min():g} to {activity[members].max():g}": members

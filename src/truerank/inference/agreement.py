@@ -29,20 +29,9 @@ ABOUT_VALUES = frozenset(
 
 @record
 class Correlation:
-    """Pearson's r of n pairs with Student's two-sided p and Fisher's interval; NaN where a series does not vary."""
+    """Pearson's r or Kendall's τ-b of n pairs with two-sided p and an interval; NaN where a series does not vary."""
 
-    r: float
-    p: float
-    n: int
-    low: float = math.nan
-    high: float = math.nan
-
-
-@record
-class RankCorrelation:
-    """Kendall's τ-b of n pairs with its two-sided p and an interval; NaN where a series does not vary."""
-
-    tau: float
+    coefficient: float
     p: float
     n: int
     low: float = math.nan
@@ -58,7 +47,7 @@ def correlation(offline: npt.ArrayLike, online: npt.ArrayLike, *, level: float =
     is none.
 
     >>> found = correlation([1, 2, 3, 4], [2, 4, 6, 8.5])
-    >>> found.r > 0.99, found.low < found.r < found.high
+    >>> found.coefficient > 0.99, found.low < found.coefficient < found.high
     (True, True)
     """
     x, y = _pairs(offline, online)
@@ -77,7 +66,7 @@ def correlation(offline: npt.ArrayLike, online: npt.ArrayLike, *, level: float =
 
 
 @checked_arguments()
-def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95) -> RankCorrelation:
+def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95) -> Correlation:
     """Kendall's τ-b: (concordant - discordant pairs) / √(pairs that differ in x · pairs that differ in y).
 
     p is exact up to 50 values without ties (all orders are equally likely), else normal with the variance that ties
@@ -86,8 +75,8 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95)
     Pearson 1957), which is wide where few values happen to agree; below 5 values there is none.
 
     >>> found = rank_correlation([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
-    >>> found.tau, round(found.p, 4), found.low < found.tau < found.high  # 5 orders of 120 are as near to sorted
-    (0.8, 0.0833, True)
+    >>> found.coefficient, round(found.p, 4)  # 5 orders of 120 are as near to sorted
+    (0.8, 0.0833)
     """
     from scipy.stats import kendalltau
 
@@ -102,7 +91,7 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95)
     pairs = n * (n - 1) / 2
     differing = [np.count_nonzero(sign) / 2 for sign in signs]
     if min(differing) == 0:
-        return RankCorrelation(math.nan, math.nan, n)
+        return Correlation(math.nan, math.nan, n)
     by_value = (signs[0] * signs[1]).sum(axis=1)
     surplus = float(by_value.sum()) / 2
     scale = pairs / math.sqrt(differing[0] * differing[1])  # from tau-a to tau-b
@@ -110,19 +99,17 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95)
     exact = n <= MOST_EXACT and min(differing) == pairs
     p = float(kendalltau(a, b, method="exact" if exact else "asymptotic").pvalue)
     if n < 5:
-        return RankCorrelation(tau, p, n)
+        return Correlation(tau, p, n)
     inner = math.copysign(min(abs(tau), 1 - 2 / pairs), tau)  # as if one pair were the other way round
     spread = 2 * (n - 2) / (n * (n - 1) ** 2) * float(((by_value - by_value.mean()) ** 2).sum())
     variance = 2 / (n * (n - 1)) * (spread + max(1 - (surplus / pairs) ** 2, 0.0)) * scale**2
     error = max(math.sqrt(variance) / (1 - inner**2), math.sqrt(0.437 / (n - 4)))
     low, high = (math.tanh(math.atanh(inner) + sign * z * error) for sign in (-1, 1))
-    return RankCorrelation(tau, p, n, min(low, tau), max(high, tau))
+    return Correlation(tau, p, n, min(low, tau), max(high, tau))
 
 
 def _quantile(level: float) -> float:
     """How many standard errors reach to either side."""
-    if not 0 < level < 1:
-        raise InputError(f"level {level}; expected a share between 0 and 1, as 0.95.")
     return float(ndtri(0.5 + level / 2))
 
 
@@ -201,7 +188,7 @@ class Agreement:
     n: int
     left_out: int
     pearson: Correlation
-    kendall: RankCorrelation
+    kendall: Correlation
     disagreement: float
     sign_agreement: float = math.nan
     found: Sensitivity | None = None
@@ -227,7 +214,7 @@ def agree(
     >>> online = pl.DataFrame({"day": [1, 2, 3], "value": [0.1, 0.2, 0.3]})
     >>> offline = pl.DataFrame({"day": [1, 2, 3] * 2, "estimator": ["ips"] * 3 + ["ndcg"] * 3,
     ...                         "value": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0]})
-    >>> [(dict(group.of)["estimator"], round(group.pearson.r, 6), group.disagreement)
+    >>> [(dict(group.of)["estimator"], round(group.pearson.coefficient, 6), group.disagreement)
     ...  for group in agree(offline, online)]
     [('ips', 1.0, 0.0), ('ndcg', -1.0, 1.0)]
     """

@@ -20,7 +20,7 @@ from truerank.core.record import record
 from truerank.core.terms import Smooth
 from truerank.estimators.rows import Sample, total_discount
 from truerank.inference.linearization import influences
-from truerank.metrics.worth import expected_worth, known_divisor, relevant
+from truerank.metrics.discounts import expected_discount, known_divisor, relevant
 
 FAR = 3.0  # standard errors
 MUCH = 0.02  # of the ranks
@@ -63,7 +63,7 @@ class ListedRows:
         rows = np.flatnonzero(ranks.above < (np.inf if cutoff is None else cutoff))
         unit = chunk.labels.unit[rows]
         listed = replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
-        discount = np.where(defined[unit], expected_worth(metric, listed) / divisor[unit], 0.0)
+        discount = np.where(defined[unit], expected_discount(metric, listed) / divisor[unit], 0.0)
         return cls(rows, discount, total, squares, n_ranks, defined)
 
     def by_user(self, chunk: JudgedChunk, values: Floats) -> Floats:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from truerank.core.arrays import Floats, compiled_for, equal_parts
+from truerank.core.arrays import Floats, equal_parts
 from truerank.core.messages import Message, message
 from truerank.core.record import record
 from truerank.core.terms import Smooth
@@ -36,15 +36,9 @@ def tail_index(values: Floats) -> float:
     >>> round(tail_index((np.arange(1000, 0, -1) / 1000.0) ** -0.8), 1), round(tail_index(np.linspace(1, 2, 1000)), 2)
     (0.8, 0.05)
     """
-    if values.strides == (0,):  # one number for all
-        return 0.0 if int(UPPER * len(values)) >= LEAST and values[0] > 0 else math.nan
-    compiled = compiled_for(len(values))
-    if compiled is not None:
-        upper: Floats = compiled.upper_part(values, UPPER)
-    else:
-        above = values[values > 0]
-        n = int(UPPER * len(above))
-        upper = np.partition(above, len(above) - n - 1)[-n - 1 :] if len(above) else above
+    above = values[values > 0]
+    n = int(UPPER * len(above))
+    upper = np.partition(above, len(above) - n - 1)[-n - 1 :] if len(above) else above
     return _slope(upper) if len(upper) > LEAST else math.nan
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.metric import BaseMetric
 from truerank.core.record import record
-from truerank.metrics.worth import PairSums, Positives
+from truerank.metrics.discounts import PairSums, Positives
 
 
 @record

@@ -11,7 +11,7 @@ from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
 from truerank.core.record import record
 from truerank.core.values import Count
-from truerank.metrics.worth import PairSums, Positives, divisor, with_positives
+from truerank.metrics.discounts import PairSums, Positives, divisor, with_positives
 
 
 @record

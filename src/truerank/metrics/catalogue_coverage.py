@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.counted import Covered
-from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.metric import ListMetric, ListNeed
 from truerank.core.options import CoveredItems
 from truerank.core.record import record
 from truerank.core.values import Count
@@ -15,7 +15,7 @@ from truerank.metrics.listed import ListFacts
 
 
 @record
-class CatalogueCoverage(BaseMetric):
+class CatalogueCoverage(ListMetric):
     """The share of the catalogue that is in the top K of at least one user: #{∪_u L_u} / n_items.
 
     RecTools' CatalogCoverage(normalize=True). `among=train` asks of the items of the training log alone (RePlay). More
@@ -32,9 +32,6 @@ class CatalogueCoverage(BaseMetric):
     k: Count
     among: CoveredItems = CoveredItems.CATALOGUE
     name: ClassVar[str] = "Coverage"
-    on_full_labels: ClassVar[str] = "users with a recommended item"
-    directed: ClassVar[bool] = False
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @property
     def needs(self) -> frozenset[ListNeed]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
-from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.metric import ListMetric, ListNeed
 from truerank.core.options import Distance
 from truerank.core.record import record
 from truerank.core.values import Count
@@ -20,7 +20,7 @@ PAIRS_AT_ONCE = 2**18
 
 
 @record
-class Diversity(BaseMetric):
+class Diversity(ListMetric):
     """Intra-list diversity: the mean distance between two items of a user's top K, over all pairs of them.
 
     The distance is the number of features that differ (`hamming`, RecTools' IntraListDiversity), or 1 - cosine of the
@@ -41,7 +41,6 @@ class Diversity(BaseMetric):
     distance: Distance = Distance.HAMMING
     name: ClassVar[str] = "Diversity"
     on_full_labels: ClassVar[str] = "users with two recommended items"
-    directed: ClassVar[bool] = False
     needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.FEATURES})
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 

@@ -12,7 +12,7 @@ from truerank.core.log import Log
 from truerank.core.metric import BaseMetric
 from truerank.core.record import record
 from truerank.core.values import Count
-from truerank.metrics.worth import Positives, TieGroups, grade_column, grades
+from truerank.metrics.discounts import Positives, TieGroups, grade_column, grades
 
 NEGLIGIBLE = 1e-20  # the chance to look any further, below which nothing in a 64-bit sum changes
 
@@ -36,7 +36,6 @@ class ERR(BaseMetric):
     k: Count
     highest: Count | None = None
     name: ClassVar[str] = "ERR"
-    on_full_labels: ClassVar[str] = "users"
     partial: ClassVar[str] = (
         "an item that was not judged may satisfy the reader before, and no unbiased form exists; use DCG or RBP"
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from truerank.core.counted import Inequality
-from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.metric import ListMetric, ListNeed
 from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.listed import ListFacts
 
 
 @record
-class Gini(BaseMetric):
+class Gini(ListMetric):
     """How unequally the places of all top K lists go to the items: Σ_{i<j} |c_i - c_j| / (n Σ c) over all n items.
 
     c_i is the number of lists that hold item i, 0 for items in none: 0 if all are listed equally often, (n - K) / n if
@@ -28,10 +28,7 @@ class Gini(BaseMetric):
 
     k: Count
     name: ClassVar[str] = "Gini"
-    on_full_labels: ClassVar[str] = "users with a recommended item"
-    directed: ClassVar[bool] = False
     needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.CATALOGUE})
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @property
     def on_lists(self) -> str:

@@ -10,7 +10,7 @@ from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric
 from truerank.core.record import record
 from truerank.core.values import Count
-from truerank.metrics.worth import Positives
+from truerank.metrics.discounts import Positives
 
 
 @record
@@ -27,7 +27,6 @@ class HitRate(BaseMetric):
     k: Count
     name: ClassVar[str] = "HitRate"
     aliases: ClassVar[tuple[str, ...]] = ("HR", "Hit", "Hits", "Success")
-    on_full_labels: ClassVar[str] = "users"
     partial: ClassVar[str] = (
         "one relevant item among those not judged would change it, and no unbiased form exists; use Recall or Precision"
     )

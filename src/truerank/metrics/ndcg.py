@@ -7,17 +7,15 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
-from truerank.core.log import Log
-from truerank.core.metric import BaseMetric
 from truerank.core.options import Discount, Gain, Ideal
 from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.dcg import DCG
-from truerank.metrics.worth import Positives, expected_worth, gains, with_positives
+from truerank.metrics.discounts import GradedMetric, Positives, expected_discount, with_positives
 
 
 @record
-class NDCG(BaseMetric):
+class NDCG(GradedMetric):
     """DCG@K divided by the DCG@K of the ideal list: the user's own items in their best order.
 
     `Ideal.CUTOFF` divides by a list of K items as good as the user's best, also where the user has fewer. Undefined for
@@ -40,18 +38,11 @@ class NDCG(BaseMetric):
     )
 
     @property
-    def graded(self) -> bool:
-        return self.gain is not Gain.BINARY
-
-    @property
     def _dcg(self) -> DCG:
         return DCG(self.k, discount=self.discount)
 
-    def gains(self, log: Log) -> Floats:
-        return gains(log, self.gain)
-
     def by_rank(self, rank: Floats) -> Floats:
-        return self._dcg.worth(rank)
+        return self._dcg.rank_discount(rank)
 
     def by_hit(self, hit: Floats) -> Floats:
         return np.ones(len(hit))
@@ -62,15 +53,15 @@ class NDCG(BaseMetric):
         if self.ideal is Ideal.CUTOFF:
             best = np.zeros(len(positives.count))
             np.maximum.at(best, positives.unit, positives.gain)
-            return with_positives(positives, best * np.sum(dcg.worth(np.arange(1.0, self.k + 1))))
+            return with_positives(positives, best * np.sum(dcg.rank_discount(np.arange(1.0, self.k + 1))))
         if not self.graded:
             most = int(min(positives.count.max(initial=0), self.k))
-            running = np.concatenate([[np.nan], np.cumsum(dcg.worth(np.arange(1.0, most + 1)))])
+            running = np.concatenate([[np.nan], np.cumsum(dcg.rank_discount(np.arange(1.0, most + 1)))])
             return running[np.minimum(positives.count, most).astype(np.int64)]
         best_first, place = positives.best_first()
-        worth = positives.gain[best_first] * dcg.worth(place + 1.0)
-        return with_positives(positives, sums_by(positives.unit[best_first], worth, n=len(positives.count)))
+        discount = positives.gain[best_first] * dcg.rank_discount(place + 1.0)
+        return with_positives(positives, sums_by(positives.unit[best_first], discount, n=len(positives.count)))
 
     def values(self, positives: Positives) -> Floats:
-        result = positives.sums(positives.gain * expected_worth(self._dcg, positives.ranks))
+        result = positives.sums(positives.gain * expected_discount(self._dcg, positives.ranks))
         return result / self.divide(positives)

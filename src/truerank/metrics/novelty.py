@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.metric import ListMetric, ListNeed
 from truerank.core.options import Denominator, InformationUnit
 from truerank.core.record import record
 from truerank.core.values import Count
@@ -15,7 +15,7 @@ from truerank.metrics.listed import ListedItems, mean_of
 
 
 @record
-class Novelty(BaseMetric):
+class Novelty(ListMetric):
     """The mean self-information of a user's top K: -log2(users of the training log with the item / all its users).
 
     RecTools' MeanInvUserFreq. An item that nobody has counts as if one user had it. `unit=share` divides by log2 of the
@@ -35,12 +35,10 @@ class Novelty(BaseMetric):
     unit: InformationUnit = InformationUnit.BITS
     denominator: Literal[Denominator.LIST, Denominator.CUTOFF] = Denominator.LIST
     name: ClassVar[str] = "Novelty"
-    on_full_labels: ClassVar[str] = "users with a recommended item"
-    directed: ClassVar[bool] = False
     needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.POPULARITY})
 
     @property
-    def bounds(self) -> tuple[float, float]:
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
         return 0.0, 1.0 if self.unit is InformationUnit.SHARE else np.inf
 
     @property

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
-from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.metric import ListMetric, ListNeed
 from truerank.core.options import PopularityBase
 from truerank.core.record import record
 from truerank.core.values import Count
@@ -16,7 +16,7 @@ from truerank.metrics.listed import ListedItems
 
 
 @record
-class PopularityLift(BaseMetric):
+class PopularityLift(ListMetric):
     """How much more popular the top K is than what users chose: Σ_u mean popularity of L_u / Σ_u that of their history.
 
     Popularity is the number of users of the training log with the item. 1 is no lift; Abdollahpouri et al. (2020)
@@ -36,8 +36,6 @@ class PopularityLift(BaseMetric):
     k: Count
     base: PopularityBase = PopularityBase.HISTORY
     name: ClassVar[str] = "PopularityLift"
-    on_full_labels: ClassVar[str] = "users with a recommended item"
-    directed: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.metric import BaseMetric
 from truerank.core.record import record
-from truerank.metrics.worth import Positives, with_positives
+from truerank.metrics.discounts import Positives, with_positives
 
 
 @record

@@ -20,14 +20,13 @@ class RBP(BaseMetric):
     The share of relevant items among those that a reader sees who goes on to the next one with probability p, the
     persistence. A user without a relevant item has RBP 0.
 
-    >>> RBP(0.5).worth(np.array([1.0, 2.0, 3.0])).tolist()
+    >>> RBP(0.5).rank_discount(np.array([1.0, 2.0, 3.0])).tolist()
     [0.5, 0.25, 0.125]
     """
 
     p: Between0And1
     name: ClassVar[str] = "RBP"
-    on_full_labels: ClassVar[str] = "users"
     denominator: ClassVar[Denominator] = Denominator.NOTHING
 
-    def worth(self, rank: Floats) -> Floats:
+    def rank_discount(self, rank: Floats) -> Floats:
         return np.asarray((1.0 - self.p) * self.p ** (rank - 1.0))

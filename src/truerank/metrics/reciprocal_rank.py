@@ -11,7 +11,7 @@ from truerank.core.metric import BaseMetric
 from truerank.core.options import Denominator
 from truerank.core.record import record
 from truerank.core.values import Count
-from truerank.metrics.worth import Positives, with_positives
+from truerank.metrics.discounts import Positives, with_positives
 
 
 @record
@@ -75,7 +75,7 @@ class MeanRR(BaseMetric):
     Additive, so that partial labels can give it. Undefined for a user without a relevant item.
 
     >>> import numpy as np
-    >>> MeanRR().worth(np.array([1.0, 4.0])).tolist()
+    >>> MeanRR().rank_discount(np.array([1.0, 4.0])).tolist()
     [1.0, 0.25]
     """
 
@@ -83,5 +83,5 @@ class MeanRR(BaseMetric):
     on_full_labels: ClassVar[str] = "users with a relevant item"
     denominator: ClassVar[Denominator] = Denominator.POSITIVES
 
-    def worth(self, rank: Floats) -> Floats:
+    def rank_discount(self, rank: Floats) -> Floats:
         return 1.0 / rank

@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.metric import BaseMetric, ListNeed
+from truerank.core.metric import ListMetric, ListNeed
 from truerank.core.record import record
 from truerank.core.values import Count
 from truerank.metrics.listed import ListedItems, mean_of
 
 
 @record
-class Serendipity(BaseMetric):
+class Serendipity(ListMetric):
     """The mean over a user's top K of max(p - p_any, 0) for relevant items, 0 for others, as RecTools has it.
 
     p = (n + 1 - rank) / n says how high the item stands for this user, p_any = (n + 1 - place) / n how high for
@@ -33,10 +33,8 @@ class Serendipity(BaseMetric):
 
     k: Count
     name: ClassVar[str] = "Serendipity"
-    on_full_labels: ClassVar[str] = "users with a recommended item"
     directed: ClassVar[bool] = True
     needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.CATALOGUE, ListNeed.POPULARITY, ListNeed.LABELS})
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @property
     def on_lists(self) -> str:

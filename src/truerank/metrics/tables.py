@@ -18,7 +18,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Ranks
 from truerank.core.record import record
-from truerank.metrics.worth import Graded, Positives, divisor, unit_values
+from truerank.metrics.discounts import Positives, divisor, unit_values
 
 WORTH_IT = 100_000  # relevant items below which loading the compiled walk costs more than it saves
 
@@ -56,7 +56,7 @@ class _Tables:
 
 
 def _tables(metric: Metric) -> _Tables | None:
-    if isinstance(metric, Graded) and metric.graded:
+    if metric.graded:
         return None
     if isinstance(metric, Walked):
         # where the number of the hit is of no matter the order is free, and rows are added up as they come
@@ -64,17 +64,17 @@ def _tables(metric: Metric) -> _Tables | None:
         return _Tables(metric, metric.by_rank, metric.by_hit if counts else None, metric.divide)
     if isinstance(metric, Additive) and metric.denominator is not Denominator.LIST:
         denominator, k = metric.denominator, metric.cutoff
-        return _Tables(metric, metric.worth, None, lambda positives: divisor(denominator, k, positives))
+        return _Tables(metric, metric.rank_discount, None, lambda positives: divisor(denominator, k, positives))
     return None
 
 
-def worth_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Floats, Floats] | None:
+def discount_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Floats, Floats] | None:
     """A metric as two tables: what a relevant item at each rank 0 ... deepest adds, and by what the sum of a user with
-    0 ... most relevant items is divided. None for a metric that is no such sum; rank 0 is worth nothing.
+    0 ... most relevant items is divided. None for a metric that is no such sum; rank 0 earns nothing.
 
     >>> from truerank.metrics.recall import Recall
-    >>> worth, divisor = worth_and_divisor(Recall(1), deepest=2, most=2)
-    >>> worth.tolist(), divisor.tolist()
+    >>> discount, divisor = discount_and_divisor(Recall(1), deepest=2, most=2)
+    >>> discount.tolist(), divisor.tolist()
     ([0.0, 1.0, 0.0], [nan, 1.0, 2.0])
     """
     tables = _tables(metric)
@@ -85,9 +85,9 @@ def worth_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Float
     nowhere, everyone = np.zeros(most), np.ones(most + 1)
     ranks = Ranks(nowhere, nowhere, everyone, everyone, everyone > 0)
     positives = Positives(one, np.ones(most), ranks, count.astype(np.float64))
-    worth = tables.by_rank(np.maximum(np.arange(deepest + 1.0), 1.0))
-    worth[0] = 0.0
-    return worth, tables.divide(positives)
+    discount = tables.by_rank(np.maximum(np.arange(deepest + 1.0), 1.0))
+    discount[0] = 0.0
+    return discount, tables.divide(positives)
 
 
 def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Floats]:

@@ -25,7 +25,7 @@ from truerank.exposure.counts import rows_of_items
 from truerank.exposure.expose import PURPOSE as EXPOSURE
 from truerank.exposure.expose import HoldOutUnit, WorldHoldOut, exposure_sizes
 from truerank.exposure.logging_policies import LoggingPolicy
-from truerank.metrics.tables import worth_and_divisor
+from truerank.metrics.tables import discount_and_divisor
 from truerank.ranking.samplers.draw import PURPOSE as CANDIDATES
 from truerank.ranking.samplers.draw import Among, ItemCounts, OwnPositives, Sampler, weights_of
 from truerank.reliability.dataset import Flags, LabelledDataset, Mark, Orders
@@ -160,7 +160,7 @@ class MetricTables:
         deepest, largest = max(metric.cutoff or 0 for metric in metrics), 1.0
         tables, places, divisors = dict[bytes, Floats](), [], []
         for metric in metrics:
-            both = worth_and_divisor(metric, deepest=deepest, most=most_positives)
+            both = discount_and_divisor(metric, deepest=deepest, most=most_positives)
             if both is None:
                 raise InputError(
                     f"{metric} is no sum over ranks of relevant items; expected Precision, Recall, nDCG or DCG at K."

@@ -250,7 +250,7 @@ def discounted_gains(items: Ints, test: Log) -> tuple[float, float]:
 
 def _agreement(models: pl.DataFrame) -> dict[str, float]:
     x, y = models["DCG"].to_numpy(), models["nDCG"].to_numpy()
-    return {R: correlation(x, y).r, TAU: rank_correlation(x, y).tau, P: disagreement(x, y)}
+    return {R: correlation(x, y).coefficient, TAU: rank_correlation(x, y).coefficient, P: disagreement(x, y)}
 
 
 def _spread(table: str, row: str, column: str, values: Sequence[float], *known: float | None) -> Cell:

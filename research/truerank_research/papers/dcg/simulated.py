@@ -126,7 +126,7 @@ def correlate_week(level: str, switch: str, feed: int, amount: Amount) -> pl.Dat
             offline = log.by_day(values)
             for column, reward in enumerate(REWARDS):
                 pair = offline[:, column], online[:, column]
-                r = correlation(*pair).r if np.isfinite(pair).all() else math.nan
+                r = correlation(*pair).coefficient if np.isfinite(pair).all() else math.nan
                 rows.append((level, switch, feed, reading, form, policy, reward, r))
     schema = ["level", "switch", "feed", "reading", "form", "policy", "reward", "r"]
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -83,7 +83,7 @@ def same_order_with_shorter(place: LogPlace) -> tuple[float, bool]:
     first, second = both
     if any(map(isnan, (*first, *second))):
         return float("nan"), False
-    found = rank_correlation(first, second).tau
+    found = rank_correlation(first, second).coefficient
     return found, found >= 0.5
 
 

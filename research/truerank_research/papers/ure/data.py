@@ -134,9 +134,9 @@ def coefficient(x: Floats, y: Floats, *, kendall: bool) -> tuple[float, float]:
     """
     if kendall:
         order = rank_correlation(x, y)
-        return order.tau, order.p
+        return order.coefficient, order.p
     linear = correlation(x, y)
-    return linear.r, linear.p
+    return linear.coefficient, linear.p
 
 
 def curve(estimate: Floats, truth: Floats, *, kendall: bool) -> AgreementCurve:

@@ -38,7 +38,8 @@ def correlations(table: Mapping[str, tuple[float, ...]], *, without: tuple[str, 
     rows = [row for name, row in table.items() if name not in without]
     truth = [row[0] for row in rows]
     return {
-        name: rank_correlation([row[0] * (100 + row[at]) for row in rows], truth).tau for at, name in enumerate(SETS, 1)
+        name: rank_correlation([row[0] * (100 + row[at]) for row in rows], truth).coefficient
+        for at, name in enumerate(SETS, 1)
     }
 
 

@@ -158,7 +158,7 @@ def _order_cells(means: RunMeans) -> Iterator[Cell]:
         names = [who for who in RECOMMENDERS if row == "all five" or who != "MF"]
         truth = [means.mean(who, TRUTH)[0] for who in names]
         for test, printed in zip(SETS, CORRELATIONS[table]["CoatShopping"], strict=True):
-            tau = rank_correlation([means.mean(who, test)[0] for who in names], truth).tau
+            tau = rank_correlation([means.mean(who, test)[0] for who in names], truth).coefficient
             yield Cell("Kendall's τ of the means here (tables 3 and 4)", row, test, tau, printed)
 
 

@@ -1,4 +1,4 @@
-"""What ranked rows are worth, and the values of units: the one place where worth meets ties."""
+"""What ranked rows earn, and the values of units: the one place where discounts meet ties."""
 
 from __future__ import annotations
 
@@ -11,34 +11,49 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.core.metric import Additive, Listwise, Metric, OfLists
+from truerank.core.metric import Additive, BaseMetric, Listwise, Metric, OfLists
 from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ranks
 from truerank.core.record import record
 
-DEEPEST = 1_000_000  # ranks over which the worth of a list is summed
+DEEPEST = 1_000_000  # ranks over which the discounts of a list are summed
 
 
-@runtime_checkable
-class Graded(Metric, Protocol):
-    """A metric that can use more than binary labels: `gains` says what each row adds; relevant is what adds something.
+class GradedMetric(BaseMetric):
+    """A metric with an option `gain`: what it makes of grades."""
 
-    `graded` says whether it uses grades, or the label like every other metric.
-    """
+    __slots__ = ()
+
+    gain: Gain
 
     @property
-    def graded(self) -> bool: ...
-    def gains(self, log: Log) -> Floats: ...
+    def graded(self) -> bool:
+        return self.gain is not Gain.BINARY
+
+    def gains(self, log: Log) -> Floats:
+        return gains(log, self.gain)
 
 
-def gains_of(metric: Metric, log: Log) -> Floats:
-    """What each row adds: the label, or what a graded metric makes of its grade."""
-    return metric.gains(log) if isinstance(metric, Graded) else log.label
+class TopMetric(BaseMetric):
+    """A metric that counts relevant items in the top K, wherever they are there."""
+
+    __slots__ = ()
+
+    k: int
+
+    def rank_discount(self, rank: Floats) -> Floats:
+        """1 in the top K, else 0.
+
+        >>> from truerank.metrics.recall import Recall
+        >>> Recall(2).rank_discount(np.array([1.0, 2.0, 3.0])).tolist()
+        [1.0, 1.0, 0.0]
+        """
+        return (rank <= self.k).astype(np.float64)
 
 
 def reward_of(metric: Metric, log: Log) -> str:
     """The name of the column that a metric reads."""
-    return grade_column(log) if isinstance(metric, Graded) and metric.graded else "label"
+    return grade_column(log) if metric.graded else "label"
 
 
 def relevant(log: Log) -> Bools:
@@ -133,37 +148,37 @@ class OfPairs(Listwise, Protocol):
 
 
 def bounds_of(metric: Metric, *, n_items: float = np.inf) -> tuple[float, float]:
-    """What a value lies between: 0 and 1, or the worth of a list of relevant items alone, which grades exceed."""
+    """What a value lies between: 0 and 1, or the discount of a list of relevant items alone, which grades exceed."""
     if isinstance(metric, OfLists):
         return metric.bounds
     if not isinstance(metric, Additive) or metric.denominator is not Denominator.NOTHING:
         return 0.0, 1.0
-    if isinstance(metric, Graded) and metric.graded:
+    if metric.graded:
         return 0.0, np.inf
     if metric.cutoff is None:
         return 0.0, 1.0
     deepest = min(metric.cutoff, n_items)
     if deepest > DEEPEST:  # no list is so long, and the sum would be
         return 0.0, np.inf
-    return 0.0, float(metric.worth(np.arange(1.0, deepest + 1)).sum())
+    return 0.0, float(metric.rank_discount(np.arange(1.0, deepest + 1)).sum())
 
 
-def expected_worth(metric: Additive, ranks: Ranks) -> Floats:
-    """The worth of each row, averaged over the ranks it can have: above + 1 ... above + 1 + tied.
+def expected_discount(metric: Additive, ranks: Ranks) -> Floats:
+    """The discount of each row, averaged over the ranks it can have: above + 1 ... above + 1 + tied.
 
     From a table by rank, so that equal ranks are equal bits whatever the size of the array.
     """
     last = (ranks.above + ranks.tied)[np.isfinite(ranks.above)]
     deepest = int(min(last.max(initial=0) + 1, np.inf if metric.cutoff is None else metric.cutoff))
-    single = np.append(metric.worth(np.arange(1.0, deepest + 1)), 0.0)
-    worth = single[np.minimum(ranks.above, deepest).astype(np.int64)]
+    single = np.append(metric.rank_discount(np.arange(1.0, deepest + 1)), 0.0)
+    discount = single[np.minimum(ranks.above, deepest).astype(np.int64)]
     shared = np.flatnonzero(ranks.tied > 0)
     if len(shared):
         running = np.concatenate([[0.0], np.cumsum(single[:-1])])
         first = np.minimum(ranks.above[shared], deepest).astype(np.int64)
         last = np.minimum(ranks.above[shared] + ranks.tied[shared] + 1, deepest).astype(np.int64)
-        worth[shared] = (running[last] - running[first]) / (ranks.tied[shared] + 1)
-    return worth
+        discount[shared] = (running[last] - running[first]) / (ranks.tied[shared] + 1)
+    return discount
 
 
 def counted(unit: Ints, n_units: int) -> Ints:
@@ -251,14 +266,14 @@ class TieGroups:
 
 def unit_values(metric: Metric, log: Log, ranks: Ranks) -> Floats:
     """The value of every unit on full labels, NaN where it is undefined."""
-    positives = Positives.of(log, ranks, gain=gains_of(metric, log))
+    positives = Positives.of(log, ranks, gain=metric.gains(log))
     if isinstance(metric, Additive):
-        total = positives.sums(positives.gain * expected_worth(metric, positives.ranks))
+        total = positives.sums(positives.gain * expected_discount(metric, positives.ranks))
         return total / divisor(metric.denominator, metric.cutoff, positives)
     if isinstance(metric, Listwise):
         values: Floats = metric.values(positives)
         return values
-    raise InputError(f"{metric} is neither additive nor listwise: it needs worth(rank) or values(positives).")
+    raise InputError(f"{metric} is neither additive nor listwise: it needs rank_discount(rank) or values(positives).")
 
 
 def divisor(denominator: Denominator, k: int | None, positives: Positives) -> Floats:
