@@ -54,7 +54,7 @@ def made() -> dict[str, str]:
         demo.mkdir()
         command = steps(f"```console\n$ {DEMO} --quiet\n```")[0]
         subprocess.run(command.command(), cwd=demo, check=True, capture_output=True)
-        made = {}
+        made: dict[str, str] = {}
         for path in pages():
             folder = Path(scratch) / str(len(made))
             shutil.copytree(demo, folder)
