@@ -77,7 +77,7 @@ class Varying:
     Varying,
     choice(
         "--preset", ["published", "released"], default="published",
-        help="Loggers and samplers as the sampler paper's text has them, or as its code does.",
+        help="Logging policies and samplers as the sampler paper's text has them, or as its code does.",
     ),
     "loggers: Default: uniform,popularity,positivity; without --train those that need none.",
     common("sparsities: 0 is always part.", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95"),
@@ -100,7 +100,7 @@ class Varying:
     "items: Names the columns of scores without ids, in order.",
 )  # fmt: skip
 @common("unlisted: What a pair that is not listed means; a study needs to know (nearly) every pair.")
-@common("train: Training data, for loggers and samplers that count it.")
+@common("train: Training data, for logging policies and samplers that count it.")
 @shared("--train-positive", metavar="RULE", help="--positive for --train, where it is not 0/1 and another rule.")
 @grouped(
     Inference, common("bootstrap: Bootstrap samples of users.", default=1000), "level", "seed", "threads", "engine"
@@ -144,7 +144,7 @@ def reliability(
         world = replace(world, complete=True)
     if varying.loggers is None and train is None:
         names = ", ".join(map(str, grid.loggers))
-        output.say([f"without --train the loggers are {names}: the others count training data."])
+        output.say([f"without --train the logging policies are {names}: the others count training data."])
     learnt = (
         None if train is None else _train(train, reading.for_file("train"), rule=train_positive, loggers=grid.loggers)
     )
@@ -176,7 +176,7 @@ def _train(path: Path, reading: Reading, *, rule: str | None, loggers: Sequence[
     log = reading.log(path, positive=None)
     if not log.rewards and any(isinstance(logger, PositivityLogger) and logger.needs_train for logger in loggers):
         raise InputError(
-            f"{path}: no value column, and the positivity logger counts positives of training data; if each row is "
+            f"{path}: no value column, and the positivity policy counts positives of training data; if each row is "
             "one, say --train-positive all."
         )
     return log if not log.rewards or "label" in log.rewards else reading.log(path)
