@@ -120,13 +120,13 @@ def reliability(
 ) -> None:
     """Measure how far sampled and biased evaluation can be trusted, where the truth is known.
 
-    LABELS is a fully observed world: a label for (nearly) every pair, or positives with --unlisted negative. Loggers
+    LABELS is a fully observed dataset: a label for (nearly) every pair, or positives with --unlisted negative. Policies
     show part of it, samplers choose candidates from that; the study says how often models tie, and how far their order
     agrees with what more data would say (Kendall's tau-b per user).
 
     Stopped at any moment, the same command goes on where it was. In the end the folder holds results.parquet (one row
     per scenario, metric and question), means.parquet (one per scenario, metric and model), pairs.parquet (one per
-    scenario, metric and pair of models) and logs.parquet (one per logger and sparsity); see `truerank advise`.
+    scenario, metric and pair of models) and logs.parquet (one per policy and sparsity); see `truerank advise`.
 
     \b
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
@@ -214,7 +214,7 @@ def figures(
 
     DIR is the folder of `truerank study reliability`. Four pictures are written: resolution, fidelity, robustness and
     predictive power against the number of sampled negatives, a line with its interval for each sampler, a panel for
-    each logger and sparsity.
+    each logging policy and sparsity.
 
     \b
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9

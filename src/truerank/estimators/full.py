@@ -131,7 +131,7 @@ class Holdout(MeanOfUsers):
         return f"{users}, those without a list as 0" if self.without_list is AbsentUsers.ZERO else users
 
     def estimand(self, request: Request, unit: str = "user") -> str:
-        return f"mean {request.metric} over {self.users}, taking unlisted pairs as irrelevant"
+        return f"mean {request.metric} over {self.users}, taking unobserved pairs as irrelevant"
 
     def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:
         nothing = without_relevant(labels)
