@@ -133,7 +133,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
 
 def _winners_first(results: Results) -> Results:
     """Differences as winner minus loser, with verdicts in the words of readers."""
-    pairs = (pair if pair.difference >= 0 or math.isnan(pair.difference) else pair.turned()
+    pairs = (pair if pair.difference >= 0 or math.isnan(pair.difference) else pair.reverse()
              for pair in results.comparisons)  # fmt: skip
     named = (replace(pair, verdict=WORDS.get(pair.verdict, pair.verdict)) for pair in pairs)
     return replace(results, comparisons=tuple(named))
