@@ -755,10 +755,10 @@ def test_a_file_without_permission(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--n-users 0", ("users = 0", "from 1")),
+        ("--n-users 0", ("users=0", "from 1")),
         ("--n-items 50", ("50 items", "no more than")),
-        ("--density 2", ("density = 2", "[0, 1)")),
-        ("--density -1", ("density = -1", "[0, 1)")),
+        ("--density 2", ("density=2", "from 0 below 1")),
+        ("--density -1", ("density=-1", "from 0 below 1")),
         ("--judged x", ("'--judged'", "'x'")),
     ],
 )

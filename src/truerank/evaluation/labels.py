@@ -75,7 +75,7 @@ from truerank.io.spill import Scratch, scratch
 from truerank.metrics.discounts import bounds_of, reward_of
 from truerank.ranking.candidates import Catalogue, Overlap, catalogue_of, whole_tables, whole_within
 from truerank.ranking.kernel.rank import Aligned
-from truerank.ranking.scores.tables import as_scores
+from truerank.ranking.scores.files import as_scores
 
 MOST_ROWS = 5_000_000  # labelled rows of all models and estimates, of which what they add is kept
 

@@ -25,11 +25,10 @@ from truerank.core.validation import Wanted, checked_arguments
 from truerank.core.wording import option
 from truerank.io.atomic_write import whole_file
 from truerank.io.files import check_readable
-from truerank.io.fingerprint import unchanged, versions_of
-from truerank.io.frames import Stored, stored
-from truerank.io.paths import url_of
+from truerank.io.frames import Stored, is_sparse, stored
+from truerank.io.paths import unchanged, url_of, versions_of
 from truerank.ranking.scores.scores import TILE_USERS, Factors, dense, factors
-from truerank.ranking.scores.tables import from_stored, lists
+from truerank.ranking.scores.tables import from_stored, is_wide, lists, sparse
 
 # RuntimeError stands for what zipfile raises about a compression it does not know, and for too deep headers too
 DAMAGED = (
@@ -155,6 +154,25 @@ def read_scores(
             scores = dense(map_npy(path), users=users, items=items, name=str(path))
         return replace(scores, file=version) if isinstance(scores.matrix, np.memmap) else scores
     return lists(path, columns=columns, name=url_of(path))
+
+
+def as_scores(source: Any, *, name: str) -> Scores:
+    """Scores of a file, a matrix or a frame; what is Scores already stays."""
+    if isinstance(source, Scores):
+        return source
+    if isinstance(source, str | Path):
+        return read_scores(source)
+    if isinstance(source, np.ndarray):
+        return dense(source, name=name)
+    if is_sparse(source):
+        return sparse(source, name=name)
+    if is_wide(source):
+        return dense(source.to_numpy(), users=source.index.tolist(), items=source.columns.tolist(), name=name)
+    if callable(source):
+        raise InputError(
+            f"{name}: a function needs users and items: truerank.scores.function(call, users=..., items=...)."
+        )
+    return lists(source, name=name)
 
 
 SCORES = Wanted("scores, as truerank.read_scores gives them", lambda value: isinstance(value, Scores))
