@@ -22,7 +22,7 @@ from truerank.estimators.predictions import Assistance
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 
-NO_QUOTIENT = {"assisted", "judge-alone", "post-stratified", "post-normalised", "shrunk"}
+NO_QUOTIENT = {"assisted", "judge-alone", "post-stratified", "post-normalised"}
 KEY = ["model", "metric", "estimator", "reward", "clip"]
 LINEAR = [number for number, way in enumerate(WAYS) if way.interval is None]
 every_way = parametrized(LINEAR)
