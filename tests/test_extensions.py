@@ -91,25 +91,15 @@ class ToyLogger(LoggingPolicy):
         return 1.0 + np.arange(len(world.items)) % 2
 ''',
     "ranking/samplers/toy.py": '''
-from truerank.ranking.samplers.draw import Among, OwnPositives
+from truerank.ranking.samplers.draw import Sampler
 
 
 @dataclass(frozen=True, slots=True)
-class ToySampler:
+class ToySampler(Sampler):
     """v_i = 1, then 2, then 1 again."""
 
     n: Count
     name: ClassVar[str] = "Toy"
-    among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
-
-    __str__ = text_of
-
-    def __post_init__(self):
-        check(self)
-
-    def wanted(self, exposed):
-        return np.full(len(exposed), self.n)
 
     def weights(self, counts):
         return 1.0 + np.arange(len(counts.rows)) % 2

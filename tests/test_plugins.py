@@ -119,7 +119,7 @@ def test_a_package_that_cannot_be_loaded_is_named(package: Path) -> None:
     assert "the package plugin offers Half" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["corrected", "shrunk"])
+@pytest.mark.parametrize("name", ["corrected", "weighted"])
 def test_experimental_estimators_say_how_to_get_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where truerank-research is not installed."""
     monkeypatch.setattr(language, "_names", lambda kind: {})

@@ -26,8 +26,3 @@ def test_no_page_is_missing_or_left_over() -> None:
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
 def test_pages_are_made_from_results(path: Path) -> None:
     assert path.read_bytes() == files()[path.name]
-
-
-def test_pages_are_short() -> None:
-    """All pages together have at most 30,000 words."""
-    assert sum(len(content.split()) for name, content in files().items() if name.endswith(".md")) <= 30_000

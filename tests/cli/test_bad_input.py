@@ -564,7 +564,7 @@ OPTIONS = [
     ),
     Case("full from a sample", f"{RANDOM} --metric Recall@2 --estimator full", ("Recall@2 with full", "pooled")),
     *(
-        Case(f"level {level}", f"{FULL} --level {level}", (f"level {level}", "between 0 and 1"))
+        Case(f"level {level}", f"{FULL} --level {level}", ("level is", "between 0 and 1"))
         for level in ("0", "1", "1.5", "nan")
     ),
     Case("level as text", f"{FULL} --level high", ("'--level'", "'high'")),

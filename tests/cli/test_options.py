@@ -124,7 +124,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     ("command", "flag", "kind"),
     [
         ("evaluate", "--ties", Ties), ("evaluate", "--unlisted", Unlisted), ("evaluate", "--overlap", Overlap),
-        ("evaluate", "--lists", ListsAre), ("evaluate", "--like", presets.NAMES), ("offpolicy", "--rows", Logged),
+        ("evaluate", "--lists", ListsAre), ("evaluate", "--like", presets.PRESETS), ("offpolicy", "--rows", Logged),
         ("offpolicy", "--normaliser", Normaliser), ("simulate feed", "--break", Broken), ("split", "--by", SplitBy),
         ("study reliability", "--preset", grid.Preset), ("study figures", "--format", PictureFormat),
         ("plan exposure", "--draw", DrawBy),

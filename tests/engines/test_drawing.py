@@ -102,18 +102,6 @@ def test_many_chunks_on_engines(tmp_path: Path, engine: Any, sort: bool, monkeyp
     assert_frame_equal(found.sort("note"), wanted("wtd").sort("note"))
 
 
-@pytest.mark.usefixtures("streamed")
-def test_hive_partitions_keep_their_columns(tmp_path: Path) -> None:
-    days = logs()[0].with_columns(day=pl.col("note") % 3)
-    for (day,), part in days.group_by("day", maintain_order=True):
-        (tmp_path / "log" / f"day={day}").mkdir(parents=True)
-        part.drop("day").write_parquet(tmp_path / "log" / f"day={day}" / "a.parquet")
-    found = drawn(tmp_path / "log", "skew")
-    assert "day" in found.columns
-    assert_frame_equal(found.drop("day").sort("note"), wanted("skew").sort("note"))
-    assert (found["day"] == found["note"] % 3).all()
-
-
 def here(frame: Any) -> pl.DataFrame:
     """The rows of a Spark or Dask frame."""
     return pl.DataFrame(frame.toArrow() if hasattr(frame, "toArrow") else frame.compute())
@@ -138,12 +126,6 @@ def test_units_as_frames_of_an_engine(engine: Any) -> None:
     assert_frame_equal(here(found), results.units(), check_dtypes=False)
     with pytest.raises(InputError, match="expected a SparkSession or a Dask Client"):
         results.units(engine="dask")
-
-
-def test_a_pair_twice_is_refused(tmp_path: Path) -> None:
-    twice = pl.concat([logs()[0], logs()[0][5:6]])
-    with pytest.raises(InputError, match="1 pairs occur more than once"):
-        drawn(twice, "skew")
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 300, 301, 999])

@@ -173,55 +173,6 @@ def test_an_evaluation_whose_workers_get_no_more_memory() -> None:
     assert "\n" not in str(raised.value)
 
 
-PYSPARK = """
-import sys
-import numpy as np, polars as pl, truerank as tr
-from pyspark.sql import SparkSession
-from truerank.core.errors import TruerankError
-
-def main():
-    builder = SparkSession.builder.master("local[1,2]").config("spark.ui.enabled", "false")
-    settings = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
-                "spark.executor.pyspark.memory": "3g", "spark.log.level": "OFF"}
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    rng = np.random.default_rng(4)
-    labels = pl.DataFrame({"user": np.arange(400), "item": np.arange(400) % 30, "label": np.arange(400) % 2})
-    small = {"a": rng.normal(size=(400, 30))}
-    found = tr.evaluate(small, labels, exposure="random", engine=session).estimates[0].value
-    print("fits", found == tr.evaluate(small, labels, exposure="random").estimates[0].value)
-    item = np.zeros((30_000_000, 16), dtype=np.float32)
-    large = {"a": tr.scores.factors(rng.normal(size=(400, 16)).astype(np.float32), item)}
-    try:
-        tr.evaluate(large, labels, exposure="random", engine=session)
-        print("finished")
-    except TruerankError as error:
-        print("told", str(error))
-    session.stop()
-
-if __name__ == "__main__":
-    main()
-"""
-
-
-@pytest.mark.slow
-def test_python_workers_of_spark_with_a_limit(tmp_path: Path) -> None:
-    """Spark's own limit of its Python workers (spark.executor.pyspark.memory): 1.9 GB of item factors do not fit."""
-    require("spark")
-    script = tmp_path / "limited.py"
-    script.write_text(PYSPARK)
-    surroundings = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    ran = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False, env=surroundings
-    )
-    lines = ran.stdout.strip().split("\n")
-    assert lines[0] == "fits True", ran.stderr[-2000:]
-    assert lines[1].startswith("told Spark could not finish chunk "), lines
-    assert "memory" in lines[1]
-    assert len(lines) == 2
-
-
 # ---------------------------------------------------------------------------------------------------- nobody there more
 
 

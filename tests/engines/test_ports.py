@@ -107,13 +107,6 @@ def test_a_worker_that_replaces_another_opens_no_other_port(dask: Any) -> None:
     assert mine == {int(each.rsplit(":", 1)[1]) for each in workers}
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="another user is tried only by root")
-def test_another_user_of_this_machine_is_not_let_in(dask: Any) -> None:
-    nobody = 65534
-    ports = of_dask(dask)
-    assert asked(ports, uid=nobody) == [[str(port), str(nobody), "False", "False"] for port in sorted(ports)]
-
-
 def command_line(process: psutil.Process) -> list[str]:
     """Its words; none of a process that has just ended or that nobody has waited for yet."""
     try:

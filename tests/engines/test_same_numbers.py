@@ -70,13 +70,6 @@ def test_a_rejected_position_model_is_checked_everywhere(engine: Any) -> None:
     assert "position-model-rejected" in reasons[0]
 
 
-def test_tables_of_targets_and_a_bootstrap(engine: Any) -> None:
-    log = feed()
-    options: dict[str, Any] = {"position": "exp:0.8", "interval": tr.Bootstrap(30, seed=2), "seed": 1}
-    found = [tr.off_policy(log, {"table": lists(log), **TARGETS}, engine=each, **options) for each in (engine, None)]
-    same(found[0], found[1])
-
-
 # -------------------------------------------------------------------------------------------------------------- streams
 
 

@@ -140,12 +140,6 @@ def test_a_dropped_connection_is_told_in_one_sentence(monkeypatch: pytest.Monkey
             tr.evaluate({"a": SCORES}, "s3://logs/l.parquet", exposure="random")
 
 
-@pytest.mark.parametrize("name", ["scores.npz", "scores.npy", "scores.csv"])
-def test_only_parquet_is_read_from_stores(name: str) -> None:
-    with pytest.raises(InputError, match=r"only .*Parquet .*read from object stores"):
-        tr.read_scores(f"s3://logs/{name}")
-
-
 @pytest.mark.parametrize(
     "url",
     [

@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import hmac
 import io
-import json
-import pickle
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,17 +20,13 @@ from urllib.request import Request, urlopen
 
 import polars as pl
 import pytest
-from calling import call
 from emulators import ACCOUNT, KEY, answering, azurite, between, moto
 from stored import LABELS, LOG, SCORES
 
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.exposure.policies.targets import RankColumn
-from truerank.io import partition
 from truerank.io.batches import LazyTable
-from truerank.io.partition import Keyed, together
-from truerank.io.spill import scratch
 
 WRONG = "bm90LXRoZS1rZXktb2YtdGhpcy1hY2NvdW50LWF0LWFsbA=="
 
@@ -145,35 +139,6 @@ def test_labels_scores_and_a_log(store: Store, bucket: str) -> None:
     targets = {"new": RankColumn("new")}
     log = tr.off_policy(store.put(LOG, bucket, "log.parquet"), targets, position="exp:0.8")
     assert log.estimates[0].value == tr.off_policy(LOG, targets, position="exp:0.8").estimates[0].value
-
-
-def test_partitions_become_columns(store: Store, bucket: str) -> None:
-    for day in (1, 2):
-        url = store.put(LABELS[day - 1 :: 2], bucket, f"hive/day={day}/a.parquet")
-    table = LazyTable.of(url.rpartition("/day=")[0])
-    assert (table.n_rows, table.columns) == (500, ["user", "item", "label", "day"])
-
-
-def test_the_command_line_names_objects_and_no_secret(store: Store, bucket: str) -> None:
-    labels, scores = store.put(LABELS, bucket, "labels.parquet"), store.put(SCORES, bucket, "scores.parquet")
-    command = ["evaluate", labels, "--scores", f"a={scores}", "--exposure", "random", "--metric", "Recall@5"]
-    done = call(*command, "--format", "json")
-    assert done.code == 0, done.err
-    assert {labels, scores} <= {each["source"] for each in json.loads(done.out)["provenance"]["inputs"]}
-    assert KEY not in done.out + done.err
-
-
-def test_workers_read_sorted_objects_themselves(store: Store, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition, "MEMORY_ROWS", 100)
-    monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
-    url = store.put(LABELS.sort("user"), bucket, "sorted.parquet")
-    with scratch() as space:
-        chunks = together({"labels": Keyed(LazyTable.of(url), "user")}, scratch=space)
-        parts = [chunks.part(at, same_disk=False)["labels"] for at in range(chunks.n_chunks)]
-    sent = [pickle.dumps(part) for part in parts]
-    assert len(sent) > 3
-    assert KEY.encode() not in b"".join(sent)
-    assert pl.concat(pickle.loads(part).read() for part in sent).equals(LABELS.sort("user"))
 
 
 # ------------------------------------------------------------------------------------------------------ what goes wrong

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
-from truerank.core.options import Gain
-from truerank.core.ranking import Ties
 from truerank.estimators.full import Traditional
 from truerank.estimators.weighted import Hajek, HorvitzThompson
 from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
@@ -62,16 +59,6 @@ def test_keeping_excluded_items_that_were_judged_is_no_random_sample() -> None:
     with pytest.raises(RefusedError, match='use overlap="drop"'):
         tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.2)), exposure=RandomExposure(),
                     overlap=Overlap.KEEP)  # fmt: skip
-
-
-def test_options_may_be_given_by_their_names() -> None:
-    judged = tr.read(labels(RNG.random(LIKED.shape) < 0.2))
-    train = pl.DataFrame({"user": judged.user[::3], "item": judged.item[::3]})
-    call: dict[str, Any] = {"exclude": train, "exposure": RandomExposure(), "metrics": [DCG(5)]}
-    plain = tr.evaluate(SCORES, judged, overlap=Overlap.DROP, ties=Ties.RANDOM, **call)
-    named = tr.evaluate(SCORES, judged, overlap="drop", ties="random", **call)
-    assert named.json() == plain.json()
-    assert FullExposure("negative") == FullExposure(Unlisted.NEGATIVE)  # type: ignore[arg-type]
 
 
 def test_two_users_prove_nothing() -> None:
@@ -133,52 +120,11 @@ def test_a_difference_says_over_how_many_users_it_is() -> None:
     assert "over the 100 users" in str(found)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"metrics": []},
-        {"metrics": ["Recal@5"]},
-        {"metrics": [Recall]},
-        {"estimators": ["fuller"]},
-        {"exposure": "randomly"},
-        {"exposure": RandomExposure},
-        {"threads": 0},
-        {"block_users": -5},
-        {"level": 1},
-        {"n_items": 0},
-        {"ties": "nonsense"},
-    ],
-    ids=str,
-)
-def test_wrong_calls_are_said_to_be_wrong(wrong: dict[str, Any]) -> None:
-    with pytest.raises((InputError, ValueError), match=r"\w"):
-        tr.evaluate(SCORES, tr.read(labels(np.ones_like(LIKED))), **wrong)
-
-
-def test_the_same_metric_twice_is_one() -> None:
-    judged = tr.read(labels(np.ones_like(LIKED)))
-    assert len(tr.evaluate(SCORES, judged, metrics=[DCG(5), DCG(5)]).estimates) == 1
-
-
 def test_ranking_only_what_is_listed_needs_more_than_positives() -> None:
     positives = tr.read(labels(LIKED))
     exposure = FullExposure(Unlisted.NEGATIVE)
     with pytest.raises(RefusedError, match="use full"):
         tr.evaluate(SCORES, positives, exposure=exposure, metrics=[Recall(5)], estimators=[Traditional()])
-
-
-def test_a_named_column_that_is_not_there_is_an_error() -> None:
-    """Falling back to another column would answer another question."""
-    frame = labels(np.ones_like(LIKED)).with_columns(clicked=pl.col("label"))
-    for wrong in ({"label": "cliked"}, {"user": "usr"}):
-        with pytest.raises(InputError, match=r"no column '(cliked|usr)'"):
-            tr.read(frame, columns=wrong)
-
-
-def test_grades_in_a_column_called_label_are_kept() -> None:
-    log = tr.read(pl.DataFrame({"user": [0, 0], "item": [0, 1], "label": [2, 5]}), positive=">3")
-    assert log.label.tolist() == [0, 1]
-    assert log.rewards["value"].tolist() == [2, 5]
 
 
 def test_a_sparse_matrix_tells_its_catalogue() -> None:
@@ -190,33 +136,3 @@ def test_a_sparse_matrix_tells_its_catalogue() -> None:
     dense = np.where(SCORES["m"] > 0.5, SCORES["m"], -np.inf)
     same = tr.evaluate({"m": dense}, tr.read(labels(np.ones_like(LIKED))), metrics=[Recall(5)])
     assert found.estimates[0].value == same.estimates[0].value
-
-
-def test_names_of_metric_options_stand_for_them() -> None:
-    assert DCG(5, gain="linear") == DCG(5, Gain.LINEAR)  # type: ignore[arg-type]
-
-
-def test_ids_of_a_matrix_without_ids_are_the_given_ones(tmp_path: Path) -> None:
-    """Dense and factor archives take names in their order, as a bare matrix does."""
-    np.savez(tmp_path / "dense.npz", scores=SCORES["m"])
-    np.savez(tmp_path / "factors.npz", user_factors=SCORES["m"], item_factors=np.eye(N_ITEMS))
-    np.save(tmp_path / "bare.npy", SCORES["m"])
-    users, items = np.arange(N_USERS)[::-1].copy(), np.arange(N_ITEMS)[::-1].copy()
-    rows = [
-        tr.read_scores(tmp_path / name, users=users, items=items).block(np.arange(3))
-        for name in ("dense.npz", "factors.npz", "bare.npy")
-    ]
-    for each in rows:
-        assert np.allclose(each, SCORES["m"][::-1, ::-1][:3])
-
-
-def test_calls_that_are_no_mapping_or_list_are_explained() -> None:
-    judged = tr.read(labels(np.ones_like(LIKED)))
-    for scores, options in (
-        (SCORES["m"], {}),
-        (SCORES, {"metrics": 5}),
-        (SCORES, {"ties": "foo"}),
-        ({"m": lambda rows: rows}, {}),
-    ):
-        with pytest.raises(InputError, match=r"expected|needs"):
-            tr.evaluate(scores, judged, **options)  # type: ignore[arg-type]

@@ -10,10 +10,8 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import Exposed
 from truerank.core.messages import RULE
 from truerank.core.results import Results
-from truerank.evaluation.compatibility import DEFAULT_ESTIMATORS
 from truerank.inference.intervals import Design
 
 N_ITEMS = 40
@@ -64,12 +62,6 @@ def test_rows_that_all_miss_the_lists_give_no_value() -> None:
         assert "unbalanced" in [message.code for message in estimate.warnings]
 
 
-def test_what_is_liked_and_where_rows_fell_change_nothing() -> None:
-    for seed in range(5):
-        for like in (0.0, 0.05, 1.0):
-            assert taken(asked(shown(30, 10, seed=seed, like=like))) == STEADY
-
-
 def test_the_defaults_are_reported() -> None:
     rows = shown(60, 10).with_columns(propensity=pl.lit(0.25))
     for exposure, steady in (("random", "hajek"), ("designed", "hajek"), ("biased", "snips")):
@@ -106,14 +98,6 @@ def test_who_cannot_give_it_is_passed_over() -> None:
     assert taken(asked(shown(60, 10), interval=Design())) == STEADY
 
 
-def test_all_labels_give_the_same_whichever_is_taken() -> None:
-    rows = shown(30, N_ITEMS)
-    found, plain = asked(rows), asked(rows, estimators=["pooled", "horvitz-thompson"])
-    assert taken(found) == STEADY
-    for one, other in zip(found.estimates, plain.estimates, strict=True):
-        assert one.value == pytest.approx(other.value, rel=1e-12)
-
-
 def test_who_has_a_judged_item_in_a_list_is_no_larger_user() -> None:
     """A share of judged rows in lists is had by few: that makes users no more unequal than pooled recall finds them."""
     rows = shown(1500, 3)
@@ -127,7 +111,3 @@ def test_who_has_a_judged_item_in_a_list_is_no_larger_user() -> None:
     }
     assert found["post-stratified"] == found["pooled"]
     assert "unequal-clusters" not in found["pooled"]
-
-
-def test_every_exposure_has_a_default() -> None:
-    assert set(DEFAULT_ESTIMATORS) == {each for each in Exposed if each is not Exposed.RANKED}

@@ -125,15 +125,6 @@ def test_values_are_unbiased_over_every_draw(way: DrawBy) -> None:
     assert mean == pytest.approx(true, abs=1e-10)
 
 
-def test_the_design_or_a_column_say_the_same(planned: ExposureDesign) -> None:
-    labels = back(planned)
-    by_design = evaluated(labels, planned)
-    by_column = evaluated(planned.table().join(labels, on=["user", "item"]).drop("batch"), None)
-    assert [each.value for each in by_design.estimates] == [each.value for each in by_column.estimates]
-    assert by_design.estimates[0].estimator == "hajek"
-    assert "drawn with the chances" in by_design.estimates[0].assumptions[0]
-
-
 def test_all_that_can_be_shown_is_the_truth() -> None:
     design = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=N_ITEMS).design
     found = evaluated(back(design), design, estimators=["horvitz-thompson", "hajek"])
@@ -275,14 +266,6 @@ def test_a_folder_is_written_and_read(planned: ExposureDesign, tmp_path: Path) -
 def test_what_cannot_be_designed_is_refused(more: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         tr.design_exposure(scores(), **({"metrics": ["Precision@5"]} | more))
-
-
-def test_top_lists_need_a_catalogue() -> None:
-    lists = {"a": pl.DataFrame({"user": [1, 1, 2], "item": [3, 4, 5], "rank": [1, 2, 1]})}
-    with pytest.raises(InputError, match="catalogue"):
-        tr.design_exposure(lists, metrics=["Precision@1"], per_user=1)
-    found = tr.design_exposure(lists, metrics=["Precision@1"], per_user=2, items=[3, 4, 5, 6])
-    assert len(found.table()) == 4
 
 
 def test_labels_without_chances_are_refused(planned: ExposureDesign) -> None:

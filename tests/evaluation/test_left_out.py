@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core.errors import InputError, RefusedError
+from truerank.core.errors import RefusedError
 from truerank.exposure.policies.targets import RankColumn
 
 LABELS = pl.DataFrame({"user": [0, 0, 1, 1], "item": [0, 1, 0, 2], "label": [1, 0, 1, 0]})
-GRADES = LABELS.select("user", "item", rating=pl.Series([5, 2, 4, 1]))
 SCORES = np.arange(6.0).reshape(2, 3)
 
 
@@ -37,16 +34,6 @@ def test_an_estimator_that_is_for_other_logs() -> None:
     assert left_out(results) == [
         'excluded: Recall@1 with ips: it is for logs with propensities; say exposure="biased".'
     ]
-
-
-def test_a_metric_without_labels_beside_one_with_grades() -> None:
-    given: dict[str, Any] = {"exposure": "full(unlisted=negative)"}
-    results = tr.evaluate({"m": SCORES}, GRADES, metrics=["Recall@1", "DCG@1(gain=linear)"], **given)
-    assert [estimate.metric for estimate in results.estimates] == ["DCG@1(gain=linear)"]
-    (said,) = left_out(results)
-    assert said.startswith("excluded: Recall@1: labels: labels are needed, but rating has other values than 0 and 1")
-    with pytest.raises(InputError, match=r'labels: labels are needed.*truerank\.read\(\.\.\., positive=">3"\)'):
-        tr.evaluate({"m": SCORES}, GRADES, metrics=["Recall@1"], **given)
 
 
 def test_an_estimator_of_ranked_logs_beside_another() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from calling import call
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
@@ -68,12 +66,6 @@ def test_an_estimator_of_labels_goes_beside_and_not_alone() -> None:
     assert "excluded: holdout: nothing that is asked for looks at labels; leave estimators= out." in alone.notes
     with pytest.raises(RefusedError, match="it looks at lists, not at labels"):
         holdout(metrics=["Recall@2"], estimators=["lists"])
-
-
-def test_labels_are_not_needed_and_not_looked_at() -> None:
-    graded = TEST.with_columns(rating=pl.Series([3.0, 5.0, 1.0]))  # no rule says which are positive
-    found = holdout(test=graded, metrics=["Coverage@2"], exposure="random", items=list("abcd"))
-    assert found.estimates[0].value == 0.75
 
 
 def test_texts_are_equally_far_apart() -> None:
@@ -159,19 +151,6 @@ def test_what_is_required_of_it_is_more(results: tr.Results) -> None:
     assert list(outcomes.values()) == [Outcome.SHOWN, Outcome.SHOWN, Outcome.NOT_SHOWN]
 
 
-def test_nothing_is_bold_where_nothing_is_best(results: tr.Results) -> None:
-    _, _, *rows = (line.strip("| ").split(" | ") for line in results.markdown().splitlines() if line.startswith("|"))
-    for row in rows:
-        assert ("**" in "".join(row)) == (not row[0].startswith(("Coverage", "Gini"))), row
-    assert "is higher than" in results.summary()
-    assert "broad is higher" in results.details()
-    again = tr.evaluate(
-        {"narrow": NARROW, "broad": BROAD}, LATER, exposure="holdout", exclude=BEFORE, metrics=["Coverage@5"],
-        baseline="narrow",
-    )  # fmt: skip
-    assert again.summary() == "broad is higher than narrow on Coverage@5."
-
-
 def test_the_interval_holds_the_value_of_as_many_users(results: tr.Results) -> None:
     """Of lists drawn uniformly the expected share is known: 1 - (1 - 5/39)^60, about; all of 40 items here."""
     coverage = next(each for each in results.estimates if (each.model, each.metric) == ("broad", "Coverage@5"))
@@ -219,43 +198,3 @@ def test_files_in_chunks_and_sums_on_disk_change_no_bit(
 
 
 # --------------------------------------------------------------------------------------------------------- command line
-
-
-def test_the_command_line_and_its_json(tmp_path: Path) -> None:
-    LISTS.write_csv(tmp_path / "m.csv")
-    TEST.write_csv(tmp_path / "test.csv")
-    TRAIN.write_csv(tmp_path / "train.csv")
-    (tmp_path / "features.csv").write_text("item,kind\na,x\nb,y\nc,x\nd,z\n")
-    files = [
-        str(tmp_path / "test.csv"),
-        "--scores",
-        f"m={tmp_path / 'm.csv'}",
-        "--exclude",
-        str(tmp_path / "train.csv"),
-    ]
-    common = [*files, "--exposure", "holdout", "--format", "json", "--quiet"]
-    asked = [part for metric in (*EVERY, "Diversity@2") for part in ("--metric", metric)]
-    done = call("evaluate", *common, *asked, "--item-features", str(tmp_path / "features.csv"))
-    assert done.code == 0, done.err
-    estimates = json.loads(done.out)["estimates"]
-    assert [each["metric"] for each in estimates] == [*EVERY, "Diversity@2"]
-    assert [each["directed"] for each in estimates] == [False, False, False, False, True, False]
-    wrong = call("evaluate", *common, "--item-features", str(tmp_path / "features.csv"))
-    assert wrong.code == 2
-    assert "--item-features goes with --exposure biased" in wrong.err
-
-
-def test_reports_say_higher_and_lower(results: tr.Results, tmp_path: Path) -> None:
-    """Headlines, charts and the sentence for a report know verdicts without a better side."""
-    path = tmp_path / "report.html"
-    results.html(path)
-    page = path.read_text()
-    assert "broad is higher than narrow on Coverage@5" in page
-    assert "narrow is higher than broad on Gini@5" in page
-    assert results.summary("broad", "narrow", metric="Coverage@5").endswith("is significant: broad is higher.")
-    against = tr.evaluate(
-        {"narrow": NARROW, "broad": BROAD, "again": BROAD}, LATER, exposure="holdout", metrics=["Coverage@5", "Gini@5"],
-        baseline="narrow",
-    )  # fmt: skip
-    against.html(path)
-    assert "Against narrow: " in path.read_text()

@@ -11,7 +11,7 @@ from golden_values import CUTOFFS, MEAN, Case, cases, stored
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.evaluation.presets import NAMES, PRESETS, preset_named
+from truerank.evaluation.presets import PRESETS, preset_named
 
 CASES = cases()
 # what a tool calls the metric, by its name here
@@ -73,7 +73,6 @@ def test_means_and_values_of_users_equal_the_tool(tool: str, ours: str, theirs: 
 
 
 def test_every_tool_is_named_once() -> None:
-    assert tuple(PRESETS) == NAMES
     assert preset_named("IR_measures") is PRESETS["ir-measures"]
     with pytest.raises(InputError, match="expected one of trec_eval"):
         preset_named("trec")
@@ -156,9 +155,3 @@ def test_a_metric_with_options_of_its_own_stays() -> None:
     (estimate,) = values(CASES["example"], "rectools", ["AP@3(denominator=cutoff)"]).estimates
     assert estimate.metric == "AP@3(denominator=cutoff)"
     assert estimate.value == pytest.approx(stored("rectools")["example"]["MAP(divide_by_k=True)@3"][MEAN], abs=1e-9)
-
-
-def test_it_is_for_hold_outs_alone() -> None:
-    lists, test = frames(CASES["example"])
-    with pytest.raises(InputError, match="holdout"):
-        tr.evaluate({"m": lists}, test, like="ranx", exposure="random")

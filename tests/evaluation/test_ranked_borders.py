@@ -74,16 +74,6 @@ def test_the_last_displayed_position_ends_a_list() -> None:
     assert by_hand == pytest.approx(0.9, abs=0.02)
 
 
-def test_displayed_ends_are_those_of_each_surface() -> None:
-    """One session, two surfaces: it stops at 1 of 2 on the first and comes to the end of the second, 2 of 2."""
-    frame = pl.DataFrame(
-        {"session": [1] * 4, "item": [1, 2, 3, 4], "position": [1, 2, 1, 2], "viewed": [1, 0, 1, 1],
-         "reward": [1, 0, 0, 1], "surface": ["a", "a", "b", "b"], "new": [1, 2, 1, 2]}
-    )  # fmt: skip
-    (fit,) = of(frame, position=parse_position("fit:exp(per_surface=false)")).provenance.details["fits"]
-    assert fit["value"] == pytest.approx(1 / (1 + 1))
-
-
 def test_a_log_in_which_nothing_was_viewed_has_no_depths() -> None:
     frame = LOG.with_columns(viewed=pl.lit(0), reward=pl.lit(0))
     with pytest.raises(InputError, match="no row was viewed"):
@@ -228,15 +218,6 @@ def test_listed_candidates_may_come_in_any_order() -> None:
     assert log.candidates is not None
     assert log.length.tolist() == [4, 2, 1]
     assert [log.candidates.of_unit(unit).tolist() for unit in range(3)] == [[0, 1, 2, 3], [0, 1], [2]]
-
-
-def test_items_without_a_rank_take_no_place() -> None:
-    """Three candidates, one of them never shown: the target exposes ranks 1 and 2, 1 + 0.5."""
-    frame = LOG.filter(pl.col("session") == 1).with_columns(
-        new=pl.Series([None, 2, 1]), candidates=pl.lit(3), reward=pl.lit(1)
-    )
-    (found,) = of(frame, estimators=[SNIPS()]).estimates
-    assert found.value == pytest.approx(1.5)
 
 
 # ---------------------------------------------------------------------------------------------------------------- order

@@ -19,7 +19,6 @@ from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.position_models import Exponential, Place, Positions, YuleSimon
-from truerank.inference.clipping import AutoClip
 
 HALF = Exponential(0.5)
 LOG = pl.DataFrame(
@@ -57,12 +56,6 @@ def test_a_target_that_shows_nothing_of_the_log_earns_nothing_known() -> None:
     assert math.isnan(found.stderr)
 
 
-def test_a_single_session_has_no_interval() -> None:
-    found = first(LOG.filter(pl.col("session") == 2))
-    assert found.value == 2
-    assert math.isnan(found.low)
-
-
 def test_sessions_without_a_ranking_are_left_out_and_counted() -> None:
     table = pl.DataFrame({"session": [1, 1, 2, 2], "item": [10, 20, 10, 20], "rank": [2, 1, 2, 1]})
     found = first(LOG, {"new": table})
@@ -76,13 +69,6 @@ def test_items_that_a_target_misses_have_no_weight_and_unknown_items_count_in_it
     # 1 - Σ w / Σ ε: weights are 2, 1, 1 and exposures 1, 1 + 0.5, 1
     results = tr.off_policy(LOG, {"new": table}, position=HALF, estimators=PLAIN)
     assert results.provenance.details["diagnostics"][0]["unsupported"] == pytest.approx(1 - 4 / 3.5)
-
-
-def test_negative_rewards_are_rewards() -> None:
-    frame = LOG.with_columns(reward=pl.Series([1.0, 0.0, 0.0, -1.0, 0.5]))
-    results = tr.off_policy(frame, NEW, position=HALF, estimators=PLAIN)
-    assert results.estimates[0].value == pytest.approx((0.5 - 2 + 0.5) / 3)
-    assert any("negative" in note for note in results.notes)
 
 
 def test_views_in_a_column_are_the_rows_that_count() -> None:
@@ -213,27 +199,3 @@ def test_why_there_is_no_interval() -> None:
     frame = LOG.with_columns(logger=pl.Series(["a", "a", "a", "a", "b"]))
     loggers = {"a": RankColumn("position"), "b": RankColumn("position")}
     assert "a logger has a single session" in because(first(frame, loggers=loggers))
-
-
-def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
-    means = [IPS(Normaliser.MEAN_OF_MEANS)]
-    found = first(LOG, estimators=means, sessions=pl.Series([1, 2, 3, 4]))
-    assert found.undefined == 1
-    sentence = "1 of 4 sessions are excluded: they have no ranking of this target or no viewed item"
-    assert any(sentence in each for each in found.warning_texts)
-
-
-def test_warnings_name_the_rows_that_the_log_has() -> None:
-    assert any(
-        "displayed rows have an effective sample size" in each for each in first(LOG, logged="displayed").warning_texts
-    )
-    assert any("viewed rows have an effective sample size" in each for each in first(LOG).warning_texts)
-
-
-def test_targets_without_a_session_in_common_have_no_difference() -> None:
-    a = pl.DataFrame({"session": [1, 1], "item": [10, 20], "rank": [1, 2]})
-    b = pl.DataFrame({"session": [2, 2], "item": [10, 20], "rank": [1, 2]})
-    for clips in ([math.inf], AutoClip()):
-        results = tr.off_policy(LOG, {"a": a, "b": b}, position=HALF, clips=clips)
-        assert {each.estimator for each in results.comparisons} == {"ips", "snips"}
-        assert all(each.units == 0 and math.isnan(each.difference) for each in results.comparisons)

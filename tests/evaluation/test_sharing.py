@@ -11,7 +11,8 @@ import pytest
 
 from truerank.core.arrays import Floats
 from truerank.core.clusters import Clusters
-from truerank.core.terms import Refitted, Smooth, ratio
+from truerank.core.terms import Refitted, ratio
+from truerank.evaluation.counts import ImpressionCounts
 from truerank.evaluation.gather import _bytes
 from truerank.evaluation.measure import Measured, by_cluster, join
 
@@ -32,7 +33,7 @@ def part(first: int) -> Measured:
         for number, sums in enumerate([whole, whole, clipped])
     }
     place = np.arange(first * UNITS, (first + 1) * UNITS)
-    return Measured(place, np.ones(UNITS, dtype=np.int64), terms, {}, UNITS)
+    return Measured(place, np.ones(UNITS, dtype=np.int64), terms, ImpressionCounts({}), UNITS)
 
 
 STEPS: dict[str, Callable[[], Measured]] = {
@@ -80,13 +81,3 @@ def test_sums_that_are_shared_are_counted_once(step: str) -> None:
     )
     shared = defined.nbytes + pattern.nbytes
     assert _bytes(measured) == sum(each.sums.nbytes for each in kept.values()) + shared
-
-
-def test_shared_terms_have_the_numbers_of_terms_alone() -> None:
-    parts = [part(0), part(3)]
-    for cell, terms in join(parts).terms.items():
-        alone = parts[0].terms[cell].whole.join([parts[1].terms[cell].whole])
-        assert isinstance(alone, Smooth)
-        assert np.array_equal(terms.whole.sums, alone.sums)
-        assert np.array_equal(terms.clusters.of_row, alone.clusters.of_row)
-        assert np.array_equal(terms.clusters.key, alone.clusters.key)

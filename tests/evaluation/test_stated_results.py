@@ -78,16 +78,6 @@ TOP = table([(1, 10, 1), (1, 20, 2), (2, 10, 1), (2, 40, 2)], "rank")
 SAME = table([(1, 10, 1), (1, 20, 2), (2, 10, 1), (2, 20, 2)], "rank")
 
 
-def test_a_judged_item_missing_from_a_top_list_ranks_below_it() -> None:
-    labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1), (2, 20, 0)])
-    metrics: list[Metric] = [Recall(1), Recall(2), Precision(2), DCG(2)]
-    results = tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=metrics)
-    # user 1: item 10 at rank 1, item 30 nowhere; user 2: its only relevant item is nowhere
-    assert [one(results, metric).value for metric in metrics] == [0.25, 0.25, 0.25, 0.5]
-    assert all(counts(each) == (2, 0) for each in results.estimates)
-    assert "a: 2 of 3 relevant labelled items are never recommended." in results.notes
-
-
 @pytest.mark.parametrize("how", [{"n_items": 9}, {"items": Ids.of(range(10, 100, 10))}], ids=["n_items", "items"])
 def test_top_lists_that_are_the_same_for_everyone_are_top_lists(how: dict[str, Any]) -> None:
     labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1), (2, 20, 0)])
@@ -96,14 +86,6 @@ def test_top_lists_that_are_the_same_for_everyone_are_top_lists(how: dict[str, A
     # beyond the list nobody knows: 30 may well be third
     with pytest.raises(RefusedError, match="a lists at most 2 items per user"):
         tr.evaluate({"a": SAME}, labels, exposure=NEGATIVE, metrics=[Recall(3)], **how)
-
-
-def test_cut_offs_reach_as_deep_as_the_list() -> None:
-    labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1)])
-    with pytest.raises(RefusedError, match=r"a lists at most 2 items per user.*up to 2"):
-        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[Recall(3)])
-    with pytest.raises(RefusedError, match="a lists at most 2 items per user"):
-        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[ReciprocalRank()])
 
 
 def test_a_cut_off_too_deep_is_left_out_beside_one_that_is_not() -> None:
@@ -118,39 +100,7 @@ def test_a_cut_off_too_deep_is_left_out_beside_one_that_is_not() -> None:
         tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(5)])
 
 
-def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
-    short = table([(1, 10, 1), (1, 20, 2), (2, 10, 1)], "rank")
-    results = tr.evaluate(
-        {"a": short}, table([(1, 10, 1), (2, 10, 1)]), exposure=NEGATIVE, metrics=[Precision(2)], n_items=5
-    )
-    found = one(results, "Precision@2")
-    assert (found.value, counts(found)) == (0.5, (2, 0))
-    assert any(each.startswith("1 of 2 users have fewer than 2 recommended items") for each in found.warning_texts)
-
-
-def test_top_lists_with_pooled_need_the_number_of_items() -> None:
-    labels = table([(1, 10, 1), (1, 30, 1), (2, 20, 1)])
-    asked: dict[str, Any] = {"exposure": RandomExposure(), "metrics": [Recall(1)], "estimators": ["pooled"]}
-    with pytest.raises(RefusedError, match="n_items="):
-        tr.evaluate({"a": TOP}, labels, **asked)
-    # weights N / N-bar: 9 / 2 for user 1, 9 / 1 for user 2; only item 10 of user 1 is at rank 1
-    expected = (9 / 2) / (9 / 2 * 2 + 9 / 1)
-    assert one(tr.evaluate({"a": TOP}, labels, n_items=9, **asked), "Recall@1").value == expected
-    named = tr.evaluate({"a": TOP}, labels, items=Ids.of(range(10, 100, 10)), **asked)
-    assert one(named, "Recall@1").value == expected
-
-
 # ---------------------------------------------------------------------------------------------- users on one side only
-
-
-def test_users_without_scores_are_undefined_and_counted() -> None:
-    scores = tr.scores.dense(dense([3, 2, 1], [1, 2, 3]), users=[0, 1], items=[0, 1, 2])
-    labels = grid([[1, 0, 0], [1, 0, 0], [1, 0, 0]])
-    results = tr.evaluate({"a": scores}, labels, metrics=[Recall(1), Precision(1), HitRate(1)])
-    for each in results.estimates:
-        assert (each.value, counts(each)) == (0.5, (2, 1))
-        assert "1 of 3 users have no scores from this model and are excluded" in each.warning_texts
-    assert "a: scores for 2 of 3 users." in results.notes
 
 
 def test_models_that_know_different_users_are_compared_on_common_ones() -> None:
@@ -163,15 +113,6 @@ def test_models_that_know_different_users_are_compared_on_common_ones() -> None:
     # a: 1 and 1 for users 0 and 1; b: 0 and 1 for users 1 and 2; only user 1 has both
     assert (one(results, "Recall@1").value, one(results, "Recall@1", model="b").value) == (1.0, 0.5)
     assert results.compare("a", "b")[0].difference == 1.0
-
-
-def test_users_without_labels_are_not_evaluated() -> None:
-    results = tr.evaluate({"a": dense([3, 2, 1], [1, 2, 3], [1, 2, 3])}, grid([[1, 0, 0]]), metrics=[Recall(1)])
-    found = one(results, "Recall@1")
-    assert (found.value, counts(found)) == (1.0, (1, 0))
-    assert any(
-        note.startswith("a: scores for 1 of 1 users; 2 users with scores have no labels") for note in results.notes
-    )
 
 
 def test_no_user_in_common_is_an_error() -> None:
@@ -251,23 +192,6 @@ def test_the_bounds_of_two_relevant_items_that_tie() -> None:
         assert (low, high) == (worst, best)
 
 
-def test_all_scores_tied_and_only_positives_listed() -> None:
-    """Unlisted candidates are negatives: they come first in the worst order and last in the best."""
-    labels = table([(0, 1, 1)])
-    for ties, expected in ((Ties.PESSIMISTIC, 0.0), (Ties.OPTIMISTIC, 1.0), (Ties.EXPECTED, 0.25)):
-        results = tr.evaluate(FLAT, labels, exposure=NEGATIVE, metrics=[Recall(1)], ties=ties)
-        assert one(results, "Recall@1").value == expected
-
-
-def test_ties_are_said() -> None:
-    results = tr.evaluate(FLAT, grid([[0, 1, 0, 0]]), metrics=[Recall(1)])
-    note = (
-        "a: 100% of the relevant labelled items share their score with another candidate; "
-        "values are expected over tie orders."
-    )
-    assert note in results.notes
-
-
 def test_random_ties_are_one_order() -> None:
     """Every item is relevant, so whatever the order is, exactly K of N are in the top K."""
     everything = grid([[1] * 7] * 20)
@@ -290,13 +214,6 @@ def test_random_ties_depend_on_the_seed_alone() -> None:
     assert len({hits(seed) for seed in range(10)}) > 1
 
 
-def test_random_ties_are_the_same_for_two_equal_models() -> None:
-    scores = {"a": np.zeros((10, 5)), "b": np.zeros((10, 5))}
-    results = tr.evaluate(scores, grid([[0, 0, 1, 0, 0]] * 10), metrics=[Recall(2)], ties=Ties.RANDOM)
-    assert results.comparisons[0].difference == 0.0
-    assert math.isnan(results.comparisons[0].stderr)
-
-
 # -------------------------------------------------------------------------------------------------- as small as it gets
 
 
@@ -311,33 +228,6 @@ def test_a_single_user_has_a_value_but_no_interval(interval: Any) -> None:
     (difference,) = results.comparisons
     assert difference.difference == -1.0
     assert all(math.isnan(x) for x in (difference.low, difference.high, difference.p, difference.p_adjusted))
-
-
-def test_a_single_user_fully_labelled_is_known_exactly() -> None:
-    """For exactly these users nothing is left to chance; a population is not what the interval is about."""
-    results = tr.evaluate({"a": dense([3, 2, 1])}, grid([[1, 0, 0]]), metrics=[Recall(1)], interval=tr.Design())
-    found = one(results, "Recall@1")
-    assert (found.value, found.stderr, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
-    assert not any("population" in warning for warning in found.warning_texts)
-
-
-@pytest.mark.parametrize(("label", "recall"), [(1, 1.0), (0, math.nan)])
-def test_a_single_item(label: int, recall: float) -> None:
-    results = tr.evaluate({"a": dense([7])}, grid([[label]]), metrics=[Recall(1), Precision(2), DCG(3)])
-    assert one(results, "Recall@1").value == pytest.approx(recall, nan_ok=True)
-    assert one(results, "Precision@2").value == label / 2
-    assert one(results, "DCG@3").value == label
-
-
-def test_a_single_item_in_a_sample() -> None:
-    results = tr.evaluate(
-        {"a": dense([7], [7])},
-        table([(0, 0, 1), (1, 0, 0)]),
-        exposure=RandomExposure(),
-        metrics=[Recall(1), Precision(1)],
-    )
-    assert one(results, "Recall@1").value == 1.0
-    assert one(results, "Precision@1").value == 0.5
 
 
 # ----------------------------------------------------------------------------------------------------- nothing relevant
@@ -369,61 +259,36 @@ def test_undefined_is_null_in_json() -> None:
     assert [content["comparisons"][0][key] for key in ("difference", "low", "high", "p")] == [None] * 4
 
 
-def test_a_sample_without_a_positive() -> None:
-    results = tr.evaluate(
-        {"a": dense([3, 2, 1], [1, 2, 3])},
-        table([(0, 0, 0), (1, 2, 0)]),
-        exposure=RandomExposure(),
-        metrics=[Recall(1), Precision(1)],
-        estimators=[Published(), Pooled(), HorvitzThompson(), Hajek()],
-    )
-    published, pooled = (one(results, "Recall@1", estimator=name) for name in ("published", "pooled"))
-    assert math.isnan(published.value)
-    assert counts(published) == (0, 2)
-    assert math.isnan(pooled.value)
-    assert math.isnan(pooled.low)
-    for name in ("horvitz-thompson", "hajek"):
-        assert one(results, "Precision@1", estimator=name).value == 0.0
-
-
 # -------------------------------------------------------------------------------------------------- exclusions, overlap
 
 
-SCORES3 = {"a": named([4, 3, 2, 1], [4, 3, 2, 1])}
+SCORES3 = named([4, 3, 2, 1], [4, 3, 2, 1])
 LABELS3 = grid([[1, 0, 1, 0], [0, 1, 0, 0]])
-
-
-def test_a_judged_item_that_is_excluded_is_dropped_and_counted() -> None:
-    """Item 0 of user 0 leaves candidates and labels: item 2 moves up to rank 2 and is all there is to find."""
-    results = tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), metrics=[Recall(1), Recall(2)])
-    # user 1: item 1 at rank 2
-    assert (one(results, "Recall@1").value, one(results, "Recall@2").value) == (0.0, 1.0)
-    assert "1 labelled rows are excluded items and were dropped (overlap=)." in results.notes
 
 
 def test_a_judged_item_that_is_excluded_can_be_kept() -> None:
     """It stays a candidate and stays judged; what is excluded and not judged leaves all the same."""
     labels = table([(0, 1, 1), (0, 2, 1), (1, 1, 1)])
     exclude = table([(0, 0, 1), (0, 1, 1)])
-    results = tr.evaluate(SCORES3, labels, exclude=exclude, overlap=Overlap.KEEP, exposure=NEGATIVE,
+    results = tr.evaluate({"a": SCORES3}, labels, exclude=exclude, overlap=Overlap.KEEP, exposure=NEGATIVE,
                           metrics=[Recall(1), Recall(2)])  # fmt: skip
     # user 0 without item 0: item 1 at rank 1, item 2 at rank 2; user 1: item 1 at rank 2
     assert (one(results, "Recall@1").value, one(results, "Recall@2").value) == (0.25, 1.0)
     assert not any("dropped" in note for note in results.notes)
-    dropped = tr.evaluate(SCORES3, labels, exclude=exclude, exposure=NEGATIVE, metrics=[Recall(1)])
+    dropped = tr.evaluate({"a": SCORES3}, labels, exclude=exclude, exposure=NEGATIVE, metrics=[Recall(1)])
     # user 0: items 0 and 1 leave, item 2 is at rank 1; user 1 as before
     assert one(dropped, "Recall@1").value == 0.5
 
 
 def test_a_judged_item_that_is_excluded_can_be_an_error() -> None:
     with pytest.raises(InputError, match="1 judged pairs are also excluded, such as user 0, item 0"):
-        tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), overlap=Overlap.ERROR)
-    tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1)]), overlap=Overlap.ERROR)
+        tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(0, 0, 1)]), overlap=Overlap.ERROR)
+    tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(9, 0, 1)]), overlap=Overlap.ERROR)
 
 
 def test_exclusions_of_unknown_users_and_items_change_nothing() -> None:
-    plain = tr.evaluate(SCORES3, LABELS3, metrics=[Recall(1)])
-    more = tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1), (0, 99, 1)]), metrics=[Recall(1)])
+    plain = tr.evaluate({"a": SCORES3}, LABELS3, metrics=[Recall(1)])
+    more = tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(9, 0, 1), (0, 99, 1)]), metrics=[Recall(1)])
     assert repr(more.estimates) == repr(plain.estimates)
     assert "0 of 2 excluded pairs concern users and items of this evaluation." in more.notes
     assert any(note.startswith("nothing is excluded: check the ids") for note in more.notes)
@@ -432,88 +297,13 @@ def test_exclusions_of_unknown_users_and_items_change_nothing() -> None:
 def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
     """An item seen in training may be gone since; judged and excluded, it is dropped, not refused."""
     labels = table([(0, 0, 1), (0, 99, 1)])
-    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[Recall(1)])
+    results = tr.evaluate({"a": SCORES3}, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[Recall(1)])
     assert one(results, "Recall@1").value == 1.0
     with pytest.raises(InputError, match="not in the catalogue, such as user 0, item 99"):
-        tr.evaluate(SCORES3, labels, exposure=NEGATIVE, metrics=[Recall(1)])
-
-
-def test_a_judged_row_dropped_outside_the_catalogue_is_counted() -> None:
-    """Nothing is dropped in silence."""
-    labels = table([(0, 0, 1), (0, 99, 1)])
-    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[Recall(1)])
-    assert "1 labelled rows are excluded items and were dropped (overlap=)." in results.notes
-
-
-def test_a_user_whose_judged_rows_are_all_excluded() -> None:
-    """Full labels: no candidate is left, so every metric of that user is undefined."""
-    exclude = table([(0, item, 1) for item in range(4)])
-    results = tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[Recall(2), Precision(2), HitRate(2)])
-    for name, expected in (("Recall@2", 1.0), ("Precision@2", 0.5), ("HitRate@2", 1.0)):
-        found = one(results, name)
-        assert (found.value, counts(found)) == (expected, (1, 1))
-    assert "4 labelled rows are excluded items and were dropped (overlap=)." in results.notes
-
-
-def test_a_user_whose_sample_is_all_excluded() -> None:
-    """Random exposure: nothing is left of the sample, so the user is undefined and said to be."""
-    labels = table([(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)])
-    results = tr.evaluate(
-        SCORES3,
-        labels,
-        exclude=table([(0, 0, 1), (0, 1, 1)]),
-        exposure=RandomExposure(),
-        metrics=[Recall(1), Precision(1)],
-        estimators=["pooled", "horvitz-thompson"],
-    )
-    # user 1: item 0 at rank 1 of 4 candidates, 2 judged
-    for name, expected in (("Recall@1", 1.0), ("Precision@1", 2.0)):
-        found = one(results, name)
-        assert (found.value, counts(found)) == (expected, (1, 1))
-        assert "1 of 2 users are excluded: they have no judged item" in found.warning_texts
-
-
-def test_every_judged_row_excluded() -> None:
-    exclude = table([(user, item, 1) for user in range(2) for item in range(4)])
-    found = one(tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[Precision(1)]), "Precision@1")
-    assert math.isnan(found.value)
-    assert counts(found) == (0, 2)
-    assert "no user has a defined value" in found.warning_texts
+        tr.evaluate({"a": SCORES3}, labels, exposure=NEGATIVE, metrics=[Recall(1)])
 
 
 # ------------------------------------------------------------------------------------------------------ never, only
-
-
-def test_minus_infinity_is_never_recommended() -> None:
-    """Worth 0 even at a cut-off beyond the catalogue, and counted; it still counts as relevant and as a candidate."""
-    scores = {"a": dense([3, -INF, -INF], [1, 2, 3])}
-    metrics: list[Metric] = [Recall(2), Recall(100), DCG(100), ReciprocalRank(), HitRate(3)]
-    results = tr.evaluate(scores, grid([[1, 1, 0], [0, 0, 1]]), metrics=metrics)
-    # user 0: item 0 at rank 1, item 1 never; user 1: item 2 at rank 1
-    assert [one(results, metric).value for metric in metrics] == [0.75, 0.75, 1.0, 1.0, 1.0]
-    assert "a: 1 of 3 relevant labelled items are never recommended." in results.notes
-    warning = "1 of 2 users have fewer than 2 recommended items, and empty rank positions count as misses"
-    assert any(each.startswith(warning) for each in one(results, "Recall@2").warning_texts)
-
-
-def test_nothing_is_ever_recommended() -> None:
-    scores = {"a": dense([-INF, -INF])}
-    results = tr.evaluate(scores, grid([[1, 0]]), metrics=[Recall(2), Precision(2), ReciprocalRank()])
-    assert [each.value for each in results.estimates] == [0.0, 0.0, 0.0]
-    assert [counts(each) for each in results.estimates] == [(1, 0)] * 3
-    assert "a: 1 of 1 relevant labelled items are never recommended." in results.notes
-
-
-@pytest.mark.parametrize("ties", list(Ties))
-def test_never_recommended_items_do_not_tie(ties: Ties) -> None:
-    results = tr.evaluate({"a": dense([-INF, -INF, 1])}, grid([[1, 1, 0]]), metrics=[Recall(3)], ties=ties)
-    assert one(results, "Recall@3").value == 0.0
-
-
-def test_minus_infinity_in_a_table_of_all_pairs() -> None:
-    scores = table([(0, 0, -INF), (0, 1, 2.0)], "score")
-    results = tr.evaluate({"a": scores}, grid([[1, 1]]), metrics=[Recall(2)])
-    assert one(results, "Recall@2").value == 0.5
 
 
 @pytest.mark.parametrize("bad", [math.nan, INF])
@@ -522,103 +312,122 @@ def test_nan_and_plus_infinity_are_refused(bad: float) -> None:
         tr.evaluate({"a": dense([1, bad])}, grid([[1, 0]]))
 
 
-def test_explicit_candidate_sets() -> None:
-    """Only the named items compete: ranks are counted among them, N is their number."""
-    scores = {"a": named([5, 4, 3, 2, 1], [5, 4, 3, 2, 1])}
-    candidates = pl.DataFrame({"user": [0, 0, 0, 1, 1], "item": [1, 3, 4, 2, 4]})
-    labels = table([(0, 1, 0), (0, 3, 1), (0, 4, 1), (1, 2, 0), (1, 4, 1)])
-    metrics: list[Metric] = [Recall(1), Recall(2), Precision(2)]
-    results = tr.evaluate(scores, labels, candidates=candidates, metrics=metrics)
-    # user 0: items 3 and 4 at ranks 2 and 3 of 3; user 1: item 4 at rank 2 of 2
-    assert [one(results, metric).value for metric in metrics] == [0.0, 0.75, 0.5]
-    sample = table([(0, 3, 1), (1, 4, 1), (1, 2, 0)])
-    results = tr.evaluate(
-        scores,
-        sample,
-        candidates=candidates,
-        metrics=[Precision(2)],
-        exposure=RandomExposure(),
-        estimators=["horvitz-thompson"],
-    )
-    # expansion 3/1 for user 0 and 2/2 for user 1
-    assert one(results, "Precision@2").value == (3 / 2 + 1 / 2) / 2
-
-
-def test_explicit_candidates_lose_what_is_excluded() -> None:
-    scores = {"a": named([5, 4, 3, 2, 1])}
-    candidates = pl.DataFrame({"user": [0, 0, 0], "item": [1, 3, 4]})
-    labels = table([(0, 3, 0), (0, 4, 1)])
-    results = tr.evaluate(scores, labels, candidates=candidates, exclude=table([(0, 1, 1)]), metrics=[Recall(2)])
-    assert one(results, "Recall@2").value == 1.0
-    with pytest.raises(InputError, match="user 0, item 4"):
-        tr.evaluate(scores, labels, candidates=candidates.head(2), metrics=[Recall(2)])
-
-
 # ------------------------------------------------------------------------------------------------------ declared users
 
 
-@pytest.mark.parametrize(
-    ("rate", "value", "n"),
-    [
-        # each judged item stands for 1 / rate: user 0 has one at rank 1, users 1 and 2 add 0
-        (0.5, (2.0 + 0.0 + 0.0) / 3, (3, 0)),
-        # each judged item stands for N / N-bar: 3 / 1 for user 0, 0 for user 1; user 2 is undefined
-        (None, (3.0 + 0.0) / 2, (2, 1)),
-    ],
-)
-def test_users_declared_without_rows(rate: float | None, value: float, n: tuple[int, int]) -> None:
-    labels = tr.read(table([(0, 0, 1), (1, 1, 0)]), users=Ids.of([0, 1, 2]))
-    results = tr.evaluate(
-        {"a": dense([3, 2, 1], [3, 2, 1], [3, 2, 1])},
-        labels,
-        exposure=RandomExposure(rate),
-        metrics=[Precision(1)],
-        estimators=["horvitz-thompson"],
-    )
-    found = one(results, "Precision@1")
-    assert found.value == pytest.approx(value, rel=1e-15)
-    assert counts(found) == n
-    left_out = "1 of 3 users are excluded: they have no judged item"
-    assert (left_out in found.warning_texts) == (rate is None)
+# --------------------------------------------------------------------------------------------------------------- tables
+
+TRIPLE = dense([3, 2, 1], [3, 2, 1], [3, 2, 1])
+FIVE = named([5, 4, 3, 2, 1], [5, 4, 3, 2, 1])
+CANDIDATES = pl.DataFrame({"user": [0, 0, 0, 1, 1], "item": [1, 3, 4, 2, 4]})
+JUDGED_OF_TWO = table([(1, 10, 1), (1, 30, 1), (2, 30, 1), (2, 20, 0)])
+ONE_EACH = tr.read(table([(0, 0, 1), (1, 1, 0)]), users=Ids.of([0, 1, 2]))
+DROPPED = {"overlap-dropped"}
+Stated = tuple[Any, Any, dict[str, Any], dict[str, tuple[float, int, int]], set[str]]
 
 
-def test_a_declared_rate_also_holds_for_estimators_that_are_named() -> None:
-    """As on the command line: the results must not say rate 0.5 and be computed without it."""
-    labels = table([(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)])
-    asked: dict[str, Any] = {"exposure": RandomExposure(0.5), "metrics": [Precision(1)]}
-    scores = {"a": dense([3, 2, 1], [3, 2, 1])}
-    found = tr.evaluate(scores, labels, estimators=[HorvitzThompson()], **asked)
-    # 1 / 0.5, not 3 candidates / 2 judged
-    assert one(found, "Precision@1").value == 2.0
+def sampled(estimator: str, rate: float | None = None, **more: Any) -> dict[str, Any]:
+    return {"exposure": RandomExposure(rate), "estimators": [estimator], **more}
 
 
-@pytest.mark.parametrize("rows", [[], [(1, 2, 0)]], ids=["no row", "a row that is worth nothing"])
-def test_the_worth_of_a_short_list_is_known_without_rows(rows: Rows) -> None:
-    """Hajek multiplies by the mean worth of the lists: user 1 is recommended one item, judged or not."""
-    labels = tr.read(table([(0, 0, 1), (0, 1, 0), *rows]), users=Ids.of([0, 1]))
-    results = tr.evaluate(
-        {"a": dense([3, 2, 1], [3, -INF, -INF])},
-        labels,
-        exposure=RandomExposure(0.5),
-        metrics=[Precision(2)],
-        estimators=[Hajek()],
-    )
-    # one of two judged places is relevant; lists are worth 1 and 1/2
-    assert one(results, "Precision@2").value == 0.5 * (1 + 0.5) / 2
+# scores, labels, options; the value of each metric with the users it is of and those it leaves out; codes among others
+STATED: dict[str, Stated] = {
+    # user 1: item 10 at rank 1, item 30 nowhere; user 2: its only relevant item is nowhere
+    "a relevant item missing from a top list": (
+        TOP, JUDGED_OF_TWO, {"exposure": NEGATIVE},
+        {"Recall@1": (0.25, 2, 0), "Recall@2": (0.25, 2, 0), "Precision@2": (0.25, 2, 0), "DCG@2": (0.5, 2, 0)},
+        {"never-recommended"},
+    ),
+    "a list shorter than the cut-off": (
+        table([(1, 10, 1), (1, 20, 2), (2, 10, 1)], "rank"), table([(1, 10, 1), (2, 10, 1)]),
+        {"exposure": NEGATIVE, "n_items": 5}, {"Precision@2": (0.5, 2, 0)}, {"short-lists"},
+    ),
+    # weights N / N-bar: 9 / 2 for user 1, 9 / 1 for user 2; only item 10 of user 1 is at rank 1
+    "pooled with the number of items": (
+        TOP, table([(1, 10, 1), (1, 30, 1), (2, 20, 1)]), sampled("pooled", n_items=9),
+        {"Recall@1": ((9 / 2) / (9 / 2 * 2 + 9 / 1), 2, 0)}, set(),
+    ),
+    "pooled with the items": (
+        TOP, table([(1, 10, 1), (1, 30, 1), (2, 20, 1)]), sampled("pooled", items=Ids.of(range(10, 100, 10))),
+        {"Recall@1": ((9 / 2) / (9 / 2 * 2 + 9 / 1), 2, 0)}, set(),
+    ),
+    "users without scores": (
+        named([3, 2, 1], [1, 2, 3]), grid([[1, 0, 0], [1, 0, 0], [1, 0, 0]]), {},
+        {"Recall@1": (0.5, 2, 1), "Precision@1": (0.5, 2, 1), "HitRate@1": (0.5, 2, 1)}, {"no-scores"},
+    ),
+    "users without labels": (TRIPLE, grid([[1, 0, 0]]), {}, {"Recall@1": (1.0, 1, 0)}, set()),
+    "a single item": (
+        dense([7]), grid([[1]]), {}, {"Recall@1": (1.0, 1, 0), "Precision@2": (0.5, 1, 0), "DCG@3": (1.0, 1, 0)}, set()
+    ),
+    "a single item that is not relevant": (
+        dense([7]), grid([[0]]), {}, {"Precision@2": (0.0, 1, 0), "DCG@3": (0.0, 1, 0)}, set()
+    ),
+    # item 0 of user 0 leaves candidates and labels: item 2 moves up to rank 2; user 1: item 1 at rank 2
+    "an excluded item": (
+        SCORES3, LABELS3, {"exclude": table([(0, 0, 1)])}, {"Recall@1": (0.0, 2, 0), "Recall@2": (1.0, 2, 0)}, DROPPED
+    ),
+    "a user whose rows are all excluded": (
+        SCORES3, LABELS3, {"exclude": table([(0, item, 1) for item in range(4)])},
+        {"Recall@2": (1.0, 1, 1), "Precision@2": (0.5, 1, 1), "HitRate@2": (1.0, 1, 1)}, DROPPED,
+    ),
+    # user 1: item 0 at rank 1 of 4 candidates, 2 judged
+    "a user whose sample is all excluded": (
+        SCORES3, table([(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)]),
+        sampled("horvitz-thompson", exclude=table([(0, 0, 1), (0, 1, 1)])), {"Precision@1": (2.0, 1, 1)}, {"left-out"},
+    ),
+    # user 0: item 0 at rank 1, item 1 never; user 1: item 2 at rank 1
+    "items that are never recommended": (
+        dense([3, -INF, -INF], [1, 2, 3]), grid([[1, 1, 0], [0, 0, 1]]), {},
+        {"Recall@2": (0.75, 2, 0), "Recall@100": (0.75, 2, 0), "DCG@100": (1.0, 2, 0), "RR": (1.0, 2, 0)},
+        {"never-recommended", "short-lists"},
+    ),
+    **{
+        f"items never recommended do not tie, {ties}": (
+            dense([-INF, -INF, 1]), grid([[1, 1, 0]]), {"ties": ties}, {"Recall@3": (0.0, 1, 0)}, set()
+        )
+        for ties in Ties
+    },
+    # user 0: items 3 and 4 at ranks 2 and 3 of 3; user 1: item 4 at rank 2 of 2
+    "candidates": (
+        FIVE, table([(0, 1, 0), (0, 3, 1), (0, 4, 1), (1, 2, 0), (1, 4, 1)]), {"candidates": CANDIDATES},
+        {"Recall@1": (0.0, 2, 0), "Recall@2": (0.75, 2, 0), "Precision@2": (0.5, 2, 0)}, set(),
+    ),
+    # expansion 3 / 1 for user 0 and 2 / 2 for user 1
+    "candidates of a sample": (
+        FIVE, table([(0, 3, 1), (1, 4, 1), (1, 2, 0)]), sampled("horvitz-thompson", candidates=CANDIDATES),
+        {"Precision@2": ((3 / 2 + 1 / 2) / 2, 2, 0)}, set(),
+    ),
+    # each labelled item represents 1 / rate: user 0 has one at rank 1, users 1 and 2 add 0
+    "declared users with a rate": (
+        TRIPLE, ONE_EACH, sampled("horvitz-thompson", 0.5), {"Precision@1": (2.0 / 3, 3, 0)}, set()
+    ),
+    # each labelled item represents N / N-bar: 3 / 1 for user 0, 0 for user 1; user 2 is undefined
+    "declared users without a rate": (
+        TRIPLE, ONE_EACH, sampled("horvitz-thompson"), {"Precision@1": (3.0 / 2, 2, 1)}, {"left-out"}
+    ),
+    # one of two labelled places is relevant; lists are worth 1 and 1 / 2, whether or not user 1 has a row
+    **{
+        f"a short list of a user with {len(rows)} rows": (
+            dense([3, 2, 1], [3, -INF, -INF]), tr.read(table([(0, 0, 1), (0, 1, 0), *rows]), users=Ids.of([0, 1])),
+            sampled("hajek", 0.5), {"Precision@2": (0.5 * (1 + 0.5) / 2, 2, 0)}, set(),
+        )
+        for rows in ([], [(1, 2, 0)])
+    },
+    "declared users with every label": (
+        dense([2, 1], [2, 1]), tr.read(table([(0, 0, 1)]), users=Ids.of([0, 1])), {"exposure": NEGATIVE},
+        {"Recall@1": (1.0, 1, 1), "Precision@1": (0.5, 2, 0)}, set(),
+    ),
+}  # fmt: skip
 
 
-def test_declared_users_count_in_full_labels_too() -> None:
-    """A user without a row has only known negatives: undefined for Recall, 0 for Precision."""
-    labels = tr.read(table([(0, 0, 1)]), users=Ids.of([0, 1]))
-    results = tr.evaluate({"a": dense([2, 1], [2, 1])}, labels, exposure=NEGATIVE, metrics=[Recall(1), Precision(1)])
-    recall, precision = one(results, "Recall@1"), one(results, "Precision@1")
-    assert (recall.value, counts(recall)) == (1.0, (1, 1))
-    assert (precision.value, counts(precision)) == (0.5, (2, 0))
-
-
-def test_a_row_of_a_user_who_was_not_declared_is_an_error() -> None:
-    with pytest.raises(InputError, match="row 2, id 7 is not among the given users"):
-        tr.read(table([(0, 0, 1), (7, 0, 1)]), users=Ids.of([0, 1]))
+@pytest.mark.parametrize("case", STATED)
+def test_stated_values(case: str) -> None:
+    scores, labels, options, expected, codes = STATED[case]
+    results = tr.evaluate({"a": scores}, labels, metrics=list(expected), **options)
+    found = {each.metric: (each.value, each.units, each.undefined) for each in results.estimates}
+    assert found == {metric: (pytest.approx(value, rel=1e-15), *n) for metric, (value, *n) in expected.items()}
+    warned = {message.code for estimate in results.estimates for message in estimate.warnings}
+    assert codes <= warned | {message.code for message in results.messages}
 
 
 # ----------------------------------------------------------------------------------------------------------------- ids
@@ -664,24 +473,6 @@ def test_the_reference_is_what_the_hand_says() -> None:
     assert [each["value"] for each in REFERENCE[0] if each["model"] == "a"] == pytest.approx([recall, dcg], rel=1e-15)
 
 
-def test_ids_as_text() -> None:
-    assert numbers(of_ids(lambda user: f"u{user}", lambda item: f"i{item}")) == REFERENCE
-
-
-def test_ids_that_look_like_numbers_but_are_text() -> None:
-    """Leading zeros survive: 007 and 7 are different ids."""
-    assert numbers(of_ids(lambda user: f"00{user}", lambda item: f"0{item}")) == REFERENCE
-
-
-def test_ids_beyond_signed_64_bits() -> None:
-    big = 2**63
-
-    def unsigned(ids: list[int]) -> npt.NDArray[np.uint64]:
-        return np.array(ids, dtype=np.uint64)
-
-    assert numbers(of_ids(lambda user: big + user, lambda item: 2**64 - 5 + item, score_ids=unsigned)) == REFERENCE
-
-
 def test_ids_on_both_sides_of_signed_64_bits() -> None:
     """Some ids fit and some do not: still the same numbers, matched one by one."""
     users = {0: 1, 1: 2**63 - 1, 2: 2**63 + 1}
@@ -692,10 +483,6 @@ def test_ids_on_both_sides_of_signed_64_bits() -> None:
     assert numbers(of_ids(users.__getitem__, lambda item: item)) == REFERENCE
 
 
-def test_negative_ids() -> None:
-    assert numbers(of_ids(lambda user: user - 2, lambda item: item - 100)) == REFERENCE
-
-
 @pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["u0", "u1", "u2"])], ids=["categorical", "enum"])
 def test_ids_as_categories(kind: Any) -> None:
     labels = table([(f"u{user}", f"i{item}", label) for user, item, label in JUDGED])
@@ -703,17 +490,6 @@ def test_ids_as_categories(kind: Any) -> None:
     users, items = [f"u{user}" for user in range(3)], [f"i{item}" for item in range(4)]
     assert numbers(evaluated(labels, users, items)) == REFERENCE
     assert numbers(evaluated(labels, pl.Series(users, dtype=kind), pl.Series(items).cast(pl.Categorical))) == REFERENCE
-
-
-def test_categories_in_pandas() -> None:
-    labels = pd.DataFrame(
-        {
-            "user": pd.Categorical([f"u{user}" for user, _, _ in JUDGED], categories=["u2", "u9", "u0", "u1"]),
-            "item": pd.Categorical([f"i{item}" for _, item, _ in JUDGED]),
-            "label": [label for _, _, label in JUDGED],
-        }
-    )
-    assert numbers(evaluated(labels, ["u0", "u1", "u2"], ["i0", "i1", "i2", "i3"])) == REFERENCE
 
 
 @pytest.mark.parametrize("ours", [pl.Int8, pl.UInt8, pl.Int16, pl.UInt32, pl.Int64, pl.UInt64, pl.Float32, pl.Float64])
@@ -730,12 +506,6 @@ def test_text_never_matches_numbers() -> None:
         evaluated(table(JUDGED), items=["0", "1", "2", "3"])
 
 
-def test_text_items_never_match_numbers_in_top_lists() -> None:
-    top = table([(0, "i0", 1), (1, "i1", 1)], "rank")
-    with pytest.raises(InputError, match="text never matches numbers"):
-        tr.evaluate({"a": top}, table(JUDGED), exposure=RandomExposure(), metrics=[Recall(1)], n_items=9)
-
-
 @pytest.mark.parametrize("bad", [math.nan, 0.5, INF])
 def test_ids_that_are_no_whole_numbers_are_refused(bad: float) -> None:
     labels = table([(float(user), item, label) for user, item, label in JUDGED] + [(bad, 0, 1)])
@@ -748,10 +518,6 @@ def test_ids_that_are_no_whole_numbers_are_refused(bad: float) -> None:
 
 LONG = table([(u, i, MATRIX[u, i]) for u in range(3) for i in range(4)], "score")
 LABELS = table(JUDGED)
-
-
-def shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
-    return frame.sample(fraction=1.0, shuffle=True, seed=seed)
 
 
 def as_pandas(frame: pl.DataFrame) -> Any:
@@ -788,13 +554,6 @@ def test_frames_of_every_library_give_the_same(kind: str) -> None:
     assert run(FRAMES[kind]).json() == run(FRAMES["polars"]).json()
 
 
-def test_text_ids_in_every_library() -> None:
-    labels = LABELS.with_columns(pl.format("u{}", "user").alias("user"), pl.format("i{}", "item").alias("item"))
-    users, items = ["u0", "u1", "u2"], ["i0", "i1", "i2", "i3"]
-    for make in FRAMES.values():
-        assert numbers(evaluated(make(labels), users, items)) == REFERENCE
-
-
 @pytest.mark.parametrize("kind", ["boolean", "numpy boolean", "float", "int8"])
 def test_labels_of_every_type_give_the_same(kind: str) -> None:
     kinds: dict[str, Callable[[], Any]] = {
@@ -804,25 +563,6 @@ def test_labels_of_every_type_give_the_same(kind: str) -> None:
         "int8": lambda: LABELS.with_columns(pl.col("label").cast(pl.Int8)),
     }
     assert numbers(evaluated(kinds[kind]())) == REFERENCE
-
-
-def written(frame: pl.DataFrame, path: Path) -> Path:
-    if path.suffix == ".parquet":
-        frame.write_parquet(path)
-    else:
-        frame.write_csv(path, separator="," if path.suffix == ".csv" else "\t")
-    return path
-
-
-@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
-def test_files_of_every_kind_give_the_same(tmp_path: Path, ending: str) -> None:
-    labels = tr.read(written(LABELS, tmp_path / f"labels{ending}"))
-    scores = tr.read_scores(written(LONG, tmp_path / f"scores{ending}"))
-    exclude = tr.read(written(pl.DataFrame({"user": [0], "item": [2]}), tmp_path / f"train{ending}"), values=False)
-    asked: dict[str, Any] = {"exposure": RandomExposure(), "metrics": [Recall(2), DCG(2)]}
-    from_files = tr.evaluate({"a": scores}, labels, exclude=exclude, **asked)
-    from_frames = tr.evaluate({"a": LONG}, LABELS, exclude=pl.DataFrame({"user": [0], "item": [2]}), **asked)
-    assert numbers(from_files) == numbers(from_frames)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
@@ -858,18 +598,6 @@ def test_scores_of_every_shape_give_the_same(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------ names and order
 
 
-def test_columns_are_mapped() -> None:
-    labels = LABELS.rename({"user": "user_id", "item": "video_id", "label": "liked"})
-    log = tr.read(labels, columns={"user": "user_id", "item": "video_id", "label": "liked"})
-    assert numbers(evaluated(log)) == REFERENCE
-    scores = tr.scores.lists(
-        LONG.rename({"user": "who", "item": "what", "score": "points"}),
-        columns={"user": "who", "item": "what", "score": "points"},
-    )
-    results = tr.evaluate({"a": scores, "b": OTHER}, LABELS, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
-    assert numbers(results) == REFERENCE
-
-
 def test_a_mapped_column_wins_over_one_of_that_name() -> None:
     labels = LABELS.with_columns(pl.lit(0).alias("rating"), user=pl.col("item"), who=pl.col("user"))
     assert numbers(evaluated(tr.read(labels, columns={"user": "who", "label": "label"}))) == REFERENCE
@@ -883,18 +611,6 @@ def test_ratings_become_labels_by_a_rule() -> None:
     for rule in ("<1", "<=0", "<-0.5"):
         found = numbers(evaluated(tr.read(turned, positive=rule)))
         assert (found == REFERENCE) == (rule != "<-0.5")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_rows_does_not_matter(seed: int) -> None:
-    assert numbers(evaluated(shuffled(LABELS, seed))) == REFERENCE
-    results = tr.evaluate(
-        {"a": shuffled(LONG, seed), "b": OTHER},
-        shuffled(LABELS, seed + 1),
-        exposure=RandomExposure(),
-        metrics=[Recall(2), DCG(2)],
-    )
-    assert numbers(results) == REFERENCE
 
 
 def test_the_order_of_users_and_items_in_scores_does_not_matter(tmp_path: Path) -> None:

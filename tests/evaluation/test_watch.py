@@ -270,12 +270,6 @@ def test_ever_wrong_with_unequal_propensities() -> None:
     assert wrong <= 6
 
 
-def test_what_is_watched_says_what_it_is() -> None:
-    found = watched(0.8)
-    assert found.pairs[0].estimand.startswith("mean Precision@1 over users")
-    assert set(found.table()["estimand"]) == {found.pairs[0].estimand}
-
-
 def test_the_picture_of_several_looks() -> None:
     """Bars are the intersection of all intervals so far: they never widen; labels of the axis stand apart."""
     pytest.importorskip("altair")

@@ -65,7 +65,7 @@ def test_borders_of_rank_correlation() -> None:
     perfect = rank_correlation(range(6), range(6))
     assert (perfect.coefficient, perfect.high) == (1, 1)
     assert perfect.low < 0.6  # six in order are no proof of a perfect order
-    with pytest.raises(InputError, match="level 1"):
+    with pytest.raises(InputError, match="level is 1"):
         rank_correlation([1, 2], [1, 2], level=1.0)
     with pytest.raises(InputError, match="memory"):
         rank_correlation(np.arange(10**6), np.arange(10**6))

@@ -486,7 +486,7 @@ def check_fully_judged(way: Way, world: World, chosen: Sequence[Metric], *, ties
 
 # with rate < 1 a judged item stands for 1 / rate, whatever the number judged: another design
 # another quantity than the metric, also with every label; tests/exact/test_random_exposure.py has their sums
-OTHER = {"shrunk", "pairs", "post-normalised", "judge-alone"}
+OTHER = {"pairs", "post-normalised", "judge-alone"}
 FULLY_JUDGED = [way for way in WAYS if way.rate in (None, 1.0) and way.info.name not in OTHER]
 
 

@@ -11,15 +11,12 @@ import pytest
 import torch
 
 from truerank_research.learners.debiasing import (
-    MISSING,
-    NEGATIVE,
     POSITIVE,
     JointLearning,
     MetaLearning,
     Sampled,
     Weighted,
     hardest,
-    known_states,
 )
 from truerank_research.learners.examples import Examples, Others, naive_bayes
 from truerank_research.learners.networks import Convolution, Factorisation, LogLoss, SquaredLoss
@@ -281,26 +278,3 @@ def test_autodebias_loss_by_hand() -> None:
     seen = math.e * (softplus(1) - 1)
     imputed = (math.exp(0.2) * (softplus(1) - 1) + (softplus(-2) + 1)) / 2
     assert float(objective.loss(Batch.of(rows)).detach()) == pytest.approx(seen + 0.5 * 2 * imputed, rel=1e-6)
-
-
-def test_states_of_pairs() -> None:
-    """A pair with a positive and a negative row is positive."""
-    rows = examples([0, 0, 0, 1], [1, 1, 2, 0], [0, 1, 0, 1], [1.0] * 4, shape=(2, 3))
-    expected = [[MISSING, POSITIVE, NEGATIVE], [POSITIVE, MISSING, MISSING]]
-    assert known_states(rows).toarray().tolist() == expected
-
-
-def test_weights_rest_while_warming_up_and_imputed_labels_do_not() -> None:
-    rng = np.random.default_rng(0)
-    user, item = np.nonzero(rng.random((5, 6)) < 0.6)
-    rows = Examples(user, item, (rng.random(len(user)) < 0.5).astype(float), np.ones(len(user)), 5, 6)
-    state = setup(
-        Factorisation(5, 6, 3).start(rng), rows, network=Factorisation(5, 6, 3), uniform=rows.select(np.arange(4))
-    )
-    objective = MetaLearning(AutoDebias(warm_up=2), state)
-    before = [part.detach().clone() for part in objective.meta.all]
-    objective.prepare(Batch.of(rows), 1)
-    same = [torch.equal(old, new.detach()) for old, new in zip(before, objective.meta.all, strict=True)]
-    assert same == [True] * 6 + [False]
-    objective.prepare(Batch.of(rows), 2)
-    assert not any(torch.equal(old, new.detach()) for old, new in zip(before, objective.meta.all, strict=True))

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from truerank.core.log import Pairs
-from truerank_research.learners.examples import Examples, Others, Pattern, scores
+from truerank_research.learners.examples import Examples, Pattern, scores
 from truerank_research.learners.networks import Convolution, Factorisation, Graph
-from truerank_research.learners.train import PairBlock, batches, mean_square, repeatable
+from truerank_research.learners.train import PairBlock, mean_square, repeatable
 
 USER, ITEM = np.array([0, 0, 0, 2, 2, 3]), np.array([1, 3, 1, 0, 4, 2])  # one pair twice, user 1 without any
 SHAPE = (4, 6)
@@ -109,15 +109,6 @@ def test_weight_decay_is_of_the_rows_in_the_batch() -> None:
     assert float(found) == pytest.approx((3 * 1 + 2 * 9 + 16 + 6 * 100) / 12)
 
 
-def test_batches_are_a_partition_in_random_order() -> None:
-    parts = list(batches(1000, 64, np.random.default_rng(2)))
-    assert [len(part) for part in parts] == [64] * 15 + [40]
-    assert (np.sort(np.concatenate(parts)) == np.arange(1000)).all()
-    assert all((np.diff(part) > 0).all() for part in parts)
-    assert abs(float(np.corrcoef(parts[0], np.arange(64))[0, 1])) > 0.9  # spread over all rows, not a run of them
-    assert parts[0].max() > 800
-
-
 def test_the_mean_over_blocks_is_the_mean_over_all_pairs() -> None:
     """Every user and every item is in equally many of many blocks."""
     rng, count = np.random.default_rng(4), np.zeros((6, 5))
@@ -125,16 +116,3 @@ def test_the_mean_over_blocks_is_the_mean_over_all_pairs() -> None:
         block = PairBlock.draw(rng, 6, 5, pairs=6)
         count[np.ix_(block.user, block.item)] += 1 / (len(block.user) * len(block.item))
     assert count / 6000 == pytest.approx(1 / 30, rel=0.15)
-
-
-def test_items_that_are_no_positives() -> None:
-    rng = np.random.default_rng(8)
-    liked = rng.random((20, 30)) < 0.3
-    liked[4], liked[7] = False, True
-    pairs = Pairs.of(*np.nonzero(liked), n_units=20)
-    others = Others.of(pairs, n_items=30)
-    assert (others.count(np.arange(20)) == (~liked).sum(axis=1)).all()
-    for user in range(20):
-        expected = np.flatnonzero(~liked[user])
-        place = np.arange(len(expected))
-        assert (others.at(np.full(len(place), user), place) == expected).all()

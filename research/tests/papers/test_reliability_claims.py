@@ -132,25 +132,6 @@ def test_verdicts_on_tables_made_by_hand(name: str, value: Value, word: Verdict)
     assert verdict(name, value) is word
 
 
-def test_skew_falling_behind_under_one_logger_is_said() -> None:
-    def value(question: str, logger: str, sparsity: float, sampler: str, size: int | None) -> float:
-        return 0.3 if sampler == "Skew" and sparsity >= 0.9 and logger != "uniform" else 0.5
-
-    assert verdict("Q2.6", value) is PART
-    assert NAMED["Q2.6"].support(StudyFigures.read(frame(value), scale=SCALE))[:2] == (4, 6)
-
-
-def test_shorter_cutoffs() -> None:
-    fine, coarse = only(), only(**dict.fromkeys(("Full", "Exposed", "Random_e", *SIZED), 0.7))
-    assert verdict("Q1.9", fine, shorter=coarse) is HOLDS
-    assert verdict("Q1.9", coarse, shorter=fine) is NOT
-    names = (*FIXED, *SIZED)
-    rising: Value = lambda q, logger, sparsity, sampler, n: 0.1 * names.index(sampler)  # noqa: E731
-    falling: Value = lambda q, logger, sparsity, sampler, n: -0.1 * names.index(sampler)  # noqa: E731
-    assert verdict("Q1.10", rising, shorter=rising) is HOLDS
-    assert verdict("Q1.10", rising, shorter=falling) is NOT
-
-
 def wins(name: str, *questions: str) -> Value:
     """One sampler is clearly the best in some questions and clearly the worst in the others."""
 

@@ -26,7 +26,6 @@ from truerank_research.papers.ure.data import (
     traditional,
     weighted_mean,
 )
-from truerank_research.papers.ure.hardness import losses
 from truerank_research.papers.ure.reevaluation_claims import BIAS
 from truerank_research.papers.ure.theorems import sampled_means
 from truerank_research.papers.ure.training import TABLE_4
@@ -143,14 +142,6 @@ def test_enumerated_means_are_those_of_the_specification() -> None:
     one, two = (sampled_means(frozenset({1, 4, 5}), n_items=6, judged=3, k=2, within=within) for within in (1, 2))
     assert one == {"m / n": Fraction(1, 3), "precision": Fraction(1, 2), "traditional": Fraction(41, 114)}
     assert two["traditional"] == Fraction(41, 57)
-
-
-def test_bce_is_bpr_and_more_by_the_closed_form() -> None:
-    a, b = (part.ravel() for part in np.meshgrid(np.linspace(-8, 8, 41), np.linspace(-8, 8, 41)))
-    bce, bpr = losses(a, b)
-    more = np.log1p((np.exp(-a) + np.exp(b)) / (1 + np.exp(b - a)))
-    np.testing.assert_allclose(bce - bpr, more, rtol=1e-9)
-    assert (bce >= bpr).all()
 
 
 # --------------------------------------------------------------------------------------------------------- agreement

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
 
-from truerank.models.neighbours import ItemKNN
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.wtd import COAT, RECOMMENDERS, SETS, TRUTH
 from truerank_research.papers.wtd.runs import (
     EVERY,
     RANDOM,
     RunMeans,
-    nearest,
     score_run,
-    similarities,
 )
-from truerank_research.papers.wtd.setting import RAW, STRATEGIES, split_of
+from truerank_research.papers.wtd.setting import STRATEGIES
 from truerank_research.papers.wtd.table_2 import CLAIMS, MAIN
 from truerank_research.runner import Setting
 
@@ -55,17 +51,6 @@ def test_the_sets_of_a_run_in_a_world_whose_truth_is_known() -> None:
     assert found["value"].drop_nans().is_between(0, 1).all()
     again = score_run(Setting(), 0, "coat", RANDOM, (("PosPop", 0),))
     assert found.equals(again)
-
-
-def test_the_first_form_of_item_neighbours_is_the_model() -> None:
-    split = split_of(Setting(), 0)
-    rating = np.zeros((len(split.train.users), len(split.train.items)))
-    rating[split.train.user, split.train.item] = split.train.rewards["rating"]
-    name, similarity, value = next(iter(similarities(rating)))
-    scores = ItemKNN(len(split.train.items), RAW).fit(split.train, seed=0).block(np.arange(len(rating)))
-    np.testing.assert_allclose(value @ nearest(similarity, rating.shape[1]), scores, rtol=1e-6)
-    assert name == "cosine of ratings"
-    assert len({form for form, _, _ in similarities(rating)}) == 6
 
 
 def obtained(off: dict[tuple[str, str], float], *, truth: dict[str, float] | None = None, width: float = 5.0) -> Cells:

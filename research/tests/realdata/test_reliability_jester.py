@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import polars as pl
 import pytest
 
 from realdata import folder_of
-from truerank import models
-from truerank.metrics.ndcg import NDCG
-from truerank.reliability import Grid, LabelledDataset, Preset, study
+from truerank.reliability import LabelledDataset
 from truerank_research.papers.reliability.data import SEED, jester_data
 
 pytestmark = pytest.mark.realdata
@@ -41,23 +36,3 @@ def test_the_cut_is_a_fully_observed_world() -> None:
     again = jester_data(folder_of("jester"), seed=SEED + 1).world
     assert len(again.items) == len(world.items)
     assert again.users != world.users
-
-
-@pytest.mark.parametrize("preset", Preset)
-def test_identities_of_the_study(tmp_path: Path, preset: Preset) -> None:
-    data = jester_data(folder_of("jester"))
-    scores = {name: models.make(name, {}).fit(data.train, seed=0) for name in MODELS}
-    grid = Grid.from_names(preset=preset, sparsities=(0.0, 0.5, 0.95), sizes=(5, 25), metrics=[NDCG(10)])
-    results = study(scores, data.world, tmp_path / "study", grid=grid, train=data.train, resamples=20).results
-    keys = ["logger", "sparsity", "sampler", "size"]
-    by_question = results.pivot(on="question", index=keys, values="value")
-    full = by_question.filter(pl.col("sampler") == "Full")
-    assert full["robustness"].equals(full["predictive_power"])
-    assert (full["fidelity"] - 1).abs().max() == 0
-    whole = by_question.filter(pl.col("sparsity") == 0)
-    assert whole["fidelity"].equals(whole["predictive_power"])
-    assert (whole["robustness"] - 1).abs().max() == 0
-    # everything is rated, and what is held out is no candidate: what is exposed at sparsity 0 is all there is
-    exposed = whole.filter(pl.col("sampler").is_in(["Exposed", "Random@e"]))["fidelity"]
-    assert (exposed == 1).all()
-    assert (by_question["resolution"] <= by_question["resolution_rounded"]).all()

@@ -8,14 +8,17 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.estimator import EstimatorInfo
+from truerank.core.estimator import Estimator, EstimatorInfo, Exposed, ObservedUnits, Request
+from truerank.core.metric import Metric
 from truerank.core.terms import Smooth, ratio
-from truerank.estimators.rows import Sample
-from truerank_research.estimators.mean_recall import MeanRecall, describe
+from truerank.estimators.refusals import LABEL_FREE, additive, only_recall
+from truerank.estimators.rows import UNIFORM, Sample, per_unit
+from truerank.metrics.discounts import expected_discount
+from truerank_research.estimators import EXPERIMENTAL
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedUsers(MeanRecall):
+class WeightedUsers(Estimator):
     """Σ (m / n) / π over Σ 1 / π, users with n >= 1, π = 1 - C(N - N⁺, N-bar) / C(N, N-bar) the chance to be kept.
 
     With N⁺ known this would be unbiased for sum and number of users. Nobody knows N⁺: n N / N-bar stands for it, and
@@ -30,16 +33,29 @@ class WeightedUsers(MeanRecall):
     0.5
     """
 
-    info: ClassVar[EstimatorInfo] = describe(
-        "weighted",
-        "a user has as many relevant items as the judged ones stand for",
-        "the chance to be kept is guessed from the same few judged items, so a part of the bias of published stays",
+    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+        name="weighted",
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        assumptions=(UNIFORM, "a user has as many relevant items as the labelled ones represent"),
+        ties=LABEL_FREE,
+        needs_size=True,
+        stands=True,
         left_out="have no judged relevant item",
+        caution=f"{EXPERIMENTAL}: for comparison: the probability to be kept is guessed from the same few labelled "
+        "items, so a part of the bias of published stays; use corrected",
     )
-    purpose: ClassVar[str] = "it weighs the published mean of Recall"
-    users: ClassVar[str] = "users weighted by what is left of their chance to have a judged relevant item"
 
-    def combine(self, hits: Floats, n: Floats, sample: Sample) -> Smooth:
+    def refusal(self, context: Metric) -> str | None:
+        return only_recall(context, "it weighs the published mean of Recall")
+
+    def estimand(self, request: Request, unit: str = "user") -> str:
+        return f"mean {request.metric} over users weighted by their probability to have a labelled relevant item"
+
+    def term(self, units: ObservedUnits, request: Request) -> Smooth:
+        log = units.log
+        sample = Sample.uniform(units.chunk, units.ranks, rate=units.learned.facts.get("rate"))
+        hits = per_unit(log, log.label * expected_discount(additive(request.metric), units.ranks))
+        n = per_unit(log, log.label)
         defined = sample.defined & (n > 0)
         number = np.minimum(sample.expansion * n, sample.n_candidates)
         if sample.rate is not None:

@@ -62,6 +62,25 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What to tell the authors of a paper: `kind` is a key of KINDS; the claims have the measured numbers."""
+
+    kind: str
+    text: str
+    claims: tuple[tuple[str, str], ...]
+
+
+KINDS = {
+    "replicates": "Replicates",
+    "reading": "Depends on how the paper is read",
+    "defect": "A defect in the released code",
+    "estimator": "Does not hold: the estimator is biased",
+    "unknown": "Does not replicate, and we do not know why",
+    "data": "Needs data that are not here",
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Paper:
     """A paper with all its tables and figures.
 
@@ -80,6 +99,8 @@ class Paper:
     picture_study: str  # the experiment whose cells it draws
     main: tuple[tuple[str, str], ...] = ()
     note: str = ""
+    authors_notes: tuple[Note, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()  # experiments and their tables of printed beside obtained numbers
 
 
 @cache

@@ -10,12 +10,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from truerank_research.claims import Verdict
-from truerank_research.pages import PAPERS, Paper
+from truerank_research.pages import KINDS, PAPERS, Paper
 from truerank_research.pages.pictures import draw, stacked_bars
 from truerank_research.results import Result
 from truerank_research.runner import Study, studies, verdicts
 
-FRONT = "README.md"
+FRONT, AUTHORS = "README.md", "authors.md"
 COLOURS = {
     Verdict.REPLICATES: "#1f6f8b",
     Verdict.IN_PART: "#7fc1d6",
@@ -34,7 +34,8 @@ def site(results: Sequence[Result]) -> dict[str, bytes]:
         if study.page and study.name == result.study
     ]
     front = _render("front.md.jinja", papers=[_paper(paper, results) for paper in PAPERS], studies=validated)
-    files = {FRONT: front} | _claims_picture(results)
+    listed = [entry for entry in (_paper(paper, results) for paper in PAPERS) if entry["paper"].authors_notes]
+    files = {FRONT: front, AUTHORS: _render("authors.md.jinja", papers=listed)} | _claims_picture(results)
     for paper in PAPERS:
         files[f"{paper.key}.md"] = _render("paper.md.jinja", **_paper(paper, results))
         drawn = next((result for result in results if result.study == paper.picture_study), None)
@@ -53,8 +54,11 @@ def _paper(paper: Paper, results: Sequence[Result]) -> dict[str, Any]:
     return {
         "paper": paper,
         "experiments": shown,
+        "studies": {study.name: study for study in shown},
         "claims": judged,
         "main": [by_key[place] for place in paper.main],
+        "by_key": by_key,
+        "beside": [_beside(name, table, results) for name, table in paper.beside],
         "counts": Counter(row[2] for row in own),
         "n_claims": len(own),
         "n_run": sum(study.measure is not None for study in shown),
@@ -67,6 +71,30 @@ def _paper(paper: Paper, results: Sequence[Result]) -> dict[str, Any]:
             for text in result.differences
         ],
     }
+
+
+def _beside(name: str, table: str, results: Sequence[Result]) -> dict[str, Any]:
+    """A table of an experiment as text: each number with its interval, and the printed one in brackets."""
+    cells = [row for result in results if result.study == name for row in result.rows("cells") if row["table"] == table]
+    columns = list(dict.fromkeys(row["column"] for row in cells))
+    rows: dict[str, list[str]] = {}
+    for row in cells:
+        rows.setdefault(row["row"], [""] * len(columns))[columns.index(row["column"])] = _with_interval(row)
+    return {"study": name, "table": table, "columns": columns, "rows": rows}
+
+
+def _with_interval(row: dict[str, Any]) -> str:
+    """
+    >>> _with_interval({"obtained": 0.5, "low": 0.4, "high": 0.61, "published": 0.45})
+    '0.5 [0.4, 0.61] (0.45)'
+    """
+    value, low, high, printed = (short(row[name]) for name in ("obtained", "low", "high", "published"))
+    return f"{value}{f' [{low}, {high}]' * bool(low)}{f' ({printed})' * (bool(printed) and printed != value)}"
+
+
+def short(value: float | None) -> str:
+    """Three significant digits."""
+    return "" if value is None else f"{value:.3g}"
 
 
 def _claims_picture(results: Sequence[Result]) -> dict[str, bytes]:
@@ -127,4 +155,4 @@ ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
 )
 ENVIRONMENT.filters.update(percent=percent, number=number, cell=cell)
-ENVIRONMENT.globals.update(SIGNS=SIGNS, Verdict=Verdict, min=min, max=max)
+ENVIRONMENT.globals.update(SIGNS=SIGNS, KINDS=KINDS, Verdict=Verdict, min=min, max=max)

@@ -1,9 +1,9 @@
-"""Off-policy estimates against the truth: of feeds with and without a violated assumption, and at a chosen clip."""
+"""Off-policy estimates against the truth: of feeds with and without a violated assumption."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -18,8 +18,7 @@ from truerank.estimators.impressions import Limited
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.impressions import off_policy
 from truerank.exposure.policies.targets import RankColumn
-from truerank.inference.clipping import AutoClip
-from truerank.simulation.feed import REWARDS, Broken, Feed, FeedSettings, Surface, make_feed
+from truerank.simulation.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
 from truerank.simulation.feed_truth import TRUE_SESSIONS, draw_log, log_table, target_table, truth_of
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
@@ -27,8 +26,7 @@ from truerank_research.runner import Run, Study
 PAPER = Limited.INVERSE  # what clips limit in the paper, and in this study
 CLIP = 8.0
 AT_ONCE = 25  # logs that are drawn and kept together
-AUTO, NONE = "auto", "none"
-TRUE_OF = ("logging", "better", "worse")
+TRUE_OF = ("logging", "better")
 
 
 @cache
@@ -65,31 +63,6 @@ def estimates_of(feed: Feed, seed: int) -> pl.DataFrame:
     return _frame(values + differences, what=pl.String, estimator=pl.String, clip=pl.Float64, reward=pl.String)
 
 
-def chosen_of(feed: Feed, seed: int) -> pl.DataFrame:
-    """What one log says at the chosen clip and without one; `taken` is the clip, none where it is no clip."""
-    log = draw_log(feed, seed=seed)
-    found = off_policy(
-        log_table(feed, log),
-        {name: target_table(feed, log, name) for name in ("better", "worse")},
-        rewards=list(REWARDS),
-        clips=AutoClip(),
-        estimators=[IPS(of=PAPER), SNIPS(of=PAPER), RankedDoublyRobust(of=PAPER)],
-        threads=1,
-    )
-    chosen = {
-        (each["of"], each["reward"], each["estimator"]): each["clip"] for each in found.provenance.details["chosen"]
-    }
-    values: list[tuple[str, Any, float]] = [(each.model, each, each.value) for each in found.estimates]
-    values += [(f"{each.model} - {each.baseline}", each, each.difference) for each in found.comparisons]
-    rows = [
-        (each.estimator, str(each.reward), of, way, each.clip, value, each.low, each.high)
-        for of, each, value in values
-        for way, limit in ((AUTO, chosen[of, str(each.reward), each.estimator]), (NONE, None))
-        if each.clip == limit
-    ]
-    return _frame(rows, estimator=pl.String, reward=pl.String, of=pl.String, way=pl.String, taken=pl.Float64)
-
-
 def _frame(rows: Sequence[tuple[Any, ...]], **columns: type[pl.DataType]) -> pl.DataFrame:
     ends: dict[str, type[pl.DataType]] = dict.fromkeys(("value", "low", "high"), pl.Float64)
     return pl.DataFrame(rows, schema=columns | ends, orient="row")
@@ -97,13 +70,11 @@ def _frame(rows: Sequence[tuple[Any, ...]], **columns: type[pl.DataType]) -> pl.
 
 # ----------------------------------------------------------------------------------------------------------- pieces
 
-READERS: dict[str, Callable[[Feed, int], pl.DataFrame]] = {"estimates": estimates_of, "chosen clip": chosen_of}
 
-
-def read_logs(read: str, settings: FeedSettings, seed: int, first: int, last: int) -> pl.DataFrame:
-    """What some logs of a feed say; users and their contexts are drawn anew in each."""
+def read_logs(settings: FeedSettings, seed: int, first: int, last: int) -> pl.DataFrame:
+    """The estimates from some logs of a feed; users and their contexts are drawn anew in each."""
     feed = feed_of(settings, seed)
-    return pl.concat([READERS[read](feed, log) for log in range(first, last)])
+    return pl.concat([estimates_of(feed, log) for log in range(first, last)])
 
 
 def true_rewards(settings: FeedSettings, seed: int, sessions: int) -> pl.DataFrame:
@@ -120,10 +91,9 @@ def true_rewards(settings: FeedSettings, seed: int, sessions: int) -> pl.DataFra
 
 @dataclass(frozen=True, slots=True)
 class ManyLogs:
-    """Logs of a feed that are read in one way; `true_sessions` are simulated for a truth that is not exact."""
+    """Logs of a feed; `true_sessions` are simulated for a truth that is not exact."""
 
     name: str
-    read: str
     settings: FeedSettings
     seed: int
     n: int
@@ -131,11 +101,11 @@ class ManyLogs:
 
     def draw(self, run: Run) -> tuple[pl.DataFrame, dict[tuple[str, str], float]]:
         """What all logs say, and the truth by policy and reward."""
-        info, feed = f"drawing logs ({self.name})", (self.settings, self.seed)
-        (truth,) = run.pieces(true_rewards, [(*feed, self.true_sessions)], info=info)
+        about, feed = f"drawing logs ({self.name})", (self.settings, self.seed)
+        (truth,) = run.pieces(true_rewards, [(*feed, self.true_sessions)], about=about)
         starts = range(0, self.n, AT_ONCE)
-        arguments = [(self.read, *feed, first, min(first + AT_ONCE, self.n)) for first in starts]
-        parts = run.pieces(read_logs, arguments, info=info)
+        arguments = [(*feed, first, min(first + AT_ONCE, self.n)) for first in starts]
+        parts = run.pieces(read_logs, arguments, about=about)
         return pl.concat(parts), {(policy, reward): value for policy, reward, value in truth.rows()}
 
 
@@ -168,34 +138,10 @@ def many_logs(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
         }
 
 
-def chosen_clips(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
-    """Error and coverage at the chosen clip against no clip."""
-    table, truth = logs.draw(run)
-    for (estimator, reward, of), part in table.group_by(["estimator", "reward", "of"], maintain_order=True):
-        first, *less = str(of).split(" - ")
-        true = truth[first, str(reward)] - sum(truth[each, str(reward)] for each in less)
-        ways = {way: part.filter(pl.col("way") == way) for way in (AUTO, NONE)}
-        auto, none = (figures(*_ends(each), true) for each in ways.values())
-        yield {
-            "feed": logs.name,
-            "estimator": estimator,
-            "reward": reward,
-            "of": of,
-            "chosen": float(ways[AUTO]["taken"].is_not_null().to_numpy().mean()),
-            "relative bias": auto["relative bias"],
-            "rmse": auto["rmse"],
-            "unclipped rmse": none["rmse"],
-            "ratio": auto["rmse"] / none["rmse"],
-            "coverage": auto["coverage"],
-            "unclipped coverage": none["coverage"],
-        }
-
-
 def _ends(part: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
     return part["value"].to_numpy(), part["low"].to_numpy(), part["high"].to_numpy()
 
 
-STEEP = (Surface("second", "exp:0.5", 1.0),)
 SWITCHED = ("broken", "estimator", "clip", "reward", "relative bias", "relative rmse", "coverage")
 
 
@@ -206,13 +152,11 @@ class FeedStudySize:
     feed: FeedSettings
     logs: int
     switched: int
-    chosen: int
-    chosen_sessions: int
     true_sessions: int
 
 
-FULL = FeedStudySize(FeedSettings(), 2000, 300, 200, 600, TRUE_SESSIONS)
-QUICK = FeedStudySize(FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=150), 3, 2, 2, 100, 2000)
+FULL = FeedStudySize(FeedSettings(), 2000, 300, TRUE_SESSIONS)
+QUICK = FeedStudySize(FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=150), 3, 2, 2000)
 
 
 def measure(run: Run) -> Measured:
@@ -222,7 +166,6 @@ def measure(run: Run) -> Measured:
         {
             "coverage": list(many_logs(_logs("every assumption", asked.feed, asked.logs, asked, seed), run)),
             "switches": list(_switched(asked, seed, run)),
-            "chosen clip": list(_chosen(asked, seed, run)),
         },
         {
             "logs": asked.logs, "switched logs": asked.switched, "length": asked.feed.length, "sessions": asked.feed.sessions,
@@ -231,7 +174,7 @@ def measure(run: Run) -> Measured:
 
 
 def _logs(of: str, feed: FeedSettings, n: int, asked: FeedStudySize, seed: int) -> ManyLogs:
-    return ManyLogs(of, "estimates", feed, seed, n, asked.true_sessions)
+    return ManyLogs(of, feed, seed, n, asked.true_sessions)
 
 
 def _switched(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any]]:
@@ -241,12 +184,6 @@ def _switched(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, A
             if row["what"] == "value":
                 row |= {"broken": str(name), "relative rmse": row["rmse"] / row["truth"]}
                 yield {column: row[column] for column in SWITCHED}
-
-
-def _chosen(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any]]:
-    feed = replace(asked.feed, sessions=asked.chosen_sessions)
-    for name, each in (("default", feed), ("steep", replace(feed, surfaces=STEEP))):
-        yield from chosen_clips(ManyLogs(name, "chosen clip", each, seed, asked.chosen, asked.true_sessions), run)
 
 
 STUDIES = (

@@ -68,9 +68,9 @@ def split(
     if protocol is not None:
         parts = split_by_protocol(protocol, log, seed=seed)
         with whole_folder(place, kind=FOLDER, force=output.force) as folder:
-            for name, part in parts.items():
-                write_table(to_frame(part), folder / f"{name}.parquet")
-        output.say(f"{name}: {len(part):,} rows" for name, part in parts.items())
+            for name, rows_of_part in parts.items():
+                write_table(to_frame(rows_of_part), folder / f"{name}.parquet")
+        output.say(f"{name}: {len(rows_of_part):,} rows" for name, rows_of_part in parts.items())
         return
     is_text = kind_of(log) in SEPARATORS
     way = SplitBy(by)

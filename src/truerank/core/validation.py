@@ -79,6 +79,8 @@ def is_named(value: Any) -> bool:
 WHOLE = Wanted("a whole number", lambda value: is_whole(value) and abs(int(value)) < LARGEST_SEED)
 COUNT = Wanted("a whole number from 1", lambda value: is_whole(value) and 1 <= int(value) < LARGEST_SEED)
 NUMBER = Wanted("a number", is_number)
+SHARE = Wanted("a number between 0 and 1, such as 0.95", lambda value: is_number(value) and 0 < value < 1)
+POSITIVE = Wanted("a number above 0", lambda value: is_number(value) and 0 < value < np.inf)
 FLAG = Wanted("True or False", lambda value: isinstance(value, bool | np.bool_))
 TEXT = Wanted("text", lambda value: isinstance(value, str))
 PATH = Wanted("the path of a file", lambda value: isinstance(value, str | os.PathLike) and str(value) != "")
@@ -106,7 +108,8 @@ ANYTHING = Wanted("anything", lambda value: True)
 BY_NAME: dict[str, Wanted] = {
     "seed": WHOLE,
     **dict.fromkeys(("threads", "block_users", "n_items", "n_bins", "size", "replicates", "folds"), COUNT),
-    **dict.fromkeys(("level", "fraction", "sparsity", "test"), NUMBER),
+    **dict.fromkeys(("fraction", "sparsity", "test"), NUMBER),
+    "level": SHARE,
     **dict.fromkeys(("values", "keep_positive", "propensities", "force", "drop_missing_times"), FLAG),
     **dict.fromkeys(("name", "baseline", "kind"), TEXT),
     **dict.fromkeys(("path",), PATH),

@@ -34,7 +34,7 @@ ESTIMATORS: Kind[Estimator] = Kind(
     Estimator,
     among=_of_labels,
     group="truerank.estimators",
-    experimental=("corrected", "shrunk", "weighted"),
+    experimental=("corrected", "weighted"),
 )
 catalogue = ESTIMATORS.catalogue
 named = ESTIMATORS.named

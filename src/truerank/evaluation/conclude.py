@@ -12,10 +12,17 @@ from truerank.core.errors import RefusedError, TruerankError
 from truerank.core.garbage import without_collecting
 from truerank.core.messages import message
 from truerank.core.results import Estimate, Results
-from truerank.core.terms import Terms
-from truerank.evaluation.compare import PairedTerms, clip_of, compare, in_order
-from truerank.evaluation.families import Correlation, Difference, adjusted_families, correlation_of_estimate
-from truerank.evaluation.measure import Measured
+from truerank.evaluation.compare import (
+    Correlation,
+    Difference,
+    PairedTerms,
+    adjusted_families,
+    clip_of,
+    compare,
+    correlation_of_estimate,
+    in_order,
+)
+from truerank.evaluation.measure import Measured, MeasuredEstimate
 from truerank.evaluation.power import check_detectable
 from truerank.evaluation.question import Cell, Examined, Plan, PlannedEstimate, Points
 from truerank.evaluation.units import Segments, UnitsOf
@@ -52,13 +59,14 @@ def conclude(plan: Plan[Any], measured: Measured, *, complete: bool = False) -> 
         for model, spread in alone.items():
             cell = (model, number)
             visible = plan.rows.visible(plan, spread, [terms[model]])
-            values[cell] = inside = _bounded(plan, measured, cell, terms[model], visible)
-            basis = plan.rows.examine(plan, cell, terms[model], measured)
+            estimate = MeasuredEstimate(plan, cell, measured, terms[model])
+            values[cell] = inside = _bounded(estimate, visible)
+            basis = plan.rows.examine(estimate)
             if math.isnan(inside.stderr) and not math.isnan(visible.stderr):
                 outside = message("interval-outside", low=visible.low, high=visible.high)
                 basis = dataclasses.replace(basis, warnings=(*basis.warnings, outside))
             examined[cell] = basis
-            estimates[cell] = _estimate(plan, cell, terms[model], inside, measured=measured, examined=basis)
+            estimates[cell] = _estimate(estimate, inside, basis)
         between = PairedTerms(terms if pairs else {})
         for pair, spread in paired.items():
             differences[pair, number] = plan.rows.visible(plan, spread, between.both(pair))
@@ -81,27 +89,25 @@ def conclude(plan: Plan[Any], measured: Measured, *, complete: bool = False) -> 
     )
 
 
-def _bounded(plan: Plan[Any], measured: Measured, cell: Cell, terms: Terms, spread: Spread) -> Spread:
+def _bounded(estimate: MeasuredEstimate, spread: Spread) -> Spread:
     """The spread of a value inside the bounds of its metric; one-sided where all clusters lie at a bound."""
-    question, bounds = plan.question, plan.estimates[cell[1]].bounds
+    question, bounds = estimate.plan.question, estimate.planned.bounds
     if bounds is None or question.interval.needs_rows or not math.isnan(spread.stderr) or spread.value not in bounds:
         return within_bounds(spread, bounds)
-    n = plan.rows.equal_clusters(plan, cell, terms, measured)
+    n = estimate.plan.rows.equal_clusters(estimate)
     if not n:
         return within_bounds(spread, bounds)
     at_bound = at_a_bound(spread.value, bounds, n, level=question.level)
     return spread if at_bound is None else dataclasses.replace(at_bound, informative=spread.informative)
 
 
-def _estimate(
-    plan: Plan[Any], cell: Cell, terms: Terms, spread: Spread, *, measured: Measured, examined: Examined
-) -> Estimate:
-    planned, question = plan.estimates[cell[1]], plan.question
-    estimator, request = planned.estimator, planned.request
+def _estimate(measured: MeasuredEstimate, spread: Spread, examined: Examined) -> Estimate:
+    planned, question, terms = measured.planned, measured.plan.question, measured.terms
+    estimator, request, size = planned.estimator, planned.request, measured.measured.size
     if math.isinf(spread.value) or math.isinf(spread.stderr):
         raise RefusedError(
-            f"{cell[0]}, {planned.name}, {estimator.info.name}: values or weights are so large that their sum is no "
-            "number. Use another unit for rewards, or limit the weights (clip)."
+            f"{measured.model}, {planned.name}, {estimator.info.name}: values or weights are so large that their sum "
+            "is no number. Use another unit for rewards, or limit the weights (clip)."
         )
     warnings = (*examined.warnings, *examined.reasons)
     unknown = math.isnan(spread.low) and not math.isnan(spread.value)
@@ -110,9 +116,9 @@ def _estimate(
     evidence = dataclasses.replace(
         examined.evidence, informative=spread.informative, df=spread.df, largest=spread.largest
     )
-    estimand = estimator.estimand(request, plan.unit)
+    estimand = estimator.estimand(request, measured.plan.unit)
     return Estimate(
-        model=cell[0],
+        model=measured.model,
         metric=planned.name,
         k=planned.cutoff,
         estimator=estimator.info.name,
@@ -124,8 +130,8 @@ def _estimate(
         high=spread.high,
         level=question.level,
         interval=question.interval.name,
-        units=int(measured.size[terms.defined].sum()),
-        undefined=int(measured.size[~terms.defined].sum()),
+        units=int(size[terms.defined].sum()),
+        undefined=int(size[~terms.defined].sum()),
         clusters=int(np.count_nonzero(terms.clusters.has(terms.defined))),
         evidence=evidence,
         ess=examined.effective,

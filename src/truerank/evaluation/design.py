@@ -30,9 +30,9 @@ from truerank.core.ranking import Candidates, Pool, Scores, TopLists
 from truerank.core.record import record
 from truerank.core.rng import cell_keys, generator
 from truerank.core.sizes import check_size
-from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments
+from truerank.core.validation import ANYTHING, COUNT, NAMED, NUMBER, checked_arguments
 from truerank.core.wording import option
-from truerank.evaluation.sources import check_call, check_sizes
+from truerank.evaluation.sources import check_call
 from truerank.exposure.design import COLUMNS, ExposureDesign
 from truerank.io.log_schema import LogSchema
 from truerank.io.read import read
@@ -88,7 +88,7 @@ class PlannedDesign:
         self.design.write(path, force=force)
 
 
-@checked_arguments(scores=ANYTHING, exclude=ANYTHING, uniform=NUMBER, likely=NUMBER, per_user=COUNT, batches=COUNT)
+@checked_arguments(scores=NAMED, exclude=ANYTHING, uniform=NUMBER, likely=NUMBER, per_user=COUNT, batches=COUNT)
 def design_exposure(
     scores: Mapping[str, Any],
     *,
@@ -126,7 +126,6 @@ def design_exposure(
         )
     wished = designed_metrics(as_values(metrics, METRICS, what="metrics"))
     check_call(scores)
-    check_sizes(threads=threads)
     if not 1 <= batches <= per_user:
         raise InputError(f"{batches} batches of {per_user} items per user; expected 1 to {per_user}.")
     with watching(progress) as say:

@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from truerank.core.arrays import exact_sum
-from truerank.core.estimator import Clipping, Estimator, Exposed
+from truerank.core.estimator import Clipping, Exposed
 from truerank.core.messages import Message, message
-from truerank.core.metric import Metric
 from truerank.core.ranking import Pool
-from truerank.core.terms import Smooth, Terms
-from truerank.estimators.listed_predictions import FAR, PredictionBalance
+from truerank.core.terms import Terms
+from truerank.estimators.listed_predictions import FAR
 from truerank.estimators.pairs import PairRatio
 from truerank.estimators.predictions import Helped
 from truerank.estimators.refusals import is_recall
 from truerank.evaluation.label_checks import (
     check_selected_users,
     effective_users,
+    list_counts,
     missing_share,
-    of_list,
     unequal_labelling,
 )
 from truerank.evaluation.measure import MeasuredEstimate
 from truerank.evaluation.prediction_checks import PREDICTOR, predictions_behind
 from truerank.exposure.randomness.labelled import LARGE, LabelledItems
-from truerank.inference.balance import FEWEST_ROWS, Balance, quiet_weights
+from truerank.inference.balance import FEWEST_ROWS, quiet_weights
 from truerank.inference.linearization import shows_no_spread
 from truerank.inference.tails import check_unequal
 from truerank.inference.verdicts import MUCH_LOST
 from truerank.metrics.discounts import Pairwise, bounds_of
 
 if TYPE_CHECKING:
-    from truerank.evaluation.label_rows import LabelRows
-    from truerank.evaluation.question import Plan
+    pass
 
 FEW_PAIRS = 5  # users with two labelled hits in their list, below which the interval of AP is rough
 FEW_UNITS = 10  # below which intervals of labelled users are rough; between 10 and 30 they covered 97 % of truths
@@ -48,32 +44,6 @@ LARGE_SHARE = 0.05
 BEYOND = 1e-9  # rounding
 
 
-@dataclass(frozen=True)
-class LabelEstimate(MeasuredEstimate[Any]):
-    """One model, metric and estimator of an evaluation, with what was measured of it."""
-
-    plan: Plan[LabelRows]
-
-    @property
-    def metric(self) -> Metric:
-        metric: Metric = self.question[1].metric
-        return metric
-
-    @cached_property
-    def sums(self) -> Smooth:
-        return self.terms.whole
-
-    @cached_property
-    def balance(self) -> Balance | None:
-        balance: Balance | None = of_list(self.plan, "balance", self.cell, self.measured)
-        return balance
-
-    @cached_property
-    def predictions(self) -> PredictionBalance | None:
-        """Whether labelled rows have the predictions of the lists; None where the estimator uses none."""
-        return predictions_behind(self.plan, self.cell, self.measured)
-
-
 def hit_pairs(terms: Terms) -> int | None:
     """How many users have two labelled hits in their list; None where that does not matter, or labels are full."""
     whole = terms.whole
@@ -82,42 +52,42 @@ def hit_pairs(terms: Terms) -> int | None:
     return whole.form.users_with_pair(whole.totals())
 
 
-def check_users(estimate: LabelEstimate) -> Iterator[Message]:
+def check_users(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Users who are excluded from a value."""
-    info, n = estimate.question[0].info, len(estimate.sums.defined)
-    unscored = int(estimate.measured.tallies[estimate.cell[0], "unscored"].sum())
+    info, n = estimate.info, len(estimate.sums.defined)
+    unscored = int(estimate.counts.unscored.sum())
     excluded = n - unscored - estimate.sums.n_defined
     if unscored:
         yield message("no-scores", users=unscored, of=n)
     if excluded > MANY_LEFT_OUT * n and info.left_out:
         yield message("left-out", units=excluded, of=n, unit="user", reason=info.left_out)
-    if info.pool is Pool.JUDGED and not isinstance(estimate.metric, Pairwise):
-        yield message("judged-only", metric=estimate.metric)
+    if info.pool is Pool.JUDGED and not isinstance(estimate.request.metric, Pairwise):
+        yield message("judged-only", metric=estimate.request.metric)
     elif info.pool is Pool.JUDGED and excluded > MANY_LEFT_OUT * n:
         yield message("lacking-classes", users=excluded, of=n)
     if info.caution:
         yield message("for-comparison", reason=info.caution)
 
 
-def check_weights(estimate: LabelEstimate) -> Iterator[Message]:
+def check_weights(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Unequal weights: a few heavy rows decide, and clipped ones bias; and a value that the metric cannot have."""
-    weights, (estimator, request) = estimate.sums.weighting, estimate.question
+    weights, request = estimate.sums.weighting, estimate.request
     if weights is not None and weights.rows:
         if weights.effective < FEW_EFFECTIVE:
             yield message("few-effective-rows", rows=weights.rows, effective=weights.effective)
         if weights.largest > LARGE_SHARE:
-            clips = estimator.info.clipping is not Clipping.NONE
+            clips = estimate.info.clipping is not Clipping.NONE
             yield message("heavy-row.clip" if clips else "heavy-row", share=weights.largest)
         if weights.lost > MUCH_LOST:
             yield message("much-clipped", lost=weights.lost, clip=request.clip, much=MUCH_LOST)
         elif weights.lost > 0:
             yield message("clipped", lost=weights.lost, clip=request.clip)
-    value, (low, high) = estimate.sums.value(), bounds_of(estimate.metric)
+    value, (low, high) = estimate.sums.value(), bounds_of(request.metric)
     if value < low - BEYOND or value > high + BEYOND:
-        yield message("outside-bounds", metric=estimate.metric, low=low, high=high, numbers={"value": value})
+        yield message("outside-bounds", metric=request.metric, low=low, high=high, numbers={"value": value})
 
 
-def check_interval(estimate: LabelEstimate) -> Iterator[Message]:
+def check_interval(estimate: MeasuredEstimate) -> Iterator[Message]:
     """What an interval rests on."""
     terms, sums = estimate.terms, estimate.sums
     population = not estimate.plan.question.interval.needs_rows
@@ -148,55 +118,55 @@ def check_interval(estimate: LabelEstimate) -> Iterator[Message]:
         yield from check_unequal(sums, cluster="user")
 
 
-def check_lists(estimate: LabelEstimate) -> Iterator[Message]:
+def check_lists(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Lists that end among equal scores, or before the cut-off."""
-    info, cutoff, n = estimate.question[0].info, estimate.metric.cutoff, len(estimate.sums.defined)
-    keys = ((estimate.cell[0], what, info.pool, cutoff) for what in ("cut", "short"))
-    users = [estimate.measured.tallies.get(key) for key in keys]
-    cut, short = (0 if counted is None else int(counted.sum()) for counted in users)
+    info, lists, n = estimate.info, list_counts(estimate), len(estimate.sums.defined)
+    cut, short = (0 if users is None else int(users.sum()) for users in (lists.split_ties, lists.short))
     if cut and info.of_lists:
         yield message("tie-cut", users=cut, of=n)
     if short:
-        yield message("short-lists.whole" if info.of_lists else "short-lists", users=short, of=n, cutoff=cutoff)
+        key = "short-lists.whole" if info.of_lists else "short-lists"
+        yield message(key, users=short, of=n, cutoff=estimate.request.metric.cutoff)
 
 
-def check_lists_represented(estimate: LabelEstimate) -> Iterator[Message]:
+def check_lists_represented(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Labelled rows that may not represent the lists, or all pairs, or weigh more than the interval shows."""
-    plan, balance, tallies = estimate.plan, estimate.balance, estimate.measured.tallies
-    estimator, request = estimate.question
+    plan, balance, counts = estimate.plan, list_counts(estimate).balance, estimate.measured.counts
+    info, request = estimate.info, estimate.request
     if balance is not None and np.isnan(balance.total):
         yield message("balance-unchecked", numbers={"rows": balance.rows})
     yield from estimate.terms.cautions()
-    weighted = {Exposed.BIASED: estimator.info.weighs, Exposed.DESIGNED: not estimator.info.of_lists}
+    weighted = {Exposed.BIASED: info.weighs, Exposed.DESIGNED: not info.of_lists}
     if balance is not None and weighted.get(plan.rows.exposed, False) and np.isinf(request.clip):
-        implied, error = quiet_weights(balance, estimate.sums, recall=is_recall(estimate.metric))
+        implied, error = quiet_weights(balance, estimate.sums, recall=is_recall(request.metric))
         if implied:
             yield message("quiet-weights", implied=implied, ratio=implied / error, numbers={"error": error})
     # a labelled item represents as many more as its user has candidates for each labelled one
     population = not plan.question.interval.needs_rows
-    expands = population and estimator.info.needs_size and plan.learned.facts.get("rate") is None
-    if expands and unequal_labelling(tallies):
-        users, effective = effective_users(tallies)
+    expands = population and info.needs_size and plan.learned.facts.get("rate") is None
+    if expands and unequal_labelling(counts):
+        users, effective = effective_users(counts)
         yield message("unequal-judging", users=users, equal=effective)
     n_users = hit_pairs(estimate.terms)
     if n_users is not None and 0 < n_users < FEW_PAIRS:
         yield message("few-hit-pairs", users=n_users, fewest=FEW_PAIRS)
-    predictions = estimate.predictions
+    predictions = predictions_behind(estimate)
     if predictions is not None and predictions.repeats_labels:
         rows = int(predictions.labelled[0] + predictions.labelled[1])
         yield message("predictions-repeat-labels", predictor=PREDICTOR[predictions.kind], rows=rows)
-    share = missing_share(tallies)
-    if share and rests_on_all_pairs(estimator, estimate.metric):
+    share = missing_share(counts)
+    if share and rests_on_all_pairs(estimate):
         yield message("heavy-rows-missing", share=share)
 
 
-def rests_on_all_pairs(estimator: Estimator, metric: Metric) -> bool:
+def rests_on_all_pairs(estimate: MeasuredEstimate) -> bool:
     """Whether a value is off where rows do not represent all pairs. Assisted sums are not: they have the level of the
     labelled rows of lists, and whether these represent the lists is checked."""
-    return estimator.info.needs_scale and (is_recall(metric) or not isinstance(estimator, Helped))
+    helped = isinstance(estimate.estimator, Helped)
+    return estimate.info.needs_scale and (is_recall(estimate.request.metric) or not helped)
 
 
-ESTIMATE_CHECKS: tuple[Callable[[LabelEstimate], Iterator[Message]], ...] = (
+ESTIMATE_CHECKS: tuple[Callable[[MeasuredEstimate], Iterator[Message]], ...] = (
     check_users,
     check_weights,
     check_interval,
@@ -208,22 +178,22 @@ ESTIMATE_CHECKS: tuple[Callable[[LabelEstimate], Iterator[Message]], ...] = (
 # ----------------------------------------------------------------------------------------------- what forbids a verdict
 
 
-def check_balance(estimate: LabelEstimate) -> Iterator[Message]:
+def check_balance(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Labelled rows that do not represent a list, or are fewer than a value can rest on.
 
     Under uniform draws the number is the expected one, so that the rule does not depend on where rows fell; with
     propensities it is the observed one. Where every place is labelled, nothing is estimated and there is no such rule.
     """
-    balance, model = estimate.balance, estimate.cell[0]
+    balance, model = list_counts(estimate).balance, estimate.model
     if balance is not None and balance.failed:
         yield message("unbalanced", model=model, share=balance.share, z=balance.z, subjects=(model,))
     if balance is not None and balance.variance > 0 and balance.rows < FEWEST_ROWS:
         yield message("few-list-rows", rows=balance.rows, fewest=FEWEST_ROWS)
 
 
-def check_predictions(estimate: LabelEstimate) -> Iterator[Message]:
+def check_predictions(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Labelled rows with other predictions than the lists that they represent; AP without a pair of hits."""
-    model, balance = estimate.cell[0], estimate.predictions
+    model, balance = estimate.model, predictions_behind(estimate)
     if balance is not None and balance.failed:
         worst = balance.worst
         yield message(
@@ -240,17 +210,17 @@ def check_predictions(estimate: LabelEstimate) -> Iterator[Message]:
         yield message("no-hit-pairs")
 
 
-def check_sample(estimate: LabelEstimate) -> Iterator[Message]:
+def check_sample(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Labelled rows that plainly are no uniform sample, users selected by their labels, and a fitted model's doubts."""
-    items: LabelledItems | None = estimate.measured.tallies.get(("items",))
+    items: LabelledItems | None = estimate.measured.counts.items
     test = None if items is None else items.finding
     if test is not None and test.not_random:
         yield message("not-random", effect=test.effect, large=LARGE, numbers={"p": test.p})
     yield from check_selected_users(estimate.plan, estimate.measured)
-    yield from estimate.terms.reasons(estimate.cell[0])
+    yield from estimate.terms.reasons(estimate.model)
 
 
-VERDICT_CHECKS: tuple[Callable[[LabelEstimate], Iterator[Message]], ...] = (
+VERDICT_CHECKS: tuple[Callable[[MeasuredEstimate], Iterator[Message]], ...] = (
     check_balance,
     check_predictions,
     check_sample,

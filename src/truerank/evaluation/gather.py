@@ -22,8 +22,8 @@ from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.terms import Terms
 from truerank.evaluation.conclude import conclude
-from truerank.evaluation.measure import ByPlace, Measured, join
-from truerank.evaluation.question import Cell, Plan, Tallies, added
+from truerank.evaluation.measure import Measured, join
+from truerank.evaluation.question import Cell, Plan
 from truerank.io.spill import scratch
 
 BUDGET = 2**28  # bytes of sums that are held in memory
@@ -82,8 +82,7 @@ class Store:
     size: list[Ints] = field(default_factory=list)
     clusters: list[Clusters] = field(default_factory=list)
     kinds: dict[Cell, Terms] = field(default_factory=dict)
-    summed: Tallies = field(default_factory=dict)
-    placed: list[Tallies] = field(default_factory=list)  # by unit: joined once, at the end
+    counts: Any = None
     n_rows: int = 0
 
     def add(self, part: Measured) -> None:
@@ -91,9 +90,7 @@ class Store:
             return
         self.place.append(part.place)
         self.size.append(part.size)
-        by_place = {key: tally for key, tally in part.tallies.items() if isinstance(tally, ByPlace)}
-        self.placed.append(by_place)
-        self.summed = added([self.summed, {key: tally for key, tally in part.tallies.items() if key not in by_place}])
+        self.counts = part.counts if self.counts is None else self.counts + part.counts
         self.n_rows += part.n_rows
         self.clusters.append(next(iter(part.terms.values())).clusters)
         try:
@@ -117,8 +114,7 @@ class Store:
         if order is not None:
             place, size, clusters = place[order], size[order], clusters.take(order)
         terms = StoredTerms(self, order, clusters)
-        tallies = added([self.summed, *self.placed])
-        return Measured(place, size, terms, tallies, self.n_rows, kept=False)
+        return Measured(place, size, terms, self.counts, self.n_rows, kept=False)
 
     def read(self, cell: Cell, order: Ints | None, clusters: Clusters) -> Terms:
         number, kind = list(self.kinds).index(cell), self.kinds[cell]

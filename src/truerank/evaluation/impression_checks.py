@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +16,17 @@ from truerank.core.messages import DETECTABLE, Message, message
 from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.core.wording import columns_option
-from truerank.evaluation.log_facts import LogFacts
+from truerank.estimators.impressions import Limited, limited_by
+from truerank.evaluation.counts import TargetCounts
+from truerank.evaluation.impression_source import LogFacts
 from truerank.evaluation.measure import MeasuredEstimate
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.intervals import Interval
 from truerank.inference.tails import check_rewards, check_tails
-from truerank.inference.weights import check_unseen
+from truerank.inference.verdicts import UnseenExposure
+from truerank.inference.weights import WeightDiagnostics, check_unseen, unseen_of
 
 if TYPE_CHECKING:
     from truerank.evaluation.impression_rows import ImpressionRows
@@ -107,12 +111,11 @@ def check_question(
 # ------------------------------------------------------------------------------------------------------------ a target
 
 
-def check_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: LogFacts) -> Iterator[Message]:
+def check_target(name: str, counts: TargetCounts, facts: LogFacts) -> Iterator[Message]:
     """Sessions that a target does not rank, or the log does not have; items that it never exposes."""
-    ranked, unlogged, never = (int(tallies.get((name, what), 0)) for what in ("known", "unlogged", "never"))
-    unlogged += facts.absent.get(name, 0)
-    if ranked < facts.n_units:
-        missing = facts.n_units - ranked
+    unlogged, never = counts.unlogged + facts.absent.get(name, 0), counts.never
+    missing = facts.n_units - counts.ranked
+    if missing > 0:
         yield message(
             "no-ranking", target=name, units=missing, n_units=facts.n_units, unit=facts.unit, subjects=(name,)
         )
@@ -143,14 +146,36 @@ def check_clips(choices: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
 # --------------------------------------------------------------------------------------------------------- one estimate
 
 
-@dataclass(frozen=True)
-class ImpressionEstimate(MeasuredEstimate["ImpressionRows"]):
-    """One target, reward, estimator and clip of an evaluation, with what was measured of it."""
+@lru_cache(maxsize=4096)
+def diagnostics_of(counts: TargetCounts, clip: float, limits: Limited) -> WeightDiagnostics:
+    """The weights of a target where they are cut there."""
+    unsupported, error = counts.support.share()
+    return counts.weights[limits].diagnostics(clip, unsupported=unsupported, error=error)
 
 
-def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:
+def weight_diagnostics(estimate: MeasuredEstimate) -> WeightDiagnostics:
+    clip = math.inf if estimate.info.clipping is Clipping.NONE else estimate.request.clip
+    return diagnostics_of(estimate.counts, clip, limited_by(estimate.estimator))
+
+
+def unseen_exposure(estimate: MeasuredEstimate) -> UnseenExposure:
+    """What of a value the log cannot show."""
+    request, counts = estimate.request, estimate.counts
+    return unseen_of(
+        weight_diagnostics(estimate),
+        n_units=counts.ranked,
+        weight=counts.weights[limited_by(estimate.estimator)].total,
+        total=counts.support.total,
+        value=estimate.terms.value(),
+        beyond=estimate.info.beyond,
+        per=request.metric.per,
+        rewards=estimate.plan.rows.facts.rewards[request.reward].between,
+    )
+
+
+def check_units(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Units that are excluded, how many clusters have a reward, and whether a few of them carry the value."""
-    facts, terms, request = estimate.plan.rows.facts, estimate.terms, estimate.question[1]
+    facts, terms, request = estimate.plan.rows.facts, estimate.terms, estimate.request
     sums, cluster = terms.whole, facts.cluster
     missing = facts.n_units - int(estimate.measured.size[terms.defined].sum())
     if missing > 0:
@@ -171,23 +196,22 @@ def check_units(estimate: ImpressionEstimate) -> Iterator[Message]:
     elif 0 < n_used < FEW_UNITS:
         yield message("few-units", units=n_used, cluster=cluster)
     yield from check_tails(sums, cluster=cluster)
-    yield from check_rewards(estimate.measured.tallies.get(("rewards", request.reward)))
+    yield from check_rewards(estimate.measured.counts.rewards.get(request.reward))
 
 
-def check_weights(estimate: ImpressionEstimate) -> Iterator[Message]:
+def check_weights(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Weights that make a value unreliable, and the bounds of what the log cannot show."""
-    plan, (estimator, request) = estimate.plan, estimate.question
-    if estimator.info.clipping is not Clipping.NONE:
-        kind = "viewed rows" if plan.rows.facts.logged is Logged.VIEWED else "displayed rows"
-        diagnostics = plan.rows.weight_diagnostics(plan, estimate.cell, estimate.measured)
-        yield from diagnostics.check(request.clip, kind=kind, beyond=estimator.info.beyond)
-        unseen = plan.rows.unseen(plan, estimate.cell, estimate.terms, estimate.measured)
-        yield from check_unseen(estimate.terms.value(), unseen, plan.rows.facts.rewards[request.reward].between)
-    if estimator.info.caution:
-        yield message("for-comparison", reason=estimator.info.caution)
+    facts, info, request = estimate.plan.rows.facts, estimate.info, estimate.request
+    if info.clipping is not Clipping.NONE:
+        kind = "viewed rows" if facts.logged is Logged.VIEWED else "displayed rows"
+        yield from weight_diagnostics(estimate).check(request.clip, kind=kind, beyond=info.beyond)
+        between = facts.rewards[request.reward].between
+        yield from check_unseen(estimate.terms.value(), unseen_exposure(estimate), between)
+    if info.caution:
+        yield message("for-comparison", reason=info.caution)
 
 
-ESTIMATE_CHECKS: tuple[Callable[[ImpressionEstimate], Iterator[Message]], ...] = (check_units, check_weights)
+ESTIMATE_CHECKS: tuple[Callable[[MeasuredEstimate], Iterator[Message]], ...] = (check_units, check_weights)
 
 
 # ------------------------------------------------------------------------------------------- rejected position models

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -22,10 +21,18 @@ from truerank.core.record import record
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.impressions import Exposures, Limited, Refits, limited_by
-from truerank.evaluation.impression_checks import ESTIMATE_CHECKS, ImpressionEstimate, check_clips, check_target
-from truerank.evaluation.log_facts import LogFacts
-from truerank.evaluation.measure import ByPlace, Measured
-from truerank.evaluation.question import Cell, Examined, Pair, Plan, Points, Remarks, RowMaker, Tallies, run_checks
+from truerank.evaluation.counts import ImpressionCounts, TargetCounts, by_place
+from truerank.evaluation.impression_checks import (
+    ESTIMATE_CHECKS,
+    check_clips,
+    check_target,
+    diagnostics_of,
+    unseen_exposure,
+    weight_diagnostics,
+)
+from truerank.evaluation.impression_source import LogFacts
+from truerank.evaluation.measure import Measured, MeasuredEstimate
+from truerank.evaluation.question import Examined, Pair, Plan, Points, Remarks, RowMaker, run_checks
 from truerank.exposure.policies.policies import (
     Policy,
     TrafficShares,
@@ -41,8 +48,7 @@ from truerank.inference.clipping import chosen_clip
 from truerank.inference.intervals import common
 from truerank.inference.linearization import Spread
 from truerank.inference.tails import RewardTally, tail_length
-from truerank.inference.verdicts import UnseenExposure
-from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally, unseen_of
+from truerank.inference.weights import SupportTally, WeightTally
 from truerank.io.sessions import RankedChunk
 
 
@@ -147,42 +153,39 @@ class ImpressionRows(RowMaker):
             for name, policy in policies.items()
         }
 
-    def count_chunk(self, plan: Plan[ImpressionRows], chunk: RankedChunk) -> Tallies:
+    def count(
+        self, plan: Plan[ImpressionRows], chunk: RankedChunk, views: Mapping[str, Mapping[Pool, Exposures]]
+    ) -> ImpressionCounts:
         log, most = chunk.log, tail_length(self.facts.n_rows) + 1
-        counts: dict[tuple[Any, ...], Any] = {
-            ("rewards", name): RewardTally.count(rewards, most=most)
-            for name, rewards in log.rewards.items()
-            if not self.facts.rewards[name].binary
-        }
-        if plan.keeps_units:
-            active = np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
-            counts["active",] = ByPlace(chunk.places(), active)
-        return counts
+        active = by_place(chunk.places(), np.bincount(log.unit, minlength=log.n_units)) if plan.keeps_units else None
+        return ImpressionCounts(
+            rewards={
+                name: RewardTally.count(rewards, most=most)
+                for name, rewards in log.rewards.items()
+                if not self.facts.rewards[name].binary
+            },
+            active=active,
+            models={model: self._count_target(plan, view[Pool.CATALOGUE]) for model, view in views.items()},
+        )
 
-    def count_model(
-        self, plan: Plan[ImpressionRows], chunk: RankedChunk, model: str, views: Mapping[Pool, Exposures]
-    ) -> Tallies:
-        view, most = views[Pool.CATALOGUE], tail_length(self.facts.n_rows)
-        target = view.target
+    def _count_target(self, plan: Plan[ImpressionRows], view: Exposures) -> TargetCounts:
+        target, most = view.target, tail_length(self.facts.n_rows)
         clips = np.unique([*self.clips, *(planned.request.clip for planned in plan.estimates)])
-        counts: dict[tuple[Any, ...], Any] = {
-            (model, "support"): SupportTally.count(view),
-            (model, "known"): int(np.count_nonzero(target.defined())),
-            (model, "unlogged"): target.unlogged,
-            (model, "never"): 0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
-        }
-        for limits in limits_of(plan):
-            counts[model, "weights", limits] = WeightTally.count(view, clips, most=most, limits=limits)
-        for reason, groups in (view.refits.unusable if view.refits is not None else {}).items():
-            counts[model, "unweighed", reason] = groups
-        return counts
+        return TargetCounts(
+            support=SupportTally.count(view),
+            ranked=int(np.count_nonzero(target.defined())),
+            unlogged=target.unlogged,
+            never=0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
+            weights={limits: WeightTally.count(view, clips, most=most, limits=limits) for limits in limits_of(plan)},
+            unusable={} if view.refits is None else view.refits.unusable,
+        )
 
     # ---- for conclude
 
     def check(self, plan: Plan[ImpressionRows], measured: Measured) -> None:
         """Refuse a target's table without a session of the log."""
         for name, target in self.targets.items():
-            if is_table(target) and not measured.tallies[name, "known"]:
+            if is_table(target) and not measured.counts.models[name].ranked:
                 where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
                 raise InputError(f"{where}: no session in common with {self.facts.source}. Check the session ids.")
 
@@ -191,41 +194,17 @@ class ImpressionRows(RowMaker):
         rewarded = any(bool(part.whole.sums[:, 0].any()) for part in terms)
         return spread if rewarded and not plan.learned.failures else spread.without_interval()
 
-    def examine(self, plan: Plan[ImpressionRows], cell: Cell, terms: Terms, measured: Measured) -> Examined:
-        diagnostics = self.weight_diagnostics(plan, cell, measured)
-        planned = plan.estimates[cell[1]]
-        clips = planned.estimator.info.clipping is not Clipping.NONE
+    def examine(self, estimate: MeasuredEstimate) -> Examined:
+        diagnostics, clips = weight_diagnostics(estimate), estimate.info.clipping is not Clipping.NONE
         evidence = Evidence(
-            lost=diagnostics.lost if clips and planned.request.clip < math.inf else None,
+            lost=diagnostics.lost if clips and estimate.request.clip < math.inf else None,
             unsupported=None if diagnostics.unsupported is None else diagnostics.surely_unsupported,
         )
         return Examined(
             evidence=evidence,
-            unseen=self.unseen(plan, cell, terms, measured),
+            unseen=unseen_exposure(estimate),
             effective=diagnostics.ess if clips else None,
-            warnings=run_checks(ESTIMATE_CHECKS, ImpressionEstimate(plan, cell, measured)),
-        )
-
-    def weight_diagnostics(self, plan: Plan[ImpressionRows], cell: Cell, measured: Measured) -> WeightDiagnostics:
-        planned = plan.estimates[cell[1]]
-        estimator = planned.estimator
-        clip = math.inf if estimator.info.clipping is Clipping.NONE else planned.request.clip
-        return diagnosed(measured, cell[0], clip, limited_by(estimator))
-
-    def unseen(self, plan: Plan[ImpressionRows], cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
-        planned, model = plan.estimates[cell[1]], cell[0]
-        weights: WeightTally = measured.tallies[model, "weights", limited_by(planned.estimator)]
-        support: SupportTally = measured.tallies[model, "support"]
-        diagnostics, n_units = self.weight_diagnostics(plan, cell, measured), int(measured.tallies[model, "known"])
-        return unseen_of(
-            diagnostics,
-            n_units=n_units,
-            weight=weights.total,
-            total=support.total,
-            value=terms.value(),
-            beyond=planned.estimator.info.beyond,
-            per=planned.request.metric.per,
-            rewards=self.facts.rewards[planned.request.reward].between,
+            warnings=run_checks(ESTIMATE_CHECKS, estimate),
         )
 
     def remarks(
@@ -241,7 +220,7 @@ class ImpressionRows(RowMaker):
         failures = _failures(plan, measured, points)
         messages = (
             *plan.messages,
-            *chain.from_iterable(check_target(name, measured.tallies, facts) for name in plan.models),
+            *chain.from_iterable(check_target(name, counts, facts) for name, counts in measured.counts.models.items()),
             *plan.last_messages,
             *(message("refit-failed", parts=parts, reason=reason) for reason, parts in failures.items()),
             *check_clips(choices),
@@ -252,8 +231,8 @@ class ImpressionRows(RowMaker):
             "cluster": facts.cluster,
             "chosen": choices,
             "diagnostics": [
-                {"model": model, "clip": limit(clip), "of": limits, **asdict(diagnosed(measured, model, clip, limits))}
-                for model in plan.models
+                {"model": model, "clip": limit(clip), "of": limits, **asdict(diagnostics_of(counts, clip, limits))}
+                for model, counts in measured.counts.models.items()
                 for limits in limits_of(plan)
                 for clip in self.clips
             ],
@@ -284,16 +263,6 @@ def limits_of(plan: Plan[Any]) -> tuple[Limited, ...]:
 def limit(clip: float) -> float | None:
     """A clip for the record: none is None."""
     return None if math.isinf(clip) else clip
-
-
-def diagnosed(measured: Measured, model: str, clip: float, limits: Limited) -> WeightDiagnostics:
-    return _diagnosed(measured.tallies[model, "weights", limits], measured.tallies[model, "support"], clip)
-
-
-@lru_cache(maxsize=4096)
-def _diagnosed(weights: WeightTally, support: SupportTally, clip: float) -> WeightDiagnostics:
-    unsupported, error = support.share()
-    return weights.diagnostics(clip, unsupported=unsupported, error=error)
 
 
 def with_tables(plan: Plan[ImpressionRows], places: Collection[str]) -> Plan[ImpressionRows]:
@@ -355,9 +324,9 @@ def _failures(plan: Plan[Any], measured: Measured, points: Points) -> dict[str, 
     failures = {
         f"the position model cannot be fitted: {reason}": parts for reason, parts in plan.learned.failures.items()
     }
-    for key, groups in measured.tallies.items():
-        if len(key) == 3 and key[1] == "unweighed":
-            failures[f"{key[0]} cannot be weighed: {key[2]}"] = int(np.count_nonzero(groups))
+    for model, counts in measured.counts.models.items():
+        for reason, groups in counts.unusable.items():
+            failures[f"{model} cannot be weighed: {reason}"] = int(np.count_nonzero(groups))
     if failures or not plan.learned.refits:
         return failures
     lost: list[tuple[str, Sequence[Terms]]] = []

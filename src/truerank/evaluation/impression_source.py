@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
@@ -14,15 +14,18 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints
+from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log, Logged, has_user_units
 from truerank.core.progress import Progress
 from truerank.core.record import record
+from truerank.core.wording import option
 from truerank.engines.engine import Chunked, Workers, chunks_wanted, map_chunks
-from truerank.evaluation.log_facts import LogFacts, RewardFacts
+from truerank.evaluation.counts import NamedCounts
 from truerank.evaluation.sources import Part, fits_in_memory, in_memory, streamed
 from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.exposure.positions.learner import MOST_GROUPS
+from truerank.inference.linearization import Bounds
 from truerank.io.batches import LazyTable
 from truerank.io.columns import header, table_columns, with_users
 from truerank.io.log_schema import LogSchema
@@ -30,6 +33,106 @@ from truerank.io.partition import Chunks, Keyed, together
 from truerank.io.read import read_impressions, scan_impressions
 from truerank.io.sessions import RankedChunk, SessionChunks, notes_of
 from truerank.io.spill import Scratch
+
+
+@record
+class RewardFacts:
+    """What is known of a reward: the smallest and the largest, whether all are 0 or 1, what was declared of it."""
+
+    minimum: float
+    maximum: float
+    binary: bool
+    declared: Bounds | None = None
+
+    @property
+    def negative(self) -> bool:
+        return self.minimum < 0
+
+    @property
+    def between(self) -> Bounds | None:
+        """What every reward lies between, seen or not: 0 and 1, or what was declared."""
+        return (0.0, 1.0) if self.binary else self.declared
+
+
+def _reward_facts(values: Any) -> RewardFacts:
+    if values.dtype == np.uint8:
+        return RewardFacts(0.0, 1.0, binary=True)
+    return RewardFacts(float(values.min()), float(values.max()), binary=False)
+
+
+@record(kw_only=True)
+class LogFacts:
+    """What is known of a whole log before any of it is measured.
+
+    `ends_known` says that it tells where lists end. `only` is the surface and the group of all rows, where there is no
+    other; `surfaces` and `groups` are all surfaces and user groups, of very many some. `absent` are the sessions of
+    each target that were left out when its table was brought to the log, because the log does not have them.
+    """
+
+    source: str
+    logged: Logged
+    unit: str
+    cluster: str
+    n_rows: int
+    n_units: int
+    n_items: int
+    rewards: Mapping[str, RewardFacts]
+    propensity: bool
+    sessions: bool
+    ends_known: bool
+    only: Mapping[str, str]
+    surfaces: tuple[str, ...]
+    groups: tuple[str, ...]
+    notes: tuple[str, ...]
+    absent: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, log: Log, *, surfaces: Sequence[str], groups: Sequence[str], **totals: Any) -> LogFacts:
+        """Of a log in memory, or of a chunk with the `totals` of all chunks."""
+        names = {"surface": _distinct(surfaces), "group": _distinct(groups)}
+        facts: dict[str, Any] = {
+            "source": log.source,
+            "n_rows": len(log),
+            "n_units": log.n_units,
+            "n_items": len(log.items),
+            "rewards": {name: _reward_facts(values) for name, values in log.rewards.items()},
+            "notes": log.notes,
+        }
+        return cls(
+            logged=log.logged,
+            unit=log.unit_name,
+            cluster=log.cluster_name,
+            propensity=log.propensity is not None,
+            sessions=log.sessions is not None,
+            # who came to the end of a list has not stopped
+            ends_known=log.length is not None or log.viewed is not None,
+            only={name: values[0] for name, values in names.items() if len(values) == 1},
+            surfaces=names["surface"],
+            groups=names["group"],
+            **facts | totals,
+        )
+
+    def declaring(self, between: Bounds | None) -> LogFacts:
+        """With what was declared of rewards, which must hold all of them."""
+        if between is None:
+            return self
+        low, high = between
+        if not low < high:
+            raise InputError(f"{option('reward_range')} {low:g},{high:g}; expected two numbers, the smaller one first.")
+        for name, facts in self.rewards.items():
+            least, most = (0.0, 1.0) if facts.binary else (facts.minimum, facts.maximum)
+            if least < low or most > high:
+                raise InputError(
+                    f"{self.source}: {name} has values from {least:g} to {most:g}; expected all "
+                    f"between {low:g} and {high:g}, as {option('reward_range')} says."
+                )
+        return replace(self, rewards={name: replace(facts, declared=between) for name, facts in self.rewards.items()})
+
+    @property
+    def clicks(self) -> str | None:
+        """The reward that stands for clicks: the first of 0 and 1."""
+        return next((name for name, facts in self.rewards.items() if facts.binary), None)
+
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are given by options
 ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
@@ -48,7 +151,8 @@ class ImpressionSource:
 def held_source(log: Log, chunks: Sequence[RankedChunk]) -> ImpressionSource:
     """A log that is held in these chunks."""
     keys = np.concatenate([chunk.clusters().key for chunk in chunks])
-    return ImpressionSource(in_memory(chunks, log.items), LogFacts.of(log), keys, log)
+    facts = LogFacts.of(log, surfaces=_distinct(log.surface), groups=_distinct(log.group))
+    return ImpressionSource(in_memory(chunks, log.items), facts, keys, log)
 
 
 def chunks_of(
@@ -81,36 +185,27 @@ def _cut(source: Any, log: Log, edges: Ints, *, name: str, columns: Mapping[str,
 # ------------------------------------------------------------------------------------------------------------ streamed
 
 
-@record
-class LogCounts:
-    """What only the chunks of a log show together: units and clusters, empty sessions, what all rows share."""
+@record(eq=False)
+class LogCounts(NamedCounts):
+    """What only the chunks of a log show together: units and clusters, empty sessions, surfaces and user groups."""
 
-    n_units: tuple[int, ...] = ()
-    n_empty: int = 0
-    keys: tuple[Keys, ...] = ()
-    surfaces: frozenset[str] = frozenset()
-    groups: frozenset[str] = frozenset()
+    n_units: tuple[int, ...]
+    n_empty: int
+    keys: tuple[Keys, ...]
+    surfaces: tuple[str, ...]
+    groups: tuple[str, ...]
 
-    @classmethod
-    def of(cls, chunk: RankedChunk) -> LogCounts:
-        """Of one chunk; of very many surfaces or groups some, which is more than can be used."""
-        log = chunk.log
-        n_empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
-        surfaces, groups = (
-            frozenset(() if values is None else np.unique(values)[: MOST_GROUPS + 1].tolist())
-            for values in (log.surface, log.group)
-        )
-        return cls((log.n_units,), n_empty, (log.clusters().key,), surfaces, groups)
 
-    def __add__(self, more: LogCounts) -> LogCounts:
-        """Of these chunks, then of the others."""
-        return LogCounts(
-            self.n_units + more.n_units,
-            self.n_empty + more.n_empty,
-            self.keys + more.keys,
-            self.surfaces | more.surfaces,
-            self.groups | more.groups,
-        )
+def _count_log(chunk: RankedChunk) -> LogCounts:
+    """Of one chunk; of very many surfaces or groups some, which is more than can be used."""
+    log = chunk.log
+    n_empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
+    surfaces, groups = (_distinct(values)[: MOST_GROUPS + 1] for values in (log.surface, log.group))
+    return LogCounts((log.n_units,), n_empty, (log.clusters().key,), surfaces, groups)
+
+
+def _distinct(values: Any) -> tuple[str, ...]:
+    return () if values is None else tuple(np.unique(values).astype(str).tolist())
 
 
 def _read(schema: LogSchema, part: Part) -> RankedChunk:
@@ -137,10 +232,9 @@ def _streamed(
     tables = _brought(schema, targets, columns=columns, sessions=sessions, space=space, progress=progress)
     read, where = partial(_read, schema.without_rows()), schema.table.where
     alone = streamed(tables, read, lambda _: 0, (LOG, SESSIONS))
-    result = map_chunks(
-        workers, LogCounts.of, alone, progress=progress, what=f"counting sessions of {where}", ordered=True
-    )
-    counts, sample = reduce(operator.add, result, LogCounts()), alone.chunk(0).log
+    what = f"counting sessions of {where}"
+    result = map_chunks(workers, _count_log, alone, progress=progress, what=what, ordered=True)
+    counts, sample = reduce(operator.add, result), alone.chunk(0).log
     n_units, n_rows = sum(counts.n_units), schema.table.n_rows
     n_users = len(schema.users) if schema.user else None
     facts = LogFacts.of(

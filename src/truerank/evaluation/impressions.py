@@ -21,7 +21,7 @@ from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
-from truerank.core.wording import either, option
+from truerank.core.wording import option
 from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
@@ -45,8 +45,7 @@ from truerank.exposure.positions.position_models import Positions
 from truerank.inference.clipping import AutoClip, check_clips
 from truerank.inference.intervals import Interval, Population
 from truerank.io.batches import LazyTable
-from truerank.io.spill import scratch
-from truerank.io.streams import is_stream
+from truerank.io.spill import is_stream, scratch
 
 MOST_UNITS = 2**20  # of which each is kept
 
@@ -109,19 +108,14 @@ def off_policy(
     1.25
     """
     per = as_value(normaliser, Normaliser)
-    check_call(
-        targets,
-        baseline=baseline,
-        level=level,
-        word="targets",
-        form=either("NAME=FILE or NAME=@COLUMN", "{name: table}"),
-    )
+    check_call(targets, baseline=baseline, word="targets")
     targets = with_exposures(targets, position, temperature=temperature, n_candidates=n_candidates, columns=columns)
-    question = ImpressionQuestion(
-        estimators=(IPS(per), SNIPS(per)) if estimators is None else as_values(estimators, RANKED, what="estimators"),
+    question = impression_question(
+        estimators=estimators,
+        position=position,
+        normaliser=per,
         clips=tuple(check_clips(clips.grid if isinstance(clips, AutoClip) else clips)),
         chooses_clip=isinstance(clips, AutoClip),
-        position=None if position is None else as_positions(position),
         loggers=loggers or {},
         columns=columns,
         reward_range=reward_range,
@@ -182,6 +176,22 @@ class ImpressionQuestion(Question):
             *(name for target in self.loggers.values() for name in column_names(target)),
             *(name for estimator in self.estimators for name in estimator.columns),
         ]
+
+
+def impression_question(
+    *,
+    estimators: Sequence[RankedEstimator | str] | None,
+    position: Any,
+    normaliser: Normaliser = Normaliser.SESSION,
+    **options: Any,
+) -> ImpressionQuestion:
+    """The question of arguments that may be texts."""
+    default = (IPS(normaliser), SNIPS(normaliser))
+    return ImpressionQuestion(
+        estimators=default if estimators is None else as_values(estimators, RANKED, what="estimators"),
+        position=None if position is None else as_positions(position),
+        **options,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- prepare

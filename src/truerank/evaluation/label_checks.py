@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,10 @@ from truerank.core.log import Log
 from truerank.core.messages import Message, message
 from truerank.core.ranking import JudgedChunk, Pool, Returned, Scores
 from truerank.core.results import Estimate
-from truerank.evaluation.measure import ByPlace, Measured
-from truerank.evaluation.question import Cell, Plan, Tallies
-from truerank.exposure.randomness.labelled import LARGE, LabelledItems, UserCounts
+from truerank.evaluation.counts import LabelCounts, ListCounts
+from truerank.evaluation.measure import Measured, MeasuredEstimate
+from truerank.evaluation.question import Plan
+from truerank.exposure.randomness.labelled import LARGE, UserCounts
 from truerank.inference.balance import FAR, MUCH
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import Lists
@@ -107,24 +109,18 @@ def _first(ids: Ids) -> str:
     return ", ".join(ids.texts(np.arange(min(3, len(ids)))))
 
 
-def seen_items(models: Mapping[str, Aligned], chunk: JudgedChunk) -> Tallies:
-    """How many items the first users' lists hold, and how many of these are excluded; those of other chunks add."""
-    exclude = chunk.pools[Pool.CATALOGUE].exclude
-    counted: dict[tuple[str, str], int] = {}
-    if exclude is None:
-        return counted
-    for name, model in models.items():
-        lists = model.scores
-        if not isinstance(lists, Lists) or lists.depth is None or model.column is not None:
-            continue
-        row = model.of_units(chunk.unit).row
-        counted |= {(name, "listed"): 0, (name, "seen"): 0}
-        for user in np.flatnonzero((chunk.unit < LOOKED_AT) & (row >= 0)):
-            listed = lists.item[lists.start[row[user]] : lists.start[row[user] + 1]]
-            excluded = exclude.item[exclude.start[user] : exclude.start[user + 1]]
-            counted[name, "listed"] += len(listed)
-            counted[name, "seen"] += int(np.isin(listed, excluded).sum())
-    return counted
+def excluded_in_lists(model: Aligned, chunk: JudgedChunk) -> tuple[int, int]:
+    """How many items the first users' lists hold, and how many of these are excluded."""
+    exclude, lists = chunk.pools[Pool.CATALOGUE].exclude, model.scores
+    listed = excluded = 0
+    if exclude is None or not isinstance(lists, Lists) or lists.depth is None or model.column is not None:
+        return listed, excluded
+    row = model.of_units(chunk.unit).row
+    for user in np.flatnonzero((chunk.unit < LOOKED_AT) & (row >= 0)):
+        items = lists.item[lists.start[row[user]] : lists.start[row[user] + 1]]
+        listed += len(items)
+        excluded += int(np.isin(items, exclude.item[exclude.start[user] : exclude.start[user + 1]]).sum())
+    return listed, excluded
 
 
 # ------------------------------------------------------------------------------------------------- what was measured
@@ -132,13 +128,13 @@ def seen_items(models: Mapping[str, Aligned], chunk: JudgedChunk) -> Tallies:
 
 def check_exclusions(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Labelled rows that are excluded items, and how many exclusions have a user and an item of this evaluation."""
-    dropped = int(measured.tallies["dropped",])
+    dropped = measured.counts.dropped
     if dropped:
         yield message("overlap-dropped", rows=dropped)
     if plan.rows.excluded is None:
         return
     source, rows = plan.rows.excluded
-    matched = int(measured.tallies["excluded",])
+    matched = measured.counts.excluded
     yield message("excluded", matched=matched, rows=rows)
     if rows and not matched:
         yield message("nothing-excluded", source=source)
@@ -146,8 +142,8 @@ def check_exclusions(plan: Plan[LabelRows], measured: Measured) -> Iterator[Mess
 
 def check_counts(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """How many users, items and positives there are, and how many users have no labelled pair."""
-    tallies, n_users = measured.tallies, len(plan.rows.users)
-    relevant, without_rows = int(tallies["relevant",]), int(tallies["empty",]) - plan.rows.judge_users
+    counts, n_users = measured.counts, len(plan.rows.users)
+    relevant, without_rows = counts.relevant, counts.without_rows - plan.rows.judge_users
     items = "an unknown number of" if math.isnan(plan.rows.n_items) else f"{int(plan.rows.n_items):,}"
     yield message("matched", users=n_users, items=items, judged=used_rows(plan, measured), relevant=relevant)
     if not relevant:
@@ -158,10 +154,9 @@ def check_counts(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]
 
 def check_randomness(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Whether the labelled rows look like the uniform sample that they are taken for."""
-    items: LabelledItems | None = measured.tallies.get(("items",))
-    if items is None:
+    if measured.counts.items is None:
         return
-    test = items.finding
+    test = measured.counts.items.finding
     if test is None:
         yield message("randomness.untestable")
         return
@@ -171,15 +166,15 @@ def check_randomness(plan: Plan[LabelRows], measured: Measured) -> Iterator[Mess
 
 def check_selected_users(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """Users who are in the data because they have a positive label."""
-    counts: UserCounts | None = measured.tallies.get(("users",))
-    test = None if counts is None else counts.test()
+    users: UserCounts | None = measured.counts.users
+    test = None if users is None else users.test()
     if test is not None and test.too_few:
         yield message("users-selected-by-label", users=test.users, expected=test.expected, p=test.p)
 
 
 def check_returned(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     """How many pairs of a design have a label, and how the others are represented."""
-    returned: Returned | None = measured.tallies.get(("returned",))
+    returned: Returned | None = measured.counts.returned
     if returned is None:
         return
     drawn, back = returned.drawn, returned.back
@@ -200,7 +195,7 @@ def check_propensities(plan: Plan[LabelRows], measured: Measured) -> Iterator[Me
     if plan.rows.description is None:
         return
     yield message("propensities", description=plan.rows.description)
-    total, pairs, z = _represented_pairs(measured.tallies)
+    total, pairs, z = _represented_pairs(measured.counts)
     if abs(z) > FAR and abs(total / pairs - 1) > MUCH:
         designed = plan.rows.exposed is Exposed.DESIGNED
         yield message(
@@ -218,15 +213,15 @@ def check_ranks(plan: Plan[LabelRows], measured: Measured) -> Iterator[Message]:
     model never recommends, or whose score others share; lists with training items."""
     for reason, parts in plan.learned.failures.items():
         yield message("refit-failed", parts=parts, reason=reason)
-    names = ("positive", "never", "tied", "listed", "seen")
-    counts = {model: [int(measured.tallies.get((model, name), 0)) for name in names] for model in plan.models}
-    for model, (relevant, never, tied, _, _) in counts.items():
+    for model, counts in measured.counts.models.items():
+        relevant, never, tied = counts.positive, counts.never, counts.tied
         if never:
             yield message("never-recommended", model=model, never=never, relevant=relevant, subjects=(model,))
         if relevant and tied / relevant > MANY_TIED:
             numbers = {"tied": tied, "relevant": relevant}
             yield message("tied-scores", model=model, share=tied / relevant, numbers=numbers, subjects=(model,))
-    for model, (*_, listed, seen) in counts.items():
+    for model, counts in measured.counts.models.items():
+        listed, seen = counts.listed, counts.listed_excluded
         if seen:
             numbers = {"seen": seen, "listed": listed}
             yield message("seen-in-lists", model=model, share=seen / listed, numbers=numbers, subjects=(model,))
@@ -264,37 +259,31 @@ def check_orders(estimates: Sequence[Estimate]) -> Iterator[Message]:
                 yield message("orders-differ", metric=metric, first=first, second=second, subjects=subjects, **order)
 
 
-def _represented_pairs(tallies: Tallies) -> tuple[float, float, float]:
+def _represented_pairs(counts: LabelCounts) -> tuple[float, float, float]:
     """Σ 1 / π over rows, the number of pairs it estimates, and by how many standard errors the two differ."""
-    total, noise, pairs = (float(tallies.get(("propensity", what), 0.0)) for what in ("weight", "noise", "pairs"))
+    total, noise, pairs = (0.0, 0.0, 0.0) if counts.represented is None else counts.represented.tolist()
     apart = total - pairs
     if math.isnan(pairs) or abs(apart) <= 1e-9 * pairs:
         return total, pairs, 0.0
     return total, pairs, apart / math.sqrt(noise) if noise > 0 else math.copysign(math.inf, apart)
 
 
-def of_list(plan: Plan[LabelRows], what: str, cell: Cell, measured: Measured) -> Any:
-    """What was counted of the lists behind an estimate, None where it does not rest on them."""
-    planned = plan.estimates[cell[1]]
-    info = planned.estimator.info
-    return measured.tallies.get((cell[0], what, info.pool, planned.request.metric)) if info.stands else None
-
-
-def list_weights(plan: Plan[LabelRows], cell: Cell, measured: Measured) -> ByPlace | None:
-    """Σ w / π of the labelled rows in each user's list, whatever their label; None where every label is known."""
-    weights: ByPlace | None = of_list(plan, "stand-for", cell, measured)
-    return weights
+def list_counts(estimate: MeasuredEstimate) -> ListCounts:
+    """What was counted of the lists that an estimate rests on."""
+    lists: ListCounts = estimate.counts.lists[estimate.info.pool, estimate.request.metric]
+    return lists if estimate.info.stands else replace(lists, balance=None, weights=None)
 
 
 def used_rows(plan: Plan[LabelRows], measured: Measured) -> int:
     """How many labelled rows are used: not those that are excluded, nor those outside the design."""
-    returned = measured.tallies.get(("returned",))
-    return plan.n_rows - int(measured.tallies["dropped",]) - (0 if returned is None else returned.unasked)
+    counts: LabelCounts = measured.counts
+    returned = counts.returned
+    return plan.n_rows - counts.dropped - (0 if returned is None else returned.unasked)
 
 
-def missing_share(tallies: Tallies) -> float:
+def missing_share(counts: LabelCounts) -> float:
     """The share of all pairs that the rows do not represent, where that is beyond sampling error; otherwise 0."""
-    total, pairs, z = _represented_pairs(tallies)
+    total, pairs, z = _represented_pairs(counts)
     return 1 - total / pairs if z < -FAR and total / pairs < 1 - MUCH else 0.0
 
 
@@ -309,17 +298,17 @@ def expansions(judged: Ints, candidates: Floats) -> Floats:
     return np.array([float(np.count_nonzero(used)), weights.sum(), (weights**2).sum()])
 
 
-def effective_users(tallies: Tallies) -> tuple[float, float]:
+def effective_users(counts: LabelCounts) -> tuple[float, float]:
     """How many users have labels, and their effective number by how many items each labelled one represents."""
-    n, total, squares = tallies.get(("expansion",), np.zeros(3)).tolist()
+    n, total, squares = (0.0, 0.0, 0.0) if counts.expansion is None else counts.expansion.tolist()
     return n, total**2 / squares if squares > 0 else 0.0
 
 
-def unequal_labelling(tallies: Tallies) -> bool:
+def unequal_labelling(counts: LabelCounts) -> bool:
     """Whether few users with few labelled items outweigh the others, whether or not they have a hit.
 
     By the design alone: where users with one labelled item among many had no hit by chance, the spread does not show
     how much one would have changed.
     """
-    n, effective = effective_users(tallies)
+    n, effective = effective_users(counts)
     return 0 < effective < EVEN * n

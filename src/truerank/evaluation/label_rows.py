@@ -13,7 +13,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, equal_parts
 from truerank.core.estimator import Clipping, Exposed
 from truerank.core.ids import Ids
-from truerank.core.metric import Additive, OfCounts
+from truerank.core.metric import Additive, Metric, OfCounts
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopLists
 from truerank.core.record import record
@@ -23,26 +23,26 @@ from truerank.engines.engine import Chunked, Workers, map_chunks
 from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import propensity_of
+from truerank.evaluation.counts import LabelCounts, ListCounts, ModelCounts, by_place
 from truerank.evaluation.estimate_checks import (
     ESTIMATE_CHECKS,
     VERDICT_CHECKS,
-    LabelEstimate,
     hit_pairs,
     rests_on_all_pairs,
 )
 from truerank.evaluation.label_checks import (
     EVALUATION_CHECKS,
     check_orders,
+    excluded_in_lists,
     expansions,
-    list_weights,
+    list_counts,
     missing_share,
-    seen_items,
     used_rows,
 )
 from truerank.evaluation.label_source import EVERY_LABEL
-from truerank.evaluation.measure import ByPlace, Measured, measure
+from truerank.evaluation.measure import Measured, MeasuredEstimate, measure
 from truerank.evaluation.prediction_checks import check_assistance, check_judge
-from truerank.evaluation.question import Cell, Examined, Plan, Points, Remarks, RowMaker, Tallies, run_checks
+from truerank.evaluation.question import Examined, Plan, Points, Remarks, RowMaker, run_checks
 from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
 from truerank.inference.linearization import Spread, equally_weighted, spread_from_labels
@@ -108,72 +108,69 @@ class LabelRows(RowMaker):
         rewards = {name: values * members for name, values in labels.rewards.items()}
         return replace(chunk, labels=replace(labels, rewards=rewards))
 
-    def count_chunk(self, plan: Plan[LabelRows], chunk: JudgedChunk) -> Tallies:
+    def count(
+        self, plan: Plan[LabelRows], chunk: JudgedChunk, views: Mapping[str, Mapping[Pool, RankView]]
+    ) -> LabelCounts:
         pool, labels = chunk.pools[Pool.CATALOGUE], chunk.labels
         active = pool.exclude if self.excluded is not None else chunk.pools[Pool.JUDGED].only
-        counts: dict[tuple[Any, ...], Any] = {
-            ("relevant",): int(np.count_nonzero(relevant(labels))),
-            ("dropped",): chunk.dropped,
-            ("empty",): int(np.count_nonzero(chunk.pools[Pool.JUDGED].count == 0)),
-            ("excluded",): 0 if pool.exclude is None else len(pool.exclude.item),
-            **seen_items(self.models, chunk),
-            ("active",): ByPlace(
-                chunk.unit, np.zeros(len(chunk.unit)) if active is None else active.count.astype(np.float64)
-            ),
-        }
+        counts = LabelCounts(
+            relevant=int(np.count_nonzero(relevant(labels))),
+            dropped=chunk.dropped,
+            without_rows=int(np.count_nonzero(chunk.pools[Pool.JUDGED].count == 0)),
+            excluded=0 if pool.exclude is None else len(pool.exclude.item),
+            active=by_place(chunk.unit, 0.0 if active is None else active.count),
+            models={model: self._count_model(plan, chunk, model, view) for model, view in views.items()},
+        )
         labelled = np.bincount(labels.unit, minlength=labels.n_units)
         if self.exposed is Exposed.RANDOM:
-            return counts | {
-                ("items",): LabelledItems.from_chunk(chunk),
-                ("users",): UserCounts.from_chunk(chunk, relevant(labels)),
-                ("expansion",): expansions(labelled, pool.count),
-            }
+            users = UserCounts.from_chunk(chunk, relevant(labels))
+            return replace(
+                counts, items=LabelledItems.from_chunk(chunk), users=users, expansion=expansions(labelled, pool.count)
+            )
         if self.exposed in EVERY_LABEL:
             return counts
-        answered, propensity = np.ones(labels.n_units, dtype=bool), None
-        if self.exposed is Exposed.DESIGNED:  # rows carry their inclusion probabilities
-            answered, propensity = labelled > 0, labels.propensity
-            counts |= {} if chunk.returned is None else {("returned",): chunk.returned}
+        designed = self.exposed is Exposed.DESIGNED  # rows carry their inclusion probabilities
+        answered = labelled > 0 if designed else np.ones(labels.n_units, dtype=bool)
+        propensity = labels.propensity if designed else None
         if propensity is None:
             propensity = propensity_of(labels, plan.learned)
         weight = 1 / propensity
-        return counts | {
-            ("propensity", "weight"): float(weight.sum()),
-            ("propensity", "noise"): float((np.maximum(1 - propensity, 0.0) * weight**2).sum()),
-            ("propensity", "pairs"): float(pool.count[answered].sum()),
-        }
+        noise = np.maximum(1 - propensity, 0.0) * weight**2
+        represented = np.array([weight.sum(), noise.sum(), pool.count[answered].sum()])
+        return replace(counts, represented=represented, returned=chunk.returned if designed else None)
 
-    def count_model(
+    def _count_model(
         self, plan: Plan[LabelRows], chunk: JudgedChunk, model: str, views: Mapping[Pool, RankView]
-    ) -> Tallies:
+    ) -> ModelCounts:
         first, labels = next(iter(views.values())).ranks, chunk.labels
         positive = relevant(labels) & first.scored[labels.user]
-        counts: dict[tuple[Any, ...], Any] = {
-            (model, "positive"): int(np.count_nonzero(positive)),
-            (model, "never"): int(np.count_nonzero(positive & np.isinf(first.above))),
-            (model, "tied"): int(np.count_nonzero(first.tied[positive] > 0)),
-            (model, "unscored"): _flagged(chunk, ~first.scored),
-        }
-        requests = [(planned.estimator.info.pool, planned.request.metric) for planned in plan.estimates]
-        for pool, metric in dict.fromkeys(requests):
-            ranks, cutoff = views[pool].ranks, metric.cutoff
-            if cutoff is not None and (model, "short", pool, cutoff) not in counts:
-                # the number of candidates may be unknown
-                short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
-                counts[model, "short", pool, cutoff] = _flagged(chunk, short)
-                for lists in views[pool].listed.values():
-                    if isinstance(lists, TopLists):
-                        counts[model, "cut", pool, cutoff] = _flagged(chunk, lists.top(cutoff).split)
-        for view in views.values():
-            for predicted in view.listed.values():
-                if isinstance(predicted, PredictionBalance):
-                    counts[model, "predictions", predicted.kind, predicted.metric] = predicted
+        listed, excluded = excluded_in_lists(self.models[model], chunk)
         checked = self._checked_lists(plan)
         balance = self._balance(plan, chunk) if checked else designed_balance
-        for pool, metric in checked:
-            counts[model, "balance", pool, metric], weights = balance(chunk, views[pool].ranks, metric)
-            counts[model, "stand-for", pool, metric] = ByPlace(chunk.unit[weights > 0], weights[weights > 0])
-        return counts
+        lists: dict[tuple[Pool, Metric], ListCounts] = {}
+        for planned in plan.estimates:
+            pool, metric = key = planned.estimator.info.pool, planned.request.metric
+            if key not in lists:
+                lists[key] = _count_lists(chunk, views[pool], metric.cutoff)
+            if key in checked and lists[key].balance is None:
+                of_list, weights = balance(chunk, views[pool].ranks, metric)
+                held = by_place(chunk.unit[weights > 0], weights[weights > 0])
+                lists[key] = replace(lists[key], balance=of_list, weights=held)
+        return ModelCounts(
+            positive=int(np.count_nonzero(positive)),
+            never=int(np.count_nonzero(positive & np.isinf(first.above))),
+            tied=int(np.count_nonzero(first.tied[positive] > 0)),
+            unscored=by_place(chunk.unit[~first.scored]),
+            listed=listed,
+            listed_excluded=excluded,
+            lists=lists,
+            predictions={
+                (predicted.kind, predicted.metric): predicted
+                for view in views.values()
+                for predicted in view.listed.values()
+                if isinstance(predicted, PredictionBalance)
+            },
+        )
 
     def _checked_lists(self, plan: Plan[LabelRows]) -> list[tuple[Pool, Additive]]:
         """The lists that rows must represent; of shared ranks (the strict rule) the discount of a list is not known."""
@@ -202,33 +199,33 @@ class LabelRows(RowMaker):
         blind = any(hit_pairs(part) == 0 for part in terms)
         return spread.without_interval() if blind else spread_from_labels(spread, terms)
 
-    def equal_clusters(self, plan: Plan[LabelRows], cell: Cell, terms: Terms, measured: Measured) -> float:
+    def equal_clusters(self, estimate: MeasuredEstimate) -> float:
         """By the denominator, or for means by the labelled part of each user's list (Hájek's denominator)."""
-        if isinstance(plan.estimates[cell[1]].request.metric, OfCounts) or hit_pairs(terms) == 0:
+        terms = estimate.terms
+        if isinstance(estimate.request.metric, OfCounts) or hit_pairs(terms) == 0:
             return 0.0  # no mean of clusters
         if terms.whole.exact:  # every label is known
             return float(terms.n_independent())
-        parts = list_weights(plan, cell, measured)
+        parts = list_counts(estimate).weights
         return equally_weighted(terms.whole) or (0.0 if parts is None else equal_parts(parts.value))
 
-    def examine(self, plan: Plan[LabelRows], cell: Cell, terms: Terms, measured: Measured) -> Examined:
-        planned, estimate = plan.estimates[cell[1]], LabelEstimate(plan, cell, measured)
-        estimator, metric, weights = planned.estimator, planned.request.metric, terms.whole.weighting
-        clips = estimator.info.clipping is not Clipping.NONE and not math.isinf(planned.request.clip)
+    def examine(self, estimate: MeasuredEstimate) -> Examined:
+        info, request, weights = estimate.info, estimate.request, estimate.sums.weighting
+        clips = info.clipping is not Clipping.NONE and not math.isinf(request.clip)
         lost = weights.lost if clips and weights is not None and not math.isnan(weights.lost) else None
-        balance = estimate.balance
+        balance = list_counts(estimate).balance
         balance = balance if balance is not None and balance.checkable else None
         # weight that a clip took away, and what heavy rows that were not drawn would have represented
-        missing = missing_share(measured.tallies) if rests_on_all_pairs(estimator, metric) else 0.0
+        missing = missing_share(estimate.measured.counts) if rests_on_all_pairs(estimate) else 0.0
         share, unseen = min(missing + (lost or 0.0), 1.0), UnseenExposure()
         if share > 0:
-            highest = bounds_of(metric, n_items=self.most_items)[1]
+            highest = bounds_of(request.metric, n_items=math.inf if math.isnan(self.n_items) else self.n_items)[1]
             # a sum of weighted labels can only grow with more weight, what corrects a model goes either way
-            if estimator.info.clipping is Clipping.CHOSEN and not is_recall(metric):
-                fall = share * highest if estimator.info.predicts else 0.0
+            if info.clipping is Clipping.CHOSEN and not is_recall(request.metric):
+                fall = share * highest if info.predicts else 0.0
                 unseen = UnseenExposure(share, share * highest, fall=fall)
             else:  # of a ratio that share of its denominator is unseen: all of it hits, or misses
-                value = terms.value()
+                value = estimate.terms.value()
                 unseen = UnseenExposure(share, share * (highest - value), fall=share * value)
         return Examined(
             evidence=Evidence(
@@ -239,12 +236,8 @@ class LabelRows(RowMaker):
             unseen=unseen,
             effective=None if weights is None else weights.effective,
             warnings=run_checks(ESTIMATE_CHECKS, estimate),
-            reasons=() if estimator.info.of_lists else run_checks(VERDICT_CHECKS, estimate),
+            reasons=() if info.of_lists else run_checks(VERDICT_CHECKS, estimate),
         )
-
-    @property
-    def most_items(self) -> float:
-        return math.inf if math.isnan(self.n_items) else self.n_items
 
     def remarks(
         self, plan: Plan[LabelRows], measured: Measured, points: Points, estimates: Sequence[Estimate]
@@ -260,14 +253,21 @@ class LabelRows(RowMaker):
             "users": len(self.users),
             "items": None if math.isnan(self.n_items) else int(self.n_items),
             "judged": used_rows(plan, measured),
-            "relevant": int(measured.tallies["relevant",]),
+            "relevant": measured.counts.relevant,
         }
         return Remarks(messages, counts)
 
 
-def _flagged(chunk: JudgedChunk, flags: Bools) -> ByPlace:
-    """One for each of these users."""
-    return ByPlace(chunk.unit[flags], np.ones(np.count_nonzero(flags)))
+def _count_lists(chunk: JudgedChunk, view: RankView, cutoff: int | None) -> ListCounts:
+    """Users with a list that ends before the cut-off, although it could go on, or there among equal scores."""
+    if cutoff is None:
+        return ListCounts()
+    ranks = view.ranks
+    # the number of candidates may be unknown
+    short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
+    tops = [lists for lists in view.listed.values() if isinstance(lists, TopLists)]
+    split = by_place(chunk.unit[tops[-1].top(cutoff).split]) if tops else None
+    return ListCounts(by_place(chunk.unit[short]), split)
 
 
 # ------------------------------------------------------------------------------------------------------ other processes

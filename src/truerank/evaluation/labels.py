@@ -19,7 +19,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
-from truerank.core.validation import ANYTHING, checked_arguments
+from truerank.core.validation import ANYTHING, NAMED, checked_arguments
 from truerank.core.wording import either, option
 from truerank.engines.engine import ONE_THREAD, Workers, chunks_wanted
 from truerank.engines.named import as_engine
@@ -42,7 +42,13 @@ from truerank.evaluation.label_checks import (
     check_scores,
     check_without_exclusions,
 )
-from truerank.evaluation.label_facts import learn_from_labels, list_facts, predictions_of, with_judge_users
+from truerank.evaluation.label_facts import (
+    check_numbers,
+    learn_from_labels,
+    list_facts,
+    predictions_of,
+    with_judge_users,
+)
 from truerank.evaluation.label_rows import LabelRows, measured_by
 from truerank.evaluation.label_source import (
     CatalogueLayout,
@@ -56,10 +62,9 @@ from truerank.evaluation.label_source import (
     source_of,
     training_rows,
 )
-from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
-from truerank.evaluation.sources import check_call, check_sizes
+from truerank.evaluation.sources import check_call
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
@@ -72,7 +77,7 @@ from truerank.ranking.scores.tables import as_scores
 MOST_ROWS = 5_000_000  # labelled rows of all models and estimates, of which what they add is kept
 
 
-@checked_arguments(exclude=ANYTHING)
+@checked_arguments(scores=NAMED, exclude=ANYTHING)
 def evaluate(
     scores: Mapping[str, Any],
     labels: Any,
@@ -156,8 +161,7 @@ def evaluate(
         adjust=as_value(adjust, Adjust),
         seed=seed,
     )
-    check_call(scores, baseline=baseline, level=level)
-    check_sizes(threads=threads, block_users=block_users, n_items=n_items)
+    check_call(scores, baseline=baseline)
     with watching(progress) as say, scratch() as space, as_engine(engine, threads=threads).open() as workers:
         tables = {"labels": labels, "exclude": exclude, "candidates": candidates}
         plan, source = prepare_labels(question, scores, tables, space=space, workers=workers, progress=say)

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Generic
+import operator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum
+from truerank.core.arrays import Bools, Ints
 from truerank.core.clusters import Clusters, Once
-from truerank.core.estimator import Estimator, Learned, Request
+from truerank.core.estimator import Estimator, EstimatorInfo, Learned, Request
 from truerank.core.ids import Keys
+from truerank.core.progress import Progress
 from truerank.core.record import record
-from truerank.core.terms import Terms
+from truerank.core.terms import Smooth, Terms
+from truerank.engines.engine import Chunked, Threads, map_chunks
 from truerank.estimators.refitting import refitted
-from truerank.evaluation.question import Cell, Maker, Plan, Tallies, added
-
-
-@record(eq=False)
-class ByPlace:
-    """A number for each unit that has another one than 0, by its place in the population; those of other units add."""
-
-    place: Ints
-    value: Floats
-
-    def __add__(self, more: ByPlace) -> ByPlace:
-        return ByPlace(np.concatenate([self.place, more.place]), np.concatenate([self.value, more.value]))
-
-    def at(self, place: Ints) -> ByPlace:
-        """Of these units, in this order."""
-        value = np.zeros(1 + max(self.place.max(initial=-1), place.max(initial=-1)))
-        value[self.place] = self.value
-        return ByPlace(place, value[place])
-
-    def sum(self) -> float:
-        return exact_sum(self.value)
+from truerank.evaluation.question import Cell, Plan, PlannedEstimate
 
 
 @record(eq=False)
@@ -50,7 +34,7 @@ class Measured:
     place: Ints
     size: Ints
     terms: Mapping[Cell, Terms]
-    tallies: Tallies
+    counts: Any
     n_rows: int
     kept: bool = True  # terms stay in memory
     single: Measured | None = None  # the same of every unit, where a row is a cluster of several and units are kept
@@ -61,9 +45,8 @@ class Measured:
     def select(self, rows: Ints) -> Measured:
         """Of these rows alone; what was counted by unit is of theirs, what was counted at once of all."""
         place = self.place[rows]
-        tallies = {key: count.at(place) if isinstance(count, ByPlace) else count for key, count in self.tallies.items()}
-        terms = _taken(self.terms, rows)
-        return replace(self, place=place, size=self.size[rows], terms=terms, tallies=tallies, single=None)
+        terms, counts = _taken(self.terms, rows), self.counts.at(place)
+        return replace(self, place=place, size=self.size[rows], terms=terms, counts=counts, single=None)
 
 
 def join(parts: Sequence[Measured]) -> Measured:
@@ -79,13 +62,13 @@ def join(parts: Sequence[Measured]) -> Measured:
     if not (np.diff(place) >= 0).all():
         order = np.argsort(place, kind="stable")
         terms, place, size = _taken(terms, order), place[order], size[order]
-    tallies = added(part.tallies for part in parts)
+    counts = reduce(operator.add, (part.counts for part in parts))
     single = [part.single for part in parts if part.single is not None]
     return Measured(
         place,
         size,
         terms,
-        tallies,
+        counts,
         sum(part.n_rows for part in parts),
         single=join(single) if len(single) == len(parts) else None,
     )
@@ -118,6 +101,13 @@ def measure(plan: Plan[Any], chunk: Any) -> Measured:
     return rows if rows is measured or not plan.keeps_units else replace(rows, single=measured)
 
 
+def measured_chunks(
+    plan: Plan[Any], chunks: Chunked[Any], *, threads: int | None = None, progress: Progress | None = None
+) -> Iterator[Measured]:
+    """What is measured of every chunk by threads of this process, all cores by default."""
+    return map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), chunks, progress=progress)
+
+
 def by_cluster(measured: Measured) -> Measured:
     """Units of one cluster as one row, where all estimates define them alike.
 
@@ -140,7 +130,7 @@ def by_cluster(measured: Measured) -> Measured:
     np.minimum.at(place, group, measured.place)
     size = np.bincount(group, weights=measured.size, minlength=n).astype(np.int64)
     terms = _mapped(measured.terms, lambda part, once: part.reduce(group, rows, once))
-    return Measured(place, size, terms, measured.tallies, measured.n_rows)
+    return Measured(place, size, terms, measured.counts, measured.n_rows)
 
 
 def _terms(
@@ -207,19 +197,40 @@ def _pattern(defined: Iterable[Bools]) -> Keys:
     return code
 
 
-@dataclass(frozen=True)
-class MeasuredEstimate(Generic[Maker]):
+@record(eq=False)
+class MeasuredEstimate:
     """One model and one estimate of a plan, with what was measured of it: what checks look at."""
 
-    plan: Plan[Maker]
+    plan: Plan[Any]
     cell: Cell
     measured: Measured
+    terms: Terms
 
-    @cached_property
-    def question(self) -> tuple[Estimator, Request]:
-        planned = self.plan.estimates[self.cell[1]]
-        return planned.estimator, planned.request
+    @property
+    def model(self) -> str:
+        return self.cell[0]
 
-    @cached_property
-    def terms(self) -> Terms:
-        return self.measured.terms[self.cell]
+    @property
+    def planned(self) -> PlannedEstimate:
+        return self.plan.estimates[self.cell[1]]
+
+    @property
+    def estimator(self) -> Estimator:
+        return self.planned.estimator
+
+    @property
+    def info(self) -> EstimatorInfo:
+        return self.planned.estimator.info
+
+    @property
+    def request(self) -> Request:
+        return self.planned.request
+
+    @property
+    def counts(self) -> Any:
+        """What was counted of the model."""
+        return self.measured.counts.models[self.model]
+
+    @property
+    def sums(self) -> Smooth:
+        return self.terms.whole

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,29 +19,31 @@ from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.record import record
-from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments
+from truerank.core.validation import ANYTHING, COUNT, NAMED, NUMBER, POSITIVE, SHARE, checked_arguments
 from truerank.core.wording import either
-from truerank.engines.engine import Threads, map_chunks
-from truerank.estimators import ESTIMATORS, RANKED
+from truerank.engines.engine import Threads
+from truerank.estimators import ESTIMATORS
 from truerank.estimators.refitting import RankedEstimator
-from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
-from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
+from truerank.evaluation.impressions import impression_question, prepare_impressions
 from truerank.evaluation.label_checks import check_selected_users
 from truerank.evaluation.labels import prepare_labels
-from truerank.evaluation.measure import Measured, measure
+from truerank.evaluation.measure import Measured, measured_chunks
 from truerank.evaluation.power import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.question import Plan
 from truerank.exposure.kinds import RandomExposure
-from truerank.exposure.positions import as_positions
 from truerank.inference.intervals import Interval
-from truerank.inference.power import Sure, assumed_lists, assumed_sessions, smallest_difference, users_for
+from truerank.inference.power import Sure, assumed_lists, assumed_sessions, users_for
 from truerank.io.spill import scratch
 from truerank.metrics import METRICS
 
 STEPS = (1, 2, 5)
+CURVE: dict[str, Any] = {
+    **dict.fromkeys(("metric", "estimator", "reward", "model", "baseline"), pl.String),
+    "per_user": pl.Float64, "users": pl.Int64, "rows": pl.Int64, "detectable": pl.Float64, "at_hand": pl.Boolean,
+}  # fmt: skip
 MOST_STEPS = 10_000.0
 NORMALISED = ("hajek", "snips", "post-stratified")
 Report = Callable[[str, int, int], None]
@@ -66,24 +67,15 @@ class SamplePlan:
 
         `users` is null where no number of users would do, `detectable` where there is no pilot.
         """
-        return pl.DataFrame(
-            [row for pair in self.pairs for row in self._curve(pair)],
-            schema={
-                "metric": pl.String, "estimator": pl.String, "reward": pl.String, "model": pl.String,
-                "baseline": pl.String, "per_user": pl.Float64, "users": pl.Int64, "rows": pl.Int64,
-                "detectable": pl.Float64, "at_hand": pl.Boolean,
-            },
-            orient="row",
-        )  # fmt: skip
+        rows = [row for pair in self.pairs for row in self._curve(pair)]
+        return pl.DataFrame(rows, schema=CURVE, orient="row")
 
     def _curve(self, pair: PlannedPair) -> Iterator[tuple[Any, ...]]:
         parts = pair.components
         names = (pair.metric, pair.estimator, pair.reward, pair.model, pair.baseline)
         for n in per_user(pair):
             users = users_for(parts, self.difference, rows=n, sure=self.sure)
-            smallest = None
-            if pair.users is not None:
-                smallest = smallest_difference(parts, users=pair.users, rows=n, sure=self.sure)
+            smallest = pair.detectable(self.sure, rows=n)
             total = None if users is None else math.ceil(users * n)
             yield *names, n, users, total, smallest, n == parts.rows and pair.users is not None
 
@@ -104,7 +96,7 @@ def per_user(pair: PlannedPair) -> list[float]:
 
 
 @checked_arguments(
-    scores=ANYTHING, exclude=ANYTHING, difference=NUMBER, power=NUMBER, value=NUMBER, relevant=NUMBER, shared=NUMBER,
+    scores=NAMED, exclude=ANYTHING, difference=POSITIVE, power=SHARE, value=NUMBER, relevant=NUMBER, shared=NUMBER,
     n_users=COUNT,
 )  # fmt: skip
 def plan_exposure(
@@ -138,17 +130,11 @@ def plan_exposure(
     >>> plan.table().filter(pl.col("per_user") == 20)["users"].to_list()
     [17696]
     """
-    sure = _sure(difference, power, level)
+    sure = Sure(power, level)
     if pilot is None:
-        return SamplePlan(
-            float(difference),
-            sure,
-            _assumed(metrics, estimators, n_items=n_items, value=value, relevant=relevant, shared=shared),
-        )
-    assumed = {"value": value, "relevant": relevant, "shared": shared or None}
-    _refuse(assumed, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
-    if not scores or len(scores) < 2:
-        raise InputError(f"{len(scores or {})} models with scores; expected at least two, whose difference is planned.")
+        pairs = _assumed(metrics, estimators, n_items=n_items, value=value, relevant=relevant, shared=shared)
+        return SamplePlan(float(difference), sure, pairs)
+    _check_pilot(scores, "models with scores", value=value, relevant=relevant, shared=shared or None)
     question = label_question(
         exposure=RandomExposure(),
         metrics=metrics,
@@ -160,18 +146,16 @@ def plan_exposure(
         level=level,
         seed=seed,
     )
-    workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
         tables = {"labels": pilot, "exclude": exclude}
-        plan, source = prepare_labels(question, scores, tables, space=space, progress=progress)
-        work = map_chunks(workers, partial(measure, plan), source, progress=progress)
-        with gathered(work) as measured:
+        plan, source = prepare_labels(question, scores or {}, tables, space=space, progress=progress)
+        with gathered(measured_chunks(plan, source, threads=threads, progress=progress)) as measured:
             selected = tuple(check_selected_users(plan, measured))
             return replace(_planned(plan, measured, float(difference), sure), messages=selected)
 
 
 @checked_arguments(
-    pilot=ANYTHING, targets=ANYTHING, difference=NUMBER, power=NUMBER, reward=NUMBER, effective=NUMBER,
+    pilot=ANYTHING, targets=NAMED, difference=POSITIVE, power=SHARE, reward=NUMBER, effective=NUMBER,
     per_user=NUMBER, alike=NUMBER,
 )  # fmt: skip
 def plan_sessions(
@@ -205,38 +189,35 @@ def plan_sessions(
     >>> plan.table().select("estimator", "per_user", "users").row(0)
     ('ips', 1.0, 15701)
     """
-    sure = _sure(difference, power, level)
-    default = (IPS(), SNIPS())
-    chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
+    sure = Sure(power, level)
+    question = impression_question(
+        estimators=estimators, position=position, columns=columns, level=level, baseline=baseline, seed=seed
+    )
     if pilot is None:
-        return SamplePlan(float(difference), sure, _assumed_sessions(chosen, reward, effective, per_user, alike))
-    _refuse({"reward": reward, "effective": effective}, "is assumed where there is no pilot; leave one of the two out.")
-    if not targets or len(targets) < 2:
-        raise InputError(
-            f"{len(targets or {})} targets; expected at least two, whose difference is planned: the policy that logged "
-            f"""is one of them, {either("log=@position", "RankColumn('position')")}."""
-        )
-    workers = Threads(threads or os.cpu_count() or 1)
+        pairs = _assumed_sessions(question.estimators, reward, effective, per_user, alike)
+        return SamplePlan(float(difference), sure, pairs)
+    logger = f"""targets (the policy that logged is one of them, {either("log=@position", "RankColumn('position')")})"""
+    _check_pilot(targets, logger, reward=reward, effective=effective)
     with scratch() as space:
-        question = ImpressionQuestion(
-            position=None if position is None else as_positions(position),
-            columns=columns,
-            estimators=chosen,
-            level=level,
-            baseline=baseline,
-            seed=seed,
-        )
         source = source_of(
-            pilot, targets, others=question.columns_read, rewards=rewards, columns=columns, space=space,
-            workers=workers, progress=progress,
+            pilot, targets or {}, others=question.columns_read, rewards=rewards, columns=columns, space=space,
+            workers=Threads(threads or os.cpu_count() or 1), progress=progress,
         )  # fmt: skip
-        plan = prepare_impressions(question, source, targets)
-        work = map_chunks(workers, partial(measure, plan), source.chunks, progress=progress)
-        with gathered(work) as measured:
+        plan = prepare_impressions(question, source, targets or {})
+        with gathered(measured_chunks(plan, source.chunks, threads=threads, progress=progress)) as measured:
             return _planned(plan, measured, float(difference), sure)
 
 
 # --------------------------------------------------------------------------------------------------------------- pieces
+
+
+def _check_pilot(models: Mapping[str, Any] | None, what: str, **assumed: float | None) -> None:
+    """Two models to compare, and nothing assumed that the pilot shows."""
+    for name, value in assumed.items():
+        if value is not None:
+            raise InputError(f"{name} {value:g} is assumed where there is no pilot. Leave one of the two out.")
+    if not models or len(models) < 2:
+        raise InputError(f"{len(models or {})} {what}; expected at least two, whose difference is planned.")
 
 
 def _planned(plan: Plan[Any], measured: Measured, difference: float, sure: Sure) -> SamplePlan:
@@ -310,21 +291,6 @@ def _assumed_sessions(
     return tuple(pairs)
 
 
-def _sure(difference: float, power: float, level: float) -> Sure:
-    if not difference > 0 or not math.isfinite(difference):
-        raise InputError(f"difference {difference:g}; expected the smallest difference that matters, above 0.")
-    for name, share, such in (("power", power, 0.8), ("level", level, 0.95)):
-        if not 0 < share < 1:
-            raise InputError(f"{name} {share:g}; expected a share between 0 and 1, such as {such:g}.")
-    return Sure(power, level)
-
-
 def _missing(needed: Mapping[str, Any], pilot: str) -> str:
     names = ", ".join(name for name, value in needed.items() if value is None)
     return f"without a pilot these are needed: {names}. Give them, or a pilot: {pilot}."
-
-
-def _refuse(assumed: Mapping[str, float | None], why: str) -> None:
-    for name, value in assumed.items():
-        if value is not None:
-            raise InputError(f"{name} {value:g} {why}")

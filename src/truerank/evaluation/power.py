@@ -55,11 +55,11 @@ class PlannedPair:
         """Whether more rows of each user tell more."""
         return self.components.within > 0
 
-    def detectable(self, sure: Sure) -> float:
-        """The smallest difference that the data at hand show with the power asked for; NaN without data."""
-        if self.users is None:
-            return math.nan
-        return smallest_difference(self.components, users=self.users, rows=self.components.rows, sure=sure)
+    def detectable(self, sure: Sure, rows: float) -> float | None:
+        """The smallest difference that the users at hand show with so many rows of each; None without data."""
+        return (
+            None if self.users is None else smallest_difference(self.components, users=self.users, rows=rows, sure=sure)
+        )
 
 
 def planned_pair(plan: Plan[Any], measured: Measured, pair: Pair, number: int) -> PlannedPair | None:
@@ -119,8 +119,8 @@ def check_detectable(
 
 def sentence_of(pair: PlannedPair, sure: Sure) -> list[Message]:
     """What the data at hand could have shown, and what the difference that they have would need."""
-    users, rows, smallest = pair.users, pair.components.rows, pair.detectable(sure)
-    if users is None or not math.isfinite(smallest):
+    users, rows, smallest = pair.users, pair.components.rows, pair.detectable(sure, pair.components.rows)
+    if users is None or smallest is None or not math.isfinite(smallest):
         return []
     by_rows = f" x {rows:.3g} {pair.row}s" if pair.varies_by_rows else ""
     text = (

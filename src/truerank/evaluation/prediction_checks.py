@@ -14,8 +14,8 @@ from truerank.estimators.assisted import JudgeAlone
 from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.predictions import Assistance, Helped, used_by
 from truerank.estimators.refusals import is_recall
-from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Cell, Plan, Question
+from truerank.evaluation.measure import Measured, MeasuredEstimate
+from truerank.evaluation.question import Plan, Question
 from truerank.inference.intervals import Population
 from truerank.inference.linearization import influences
 
@@ -37,7 +37,8 @@ def check_assistance(plan: Plan[Any], measured: Measured, kinds: Collection[Assi
         plain = "post-stratified" if is_recall(request.metric) else "hajek"
         words: dict[str, Any] = {"metric": metric, "predictor": PREDICTOR[kind]}
         yield from _check_coverage(assisted, words, plain)
-        balances = {model: measured.tallies.get((model, "predictions", kind, request.metric)) for model in assisted}
+        key, models = (kind, request.metric), measured.counts.models
+        balances = {model: models[model].predictions.get(key) for model in assisted}
         z = {model: balance.worst.z for model, balance in balances.items() if balance is not None}
         z = {model: value for model, value in z.items() if math.isfinite(value)}
         if z:
@@ -109,14 +110,12 @@ def _costs(question: Question, assisted: Mapping[str, Smooth]) -> dict[str, floa
     return {pair: share for pair, share in shares.items() if share > COSTLY}
 
 
-def predictions_behind(plan: Plan[Any], cell: Cell, measured: Measured) -> PredictionBalance | None:
+def predictions_behind(estimate: MeasuredEstimate) -> PredictionBalance | None:
     """Whether labelled rows have the predictions of the lists behind an estimate; None where it is not assisted."""
-    model, number = cell
-    estimator, request = plan.estimates[number].estimator, plan.estimates[number].request
-    if not isinstance(estimator, Helped):
+    if not isinstance(estimate.estimator, Helped):
         return None
-    kind = used_by(estimator.by, plan.learned.facts.get("predictions", ()))
-    balance: PredictionBalance | None = measured.tallies.get((model, "predictions", kind, request.metric))
+    kind = used_by(estimate.estimator.by, estimate.plan.learned.facts.get("predictions", ()))
+    balance: PredictionBalance | None = estimate.counts.predictions.get((kind, estimate.request.metric))
     return balance
 
 

@@ -32,10 +32,6 @@ RELEVANT_VALUES: Final = PositiveRule(">", 0.0)
 POSITIVES: Final = Denominator.POSITIVES
 SMALLER: Final = Denominator.SMALLER
 
-NAMES = (
-    "trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit",
-)  # fmt: skip
-
 Variant = Callable[[Any], Metric]
 
 EVERYONE = Holdout(without_relevant=AbsentUsers.ZERO, without_list=AbsentUsers.ZERO)

@@ -20,9 +20,8 @@ from truerank.inference.linearization import Bounds, Spread
 from truerank.inference.verdicts import UnseenExposure
 
 if TYPE_CHECKING:
-    from truerank.evaluation.measure import Measured
+    from truerank.evaluation.measure import Measured, MeasuredEstimate
 
-Tallies = Mapping[tuple[Any, ...], Any]
 Cell = tuple[str, int]  # a model, and the number of an estimate of the plan
 Pair = tuple[str, str]  # a model, and the one it is compared with
 POPULATION = Population()
@@ -112,16 +111,8 @@ class RowMaker:
         """What estimators see of a chunk through each model, by the pool of candidates."""
         raise NotImplementedError
 
-    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> Tallies:
+    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> Any:
         """What is counted for diagnostics; counts of other chunks add."""
-        by_model = [self.count_model(plan, chunk, model, view) for model, view in views.items()]
-        return added([self.count_chunk(plan, chunk), *by_model])
-
-    def count_chunk(self, plan: Plan[Any], chunk: Any) -> Tallies:
-        """What is counted whatever the model."""
-        raise NotImplementedError
-
-    def count_model(self, plan: Plan[Any], chunk: Any, model: str, views: Mapping[Pool, Any]) -> Tallies:
         raise NotImplementedError
 
     def within(self, chunk: Any, segment: str | None) -> Any:
@@ -135,11 +126,11 @@ class RowMaker:
         """The spread of a value or (of two terms) of a difference, without interval where the rows show none."""
         raise NotImplementedError
 
-    def equal_clusters(self, plan: Plan[Any], cell: Cell, terms: Terms, measured: Measured) -> float:
+    def equal_clusters(self, estimate: MeasuredEstimate) -> float:
         """How many equally weighted clusters a value at a bound of its metric rests on."""
         return 0.0
 
-    def examine(self, plan: Plan[Any], cell: Cell, terms: Terms, measured: Measured) -> Examined:
+    def examine(self, estimate: MeasuredEstimate) -> Examined:
         raise NotImplementedError
 
     def remarks(self, plan: Plan[Any], measured: Measured, points: Points, estimates: Sequence[Estimate]) -> Remarks:
@@ -179,16 +170,3 @@ class Plan(Generic[Maker]):
 def run_checks(checks: Sequence[Callable[..., Iterable[Message]]], *subject: Any) -> tuple[Message, ...]:
     """The messages of all checks of a list, in its order."""
     return tuple(chain.from_iterable(check(*subject) for check in checks))
-
-
-def added(parts: Iterable[Tallies]) -> Tallies:
-    """The counts of all parts.
-
-    >>> added([{("a",): 1}, {("b",): 2}, {("a",): 3}])
-    {('a',): 4, ('b',): 2}
-    """
-    total: dict[tuple[Any, ...], Any] = {}
-    for part in parts:
-        for key, count in part.items():
-            total[key] = total[key] + count if key in total else count
-    return total

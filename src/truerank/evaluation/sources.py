@@ -13,8 +13,6 @@ from truerank.core.estimator import Groups, Learned, Learner, learn
 from truerank.core.ids import Ids, Keys
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk
-from truerank.core.validation import shown
-from truerank.core.wording import either
 from truerank.engines.engine import Chunked, Workers, as_chunks, map_chunks
 from truerank.io.batches import LazyTable
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks
@@ -82,29 +80,9 @@ def learn_models(
     return learn(list(dict.fromkeys(learners)), mapped, groups=groups, facts=facts)
 
 
-def check_call(
-    models: Any,
-    *,
-    baseline: str | None = None,
-    level: float = 0.95,
-    word: str = "scores",
-    form: str = either("NAME=FILE", "{name: scores}"),
-) -> None:
+def check_call(models: Mapping[str, Any], *, baseline: str | None = None, word: str = "scores") -> None:
     """What a caller can get wrong of models (or targets), before any work is done."""
-    if not 0 < level < 1:
-        raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
-    if not isinstance(models, Mapping):
-        raise InputError(f"{word} are a {type(models).__name__}; expected a name for each: {{name: {word}}}.")
-    odd = [name for name in models if not isinstance(name, str)]
-    if odd:
-        raise InputError(f"a model is called {shown(odd[0])}; expected text as the name of each model.")
     if not models:
-        raise InputError(f"no {word} given; expected at least one, as {form}.")
+        raise InputError(f"no {word} given; expected at least one, as {{name: {word}}}.")
     if baseline is not None and baseline not in models:
         raise InputError(f"baseline {baseline!r} is not among the {word}; expected one of {', '.join(models)}.")
-
-
-def check_sizes(**sizes: int | None) -> None:
-    for name, value in sizes.items():
-        if value is not None and value < 1:
-            raise InputError(f"{name} is {value}; expected a whole number from 1.")

@@ -132,7 +132,7 @@ class Segments:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
         if not 2 <= n <= MOST_GROUPS:
             raise InputError(f"{n} quantiles of activity; expected at least 2, and at most {MOST_GROUPS:,}.")
-        activity = self.measured.tallies["active",].at(self.units.place).value
+        activity = self.measured.counts.active.at(self.units.place).value
         group = np.searchsorted(np.quantile(activity, np.arange(1, n) / n), activity, side="left")
         return {
             f"activity {activity[members].min():g} to {activity[members].max():g}": members

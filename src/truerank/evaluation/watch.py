@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,18 +22,19 @@ from truerank.core.progress import Watching, watching
 from truerank.core.record import record
 from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison
+from truerank.core.rng import cell_keys
 from truerank.core.terms import Smooth
-from truerank.core.validation import ANYTHING, COUNT, NUMBER, checked_arguments, shown
-from truerank.engines.engine import Threads, map_chunks
-from truerank.evaluation.arrivals import arrivals, with_arrival_times
+from truerank.core.validation import ANYTHING, COUNT, NAMED, POSITIVE, checked_arguments, shown
+from truerank.datasets.split import restrict
 from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.conclude import conclude
+from truerank.evaluation.counts import ByPlace
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.label_checks import list_weights, unequal_labelling
+from truerank.evaluation.label_checks import list_counts, unequal_labelling
 from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import rows_of
 from truerank.evaluation.labels import prepare_labels
-from truerank.evaluation.measure import ByPlace, Measured, measure
+from truerank.evaluation.measure import Measured, MeasuredEstimate, measured_chunks
 from truerank.evaluation.question import Plan
 from truerank.evaluation.sources import check_call
 from truerank.exposure.kinds import Exposure
@@ -43,6 +42,7 @@ from truerank.inference.intervals import common
 from truerank.inference.linearization import difference_of
 from truerank.inference.sequences import FIRST, UNSEEN, ConfidenceSequence
 from truerank.io.spill import scratch
+from truerank.io.times import about_missing_times, time_ranks, with_times
 
 PLANNED = 10_000  # users, about whom intervals are narrowest where nothing is said
 DRIFTS = 0.001  # p below which users did not come in random order
@@ -126,7 +126,7 @@ class Watched:
 
 
 @checked_arguments(
-    scores=ANYTHING, exclude=ANYTHING, require=ANYTHING, difference=NUMBER, planned=COUNT, estimators=ANYTHING
+    scores=NAMED, exclude=ANYTHING, require=ANYTHING, difference=POSITIVE, planned=COUNT, estimators=ANYTHING
 )  # fmt: skip
 def watch(
     scores: Mapping[str, Any],
@@ -159,11 +159,9 @@ def watch(
     without one, and users who have no other rows, and a message counts them.
     """
     rules = _rules(require)
-    check_call(scores, level=level)
+    check_call(scores)
     for rule in rules:
         rule.check(list(scores))
-    if difference is not None and not (difference > 0 and math.isfinite(difference)):
-        raise InputError(f"difference {difference:g}; expected the smallest difference that matters, above 0.")
     rows = rows_of(labels, role="labels")
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
@@ -181,12 +179,11 @@ def watch(
     with watching(progress) as say, scratch() as space:
         tables = {"labels": rows, "exclude": exclude}
         plan, source = prepare_labels(question, scores, tables, space=space, progress=say)
-        work = map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), source, progress=say)
-        with gathered(work) as measured:
+        with gathered(measured_chunks(plan, source, threads=threads, progress=say)) as measured:
             results = conclude(plan, measured)
             comparisons = [comparison for rule in rules for comparison in rule.comparisons(results)]
             sequence = ConfidenceSequence(planned, (1 - level) / len(comparisons))
-            unequal = unequal_labelling(measured.tallies)
+            unequal = unequal_labelling(measured.counts)
             if plan.rows.exposed in (Exposed.BIASED, Exposed.DESIGNED):
                 unequal = rows.propensity is None or bool(np.ptp(rows.propensity) > 0)
             # with unequal weights of rows the error of repeated looks is only about what the level says
@@ -247,7 +244,8 @@ def _watched(
     order = order[first.defined[order]]
     if len(order) < 2:
         raise InputError(f"{len(order)} users have come; expected at least 2.")
-    weights = [list_weights(plan, (model, number), measured) for model in pair]
+    estimates = [MeasuredEstimate(plan, (model, number), measured, first) for model in pair]
+    weights = [list_counts(estimate).weights for estimate in estimates]
     look = _look(first, second, max(map(_largest, (first, second), weights)), sequence)
     reasons = [
         *(reason for reason in compared.reasons if reason.code not in EARLY),
@@ -326,3 +324,31 @@ def _drift(first: Smooth, second: Smooth, order: Ints, compared: Comparison) -> 
     if p >= DRIFTS:
         return []
     return [message("drift", model=compared.model, baseline=compared.baseline, p=p, numbers={"z": z})]
+
+
+def with_arrival_times(log: Log) -> tuple[Log, list[Message]]:
+    """The rows that have a time, without the users of whom no row is left; and how many were dropped."""
+    timed, timed_rows = with_times(log, drop_missing=True)
+    had, has = (np.bincount(log.user[rows], minlength=log.n_units) > 0 for rows in (slice(None), timed_rows))
+    messages = [
+        message(
+            "missing-times",
+            sentence=sentence,
+            numbers={"rows": int(np.count_nonzero(~timed_rows)), "users": int(np.count_nonzero(had & ~has))},
+        )
+        for sentence in about_missing_times(timed_rows, log.source)
+    ]
+    users = replace(log.users, values=log.users.values.filter(pl.Series(has | ~had)))
+    return restrict(timed, users=users, items=log.items), messages
+
+
+def arrivals(log: Log, *, seed: int) -> Ints:
+    """The place of each user in the order of their first rows; at one time in an order of their own."""
+    first = np.full(log.n_units, np.iinfo(np.int64).max)  # those without a row come last
+    np.minimum.at(first, log.user, time_ranks(log))
+    keys = log.users.keys()
+    tie = cell_keys(seed, "arrival", keys, np.zeros(len(keys), dtype=np.uint64))
+    order = np.lexsort((tie, first))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place

@@ -110,8 +110,6 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95)
 
 def _quantile(level: float) -> float:
     """How many standard errors reach to either side."""
-    if not 0 < level < 1:
-        raise InputError(f"level {level}; expected a share between 0 and 1, as 0.95.")
     return float(ndtri(0.5 + level / 2))
 
 

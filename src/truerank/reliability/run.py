@@ -22,7 +22,7 @@ from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.engines.engine import Threads, Workers, as_chunks, map_chunks
 from truerank.engines.named import as_engine
-from truerank.evaluation.numbering import check_numbers
+from truerank.evaluation.label_facts import check_numbers
 from truerank.exposure.logging_policies import UniformLogger
 from truerank.inference.intervals import MOST_REPLICATES
 from truerank.io.checkpoint import Blocks, keep_question, working

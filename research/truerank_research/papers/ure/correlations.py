@@ -18,7 +18,7 @@ from truerank_research.papers.ure.data import (
     cutoffs_up_to,
     split_of,
 )
-from truerank_research.papers.ure.training import autodebias_positions, describe_random_models
+from truerank_research.papers.ure.reevaluation import converged_positions, describe_models
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
@@ -36,12 +36,12 @@ SIGNIFICANT = 0.01
 
 def measure(run: Run) -> Measured:
     block = Block(run.setting)
-    positions, split = autodebias_positions(run, block), split_of(block)
+    positions, split = converged_positions(run, block), split_of(block)
     judged = JUDGED if run.full else (5, 10, 20, 40)
     usual = judged.index(USUAL_N) if USUAL_N in judged else len(judged) - 2
     grid = RecallGrid(cutoffs_up_to(int(split.count.min()))[:-1], judged, WITHIN, 20 if run.full else 2)
     recall = grid.measure(split, positions, seed=run.seed)
-    settings, differences = describe_random_models(run, len(positions), grid.draws, split)
+    settings, differences = describe_models(len(positions), grid.draws, split)
     return Measured(
         {
             "cells": cell_rows(

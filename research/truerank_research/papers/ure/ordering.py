@@ -19,51 +19,56 @@ from truerank_research.papers.ure.data import (
     RecallGrid,
     SampledRecall,
     Split,
+    coefficient,
     curve,
     cutoffs_up_to,
     split_of,
 )
-from truerank_research.papers.ure.training import autodebias_positions, describe_random_models
+from truerank_research.papers.ure.reevaluation import converged_positions, describe_models
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 
 LEAST = 30  # models
-SCALES = (250.0, SCALE, float("inf"))  # λ: how biased the training log is
+SCALES = (SCALE,)  # λ: how biased the training log is
 K, OWN_K = 30, (5, 30, 100, 500)  # K of the text, and the K' of Figure 5b
 HIGH, APART, SIGNIFICANT = 0.9, 0.2, 0.01
 SCHEMES = ("URE@K", "Recall@1̄", "Recall@5̄")
 FIGURE = "Figure 5a: {} with Recall@K, {}"
 CRITERION = "URE@30 against Recall@5̄: Kendall's τ with Recall@30"
+MOST = "what exact values could gain"  # over the order at K = K̄ N / N̄
 OWN = "Figure 5b: Kendall's τ of URE@K' with Recall@K"
 OWN_PEAKS = "Figure 5b: the K at which URE@K' agrees most with Recall@K"
 
 
 def measure(run: Run) -> Measured:
     block = Block(run.setting)
-    positions, split = autodebias_positions(run, block), split_of(block)
+    positions, split = converged_positions(run, block), split_of(block)
     n = int(split.count.min())
-    cutoffs = tuple(k for k in sorted({*cutoffs_up_to(n), *OWN_K}) if k <= n)
-    grid = RecallGrid(cutoffs, (20, 80) if run.full else (20, 40), (1, 5), 20 if run.full else 2)
+    sizes = (20, 80) if run.full else (20, 40)
+    agreeing = {agreeing_cutoff(split, size) for size in sizes}
+    cutoffs = tuple(k for k in sorted({*cutoffs_up_to(n), *OWN_K, *agreeing}) if k <= n)
+    grid = RecallGrid(cutoffs, sizes, (1, 5), 20 if run.full else 2)
     agreements = Agreements(grid, grid.measure(split, positions, seed=run.seed))
     cells = [
         *agreements.scheme_cells(),
         *agreements.own_cells(),
         *agreements.criterion_cells(block, split, positions, seed=run.seed),
     ]
-    at_chosen = replace(grid, cutoffs=(K,))
-    for scale in SCALES if run.full else SCALES[-2:]:
+    at_chosen = replace(grid, cutoffs=tuple(sorted({K, *agreeing})))
+    for scale in SCALES if run.full else (SCALE, float("inf")):
         if scale != block.scale:
             other = replace(block, scale=scale)
-            ranked, parts = autodebias_positions(run, other), split_of(other)
-            found = Agreements(at_chosen, at_chosen.measure(parts, ranked, seed=run.seed))
-            cells += found.criterion_cells(other, parts, ranked, seed=run.seed)
-    settings, differences = describe_random_models(run, len(positions), grid.draws, split)
+            ranked, parts = converged_positions(run, other), split_of(other)
+            agreements = Agreements(at_chosen, at_chosen.measure(parts, ranked, seed=run.seed))
+            cells += agreements.criterion_cells(other, parts, ranked, seed=run.seed)
+    settings, differences = describe_models(len(positions), grid.draws, split)
     return Measured(
         {"cells": cell_rows(cells)},
         settings,
         [
             *block.differences,
             *differences,
+            "Logs of other strengths of bias than λ = 1000 were not run with these models.",
             "The short version says correlation, the long one Kendall: both coefficients were computed.",
             "The paper has no post-stratified recall, which varies less and estimates pooled recall; its order of "
             "models was compared with their mean over users. Noise is the standard deviation of an estimate over "
@@ -116,6 +121,7 @@ class Agreements:
         for size, n in enumerate(self.grid.judged):
             curves = self.curves(size, kendall=True)
             ure, sampled = (float(curves[scheme].mean[at]) for scheme in ("URE@K", "Recall@5̄"))
+            large = self.recall.truth[:, self.grid.cutoffs.index(agreeing_cutoff(split, n))]
             values = {
                 "URE@30": ure,
                 "Recall@5̄": sampled,
@@ -123,10 +129,16 @@ class Agreements:
                 "post-stratified@30": float(curve(strata[:, :, size], truth, kendall=True).mean[0]),
                 "noise of URE@30 over spread": noise(self.recall.ure[:, :, size, at], truth[:, 0]),
                 "noise of post-stratified@30 over spread": noise(strata[:, :, size], truth[:, 0]),
+                MOST: 1 - coefficient(truth[:, 0], large, kendall=True)[0],
                 "models": float(len(positions)),
             }
             row = f"λ = {block.scale:g}, N̄ = {n}"
             yield from (Cell(CRITERION, row, column, value) for column, value in values.items())
+
+
+def agreeing_cutoff(split: Split, judged: int) -> int:
+    """K̄ N / N̄, where recall among the labelled items agrees with recall on all (Theorem 1), for K̄ = 5."""
+    return round(5 * split.n_candidates / judged)
 
 
 def post_stratified(split: Split, grid: RecallGrid, positions: Sequence[Ints], *, seed: int) -> Floats:
@@ -177,8 +189,14 @@ def _better_rule(cells: Cells) -> Finding:
         for n in dict.fromkeys(row.split(", ")[1] for row in differences)
     }
     text = "; ".join(f"{n}: {values}" for n, values in by_size.items())
+    gains = numbers(cells.select(CRITERION, column=MOST))
+    exact = (
+        f" Without noise it could be {span(gains)}: one minus τ of Recall@30 with Recall@K at K = K̄ N / N̄."
+        if gains
+        else ""
+    )
     parts = [value >= APART for value in differences.values()] if models >= LEAST else []
-    return share(parts, f"Difference of τ over {len(parts)} cases of λ and N̄, {text}; {models:g} models.")
+    return share(parts, f"Difference of τ over {len(parts)} cases of λ and N̄, {text}; {models:g} models.{exact}")
 
 
 def _same_rule(cells: Cells) -> Finding:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.stats import t as student
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, Ints
 from truerank.datasets.kuairec import KuaiRec
 from truerank.datasets.yahoo_r3 import YahooR3
 from truerank.estimators import terms_of
@@ -27,7 +28,7 @@ from truerank_research.papers.ure.data import (
     traditional,
     weighted_mean,
 )
-from truerank_research.papers.ure.entrapment import chosen_configurations
+from truerank_research.papers.ure.entrapment import chosen_configurations, contenders
 from truerank_research.papers.ure.reevaluation_claims import (
     BIAS,
     CLAIMS,
@@ -70,8 +71,8 @@ COLUMNS = ("Recall@5̄", "Recall@5", "URE@5", "URE@500", "Recall@500")
 def measure(run: Run) -> Measured:
     block, seeds = Block(run.setting), SEEDS if run.full else 2
     recipes = tuned_recipes(run)
-    arguments = [(block, recipe, run.seed + seed) for seed in range(seeds) for recipe in recipes.values()]
-    tables = run.pieces(train_model, arguments, about="training models")
+    trainings = [(block, recipe, run.seed + seed) for seed in range(seeds) for recipe in recipes.values()]
+    tables = run.pieces(train_model, trainings, about="training models")
     split = split_of(block)
     trained = {name: [table for table in tables[at :: len(recipes)] if table.height] for at, name in enumerate(recipes)}
     factors = {name: own[0] for name, own in trained.items() if own} | {POPULARITY: _popularity(split)}
@@ -111,6 +112,25 @@ def tuned_recipes(run: Run) -> dict[str, Recipe]:
         for name, backbone in BACKBONES.items()
         for method in METHODS
     }
+
+
+def converged_positions(run: Run, block: Block) -> list[Ints]:
+    """Ranks by models of ten kinds: in every configuration of E-U2, and once more as E-U4 has them."""
+    recipes = [contender.recipe(run) for contender in contenders()]
+    arguments = [(block, recipe, run.seed) for recipe in recipes]
+    arguments += [(block, recipe, run.seed + 1) for recipe in tuned_recipes(run).values()]
+    tables = run.pieces(train_model, arguments, about="training models")
+    return [positions_of(table, split_of(block)) for table in tables if table.height]
+
+
+def describe_models(n_models: int, n_draws: int, split: Split) -> tuple[dict[str, Any], tuple[str, str]]:
+    """The settings of a run with these models and draws, and how they differ from the paper's."""
+    return {"models": n_models, "draws of D_rand": n_draws, **size_settings(split)}, (
+        "The paper takes AutoDebias models and does not say how many, nor their settings: here they are the "
+        f"{n_models} models of E-U2 and E-U4, of ten kinds, each trained until a tenth of the biased log stopped it.",
+        f"Coefficients are means over {n_draws} draws of D_rand, with the range of nine tenths of them; the paper has "
+        "one draw.",
+    )
 
 
 def _yahoo_cells(run: Run, recipes: Mapping[str, Recipe]) -> list[Cell]:

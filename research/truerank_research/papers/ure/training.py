@@ -27,11 +27,9 @@ from truerank_research.learners.recipes import (
     Recipe,
     Training,
 )
-from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, recall_at, split_of, traditional
-from truerank_research.runner import Run
+from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, recall_at, traditional
 
 BATCH, EPOCHS, PATIENCE, LEAST_GAIN, WARM_UP = 16_384, 200, 5, 1e-4, 4
-N_RANDOM = 31  # AutoDebias models with random settings
 BACKBONES: dict[str, Backbone] = {
     "MF": MatrixFactorisation(dimensions=10),
     "LightGCN": GraphConvolution(dimensions=32, layers=2),
@@ -139,14 +137,14 @@ def tuning_recipe(backbone: Backbone, method: str, number: int, *, full: bool, s
     if method == "DR":
         how = replace(how, imputation_rate=rate, imputation_decay=decay)
     if method == "AutoDebias":
-        how, settings, _ = random_autodebias(number, seed=seed)
+        how, settings = random_autodebias(number, seed=seed)
         rate, decay = settings["learning_rate"], settings["weight_decay"]
     batch = _batch(method, full=full)
     return recipe_of(backbone, how, training_of(full=full, learning_rate=rate, weight_decay=decay, **batch))
 
 
-def random_autodebias(number: int, *, seed: int) -> tuple[AutoDebias, dict[str, float], int]:
-    """One of many configurations: method, settings of training, dimensions; each a function of its number alone.
+def random_autodebias(number: int, *, seed: int) -> tuple[AutoDebias, dict[str, float]]:
+    """One of many configurations of method and training, each a function of its number alone.
 
     Rates, steps and decays are drawn with uniform logarithms: those of the method over the range in which tuning
     searches, the learning rate from 0.01 to 0.1 and its weight decay from 0.0001 to 0.1.
@@ -161,33 +159,7 @@ def random_autodebias(number: int, *, seed: int) -> tuple[AutoDebias, dict[str, 
         imputed=between(1e-3, 1), warm_up=WARM_UP, patient_from=WARM_UP, **{name: between(1e-4, 1e-1) for name in names}
     )
     training = {"learning_rate": between(1e-2, 1e-1), "weight_decay": between(1e-4, 1e-1)}
-    return method, training, int(rng.choice([8, 16, 32, 64]))
-
-
-def autodebias_positions(run: Run, block: Block) -> list[Ints]:
-    """Ranks by AutoDebias models with random settings, each with its own seed, where training did not diverge."""
-    arguments = []
-    for number in range(N_RANDOM if run.full else 4):
-        method, settings, dimensions = random_autodebias(number, seed=run.seed)
-        recipe = recipe_of(MatrixFactorisation(dimensions=dimensions), method, training_of(full=run.full, **settings))
-        arguments.append((block, recipe, run.seed + number))
-    tables = run.pieces(train_model, arguments, about=f"AutoDebias models, λ = {block.scale:g}")
-    return [positions_of(table, split_of(block)) for table in tables if table.height]
-
-
-def describe_random_models(
-    run: Run, n_models: int, n_draws: int, split: Split
-) -> tuple[dict[str, Any], tuple[str, str]]:
-    """The settings of a run with these models and draws, and how they differ from the paper's."""
-    diverged = (N_RANDOM if run.full else 4) - n_models
-    settings = {"models": n_models, "diverged": diverged, "draws of D_rand": n_draws, **size_settings(split)}
-    return settings, (
-        "The paper does not say how many AutoDebias models it trained, nor their settings: here they are random, with "
-        f"batches of {BATCH:,} rows, until the AUC on a tenth of the biased log has not risen for {PATIENCE} epochs or "
-        f"for {EPOCHS} epochs in all ({n_models} matrix factorisations).",
-        f"Coefficients are means over {n_draws} draws of D_rand, with the range of nine tenths of them; the paper has "
-        "one draw.",
-    )
+    return method, training
 
 
 def size_settings(split: Split) -> dict[str, Any]:

@@ -108,7 +108,9 @@ class ShownRows:
             learner = rates.learner(Precision(1))
             users = {"users": chunk.labels.users}
             learned = learn([learner], lambda work: [work(chunk)], groups=Groups(self.seed, "one"), facts=users)
-            self.made[LOG] = learned[learner].item, *learned[learner].of_units(chunk)
+            items, active, folds = learned[learner]
+            fold = folds.at(chunk.labels.users.keys())
+            self.made[LOG] = items, fold, active[fold, 0]  # nothing is excluded, so all users are equally active
         stored: tuple[Floats, Ints, Floats] = self.made[LOG]
         return stored
 

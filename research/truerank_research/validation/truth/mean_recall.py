@@ -18,7 +18,6 @@ from truerank.metrics.recall import Recall
 from truerank_research.estimators.corrected import Corrected
 from truerank_research.estimators.curve_messages import check_fit
 from truerank_research.estimators.curved_recall import CurvedRecall
-from truerank_research.estimators.shrunk import Shrunk
 from truerank_research.estimators.weighted import WeightedUsers
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
@@ -36,7 +35,7 @@ from truerank_research.validation.truth.worlds import (
     worlds,
 )
 
-ESTIMATORS: tuple[Estimator, ...] = (Published(), Corrected(), WeightedUsers(), Shrunk())
+ESTIMATORS: tuple[Estimator, ...] = (Published(), Corrected(), WeightedUsers())
 MEAN_OF_USERS = Contender("published", "Recall", published, of_users=True)
 
 
@@ -151,19 +150,15 @@ def bars(means: pl.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 
 
 def _cells(means: pl.DataFrame) -> list[dict[str, Any]]:
-    """A row for each model, K and number judged of a world: of `corrected`, and the errors of two other cures."""
+    """A row for each model, K and number judged of a world: of `corrected`, and the error of another correction."""
     key = ["world", "what", "k", "judged"]
     values = means.filter(~pl.col("difference"))
-    others = [
-        values.filter(pl.col("estimator") == name).select(*key, pl.col("error_published").alias(name))
-        for name in ("weighted", "shrunk")
-    ]
+    weighted = values.filter(pl.col("estimator") == "weighted").select(*key, weighted="error_published")
     order = {world: at for at, world in enumerate(values["world"].unique(maintain_order=True))}
     rows = values.filter(pl.col("estimator") == CORRECTED).select(
         *key, "draws", "truth", "published_bias", "bias", "covered", "warned", error="error_published"
     )
-    for each in others:
-        rows = rows.join(each, on=key, how="left", maintain_order="left")
+    rows = rows.join(weighted, on=key, how="left", maintain_order="left")
     return sorted(
         rows.to_dicts(), key=lambda row: (order[row["world"]], row["what"], row["k"], row["judged"])
     )  # fmt: skip

@@ -1,0 +1,153 @@
+"""What is counted of chunks for diagnostics, by name: counts of other units add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, fields
+from typing import Any, Self
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints, exact_sum
+from truerank.core.metric import Metric
+from truerank.core.ranking import Pool, Returned
+from truerank.core.record import record
+from truerank.estimators.impressions import Limited
+from truerank.estimators.listed_predictions import PredictionBalance
+from truerank.estimators.predictions import Assistance
+from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
+from truerank.inference.balance import Balance
+from truerank.inference.tails import RewardTally
+from truerank.inference.weights import SupportTally, WeightTally
+
+
+@record(eq=False)
+class ByPlace:
+    """A number for each unit that has another one than 0, by its place in the population; those of other units add."""
+
+    places: tuple[Ints, ...]
+    values: tuple[Floats, ...]
+
+    def __add__(self, more: ByPlace) -> ByPlace:
+        return ByPlace(self.places + more.places, self.values + more.values)
+
+    @property
+    def value(self) -> Floats:
+        return np.concatenate(self.values)
+
+    def at(self, place: Ints) -> ByPlace:
+        """Of these units, in this order."""
+        own = np.concatenate(self.places)
+        value = np.zeros(1 + max(own.max(initial=-1), place.max(initial=-1)))
+        value[own] = self.value
+        return ByPlace((place,), (value[place],))
+
+    def sum(self) -> float:
+        return exact_sum(self.value)
+
+
+def by_place(place: Ints, value: Any = 1.0) -> ByPlace:
+    """
+    >>> (by_place(np.array([3, 1])) + by_place(np.array([2]), np.array([0.5]))).at(np.array([1, 2])).value.tolist()
+    [1.0, 0.5]
+    """
+    return ByPlace((place,), (np.broadcast_to(np.asarray(value, dtype=np.float64), place.shape),))
+
+
+class NamedCounts:
+    """Named counts, which add field by field; None is of no kind of data."""
+
+    __slots__ = ()
+
+    def __add__(self, more: Self) -> Self:
+        values: Any = [_sum(getattr(self, name), getattr(more, name)) for name in _names(self)]
+        return type(self)(*values)
+
+    def at(self, place: Ints) -> Self:
+        """What was counted by unit, of these units; the rest as it is."""
+        values: Any = [_at(getattr(self, name), place) for name in _names(self)]
+        return type(self)(*values)
+
+
+def _names(counts: Any) -> list[str]:
+    return [entry.name for entry in fields(counts)]
+
+
+def _sum(first: Any, second: Any) -> Any:
+    if first is None or second is None:
+        return second if first is None else first
+    if isinstance(first, Mapping):
+        return {key: _sum(first.get(key), second.get(key)) for key in {**first, **second}}
+    return first + second
+
+
+def _at(value: Any, place: Ints) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _at(part, place) for key, part in value.items()}
+    return value.at(place) if isinstance(value, ByPlace | NamedCounts) else value
+
+
+@record(eq=False)
+class ListCounts(NamedCounts):
+    """Of the lists of one model that a metric looks at: `weights` are Σ w / π of the labelled rows of each user."""
+
+    short: ByPlace | None = None
+    split_ties: ByPlace | None = None
+    balance: Balance | None = None
+    weights: ByPlace | None = None
+
+
+@record(eq=False)
+class ModelCounts(NamedCounts):
+    """Of one model: relevant rows that it scores, those it never recommends, those that share their score; users
+    without scores; items of the first users' lists, and how many of these are excluded."""
+
+    positive: int
+    never: int
+    tied: int
+    unscored: ByPlace
+    listed: int
+    listed_excluded: int
+    lists: Mapping[tuple[Pool, Metric], ListCounts]
+    predictions: Mapping[tuple[Assistance, Metric], PredictionBalance]
+
+
+@record(eq=False)
+class LabelCounts(NamedCounts):
+    """Of labels; `expansion` as in `expansions`, `represented` are Σ 1 / π, its noise, and the pairs it estimates."""
+
+    relevant: int
+    dropped: int
+    without_rows: int
+    excluded: int
+    active: ByPlace
+    items: LabelledItems | None = None
+    users: UserCounts | None = None
+    expansion: Floats | None = None
+    returned: Returned | None = None
+    represented: Floats | None = None
+    models: Mapping[str, ModelCounts] = field(default_factory=dict)
+
+
+@record(eq=False)
+class TargetCounts(NamedCounts):
+    """Of one target: units that it ranks, sessions that the log does not have, rows it never exposes.
+
+    `unusable` are reasons why refitted models cannot be used, and without which groups.
+    """
+
+    support: SupportTally
+    ranked: int
+    unlogged: int
+    never: int
+    weights: Mapping[Limited, WeightTally]
+    unusable: Mapping[str, Ints]
+
+
+@record(eq=False)
+class ImpressionCounts(NamedCounts):
+    """Of impressions: rewards other than 0 and 1, and the rows of each unit where units are kept."""
+
+    rewards: Mapping[str, RewardTally]
+    active: ByPlace | None = None
+    models: Mapping[str, TargetCounts] = field(default_factory=dict)
