@@ -23,6 +23,7 @@ import pytest
 
 import truerank
 from docs.making import catalogue
+from docs.making.outputs import with_outputs
 from docs.making.steps import steps
 
 ROOT = Path(__file__).parents[1]
@@ -79,6 +80,17 @@ class ToyEstimator(WeightedRows):
     def form(self, metric):
         return Ratio(), (Column.GAIN, Column.RELEVANT)
 ''',
+    "exposure/interventions.py": '''
+
+@record
+class ToyStrategy(Strategy):
+    """Rows of every second item are drawn twice as often."""
+
+    name: ClassVar[str] = "toy"
+
+    def rule(self, counts):
+        return DrawingRule(counts.n, of_item=1.0 + np.arange(len(counts.log.items)) % 2)
+''',
     "exposure/logging_policies.py": '''
 
 @record
@@ -87,8 +99,8 @@ class ToyLogger(LoggingPolicy):
 
     name: ClassVar[str] = "toy"
 
-    def weights(self, world, *, train=None):
-        return 1.0 + np.arange(len(world.items)) % 2
+    def weights(self, dataset, *, train=None):
+        return 1.0 + np.arange(len(dataset.items)) % 2
 ''',
     "ranking/samplers/toy.py": '''
 from truerank.ranking.samplers.draw import Sampler
@@ -123,18 +135,14 @@ class ToyPosition(Formula):
     "exposure/propensities/toy.py": '''
 from truerank.core.estimator import Counts
 from truerank.core.ranking import Pool
+from truerank.exposure.propensities import PropensityModel
 
 
 @dataclass(frozen=True, slots=True)
-class ToyPropensity:
-    """The same chance for every pair: the share of all that the log has."""
+class ToyPropensity(PropensityModel):
+    """The same probability for every pair: the share of all that the log has."""
 
     name: ClassVar[str] = "toy"
-    uses: ClassVar[frozenset[str]] = frozenset()
-    fitted: ClassVar[bool] = True
-    scaled: ClassVar[bool] = True
-
-    __str__ = text_of
 
     def tally(self, chunk, *, learner, groups, learned):
         group = groups.at(chunk.labels.users.keys())
@@ -147,12 +155,11 @@ class ToyPropensity:
 
 @dataclass(frozen=True, slots=True)
 class ToyFit:
-    chance: float
+    share: float
     description: ClassVar[str] = "propensities are all the same"
-    fitted: ClassVar[bool] = True
 
     def at(self, cells):
-        return np.full(len(cells.user), min(self.chance, 1.0))
+        return np.full(len(cells.user), min(self.share, 1.0))
 ''',
     "datasets/toy.py": '''
 from truerank.datasets.dataset import Dataset, PublishedSize
@@ -310,6 +317,7 @@ assert LOGGERS.parse("toy") == exposure.ToyLogger()
 assert samplers.parse("toy@3") == samplers.ToySampler(3)
 assert positions.parse_position("toy:0.5") == positions.ToyPosition(0.5)
 assert propensities.parse_propensity("toy") == exposure.ToyPropensity()
+assert interventions.STRATEGIES.parse("toy") == exposure.ToyStrategy()
 assert datasets.named("toy") is datasets.ToyDataset
 assert models.parse("toy") == models.ToyModel()
 log = pl.read_csv("full.csv")
@@ -344,16 +352,17 @@ def test_the_page_lists_them(copy: Copy) -> None:
     page = copy.run("-c", "from docs.making import catalogue; print(catalogue.page())")
     for form in ("`Toy@K`", "`Toy@N`", "`toy:REST[@N]`"):
         assert f"| {form} |" in page
-    assert page.count("| `toy` |") == 5  # an estimator, a logger, propensities, a dataset, a recommender
+    assert page.count("| `toy` |") == 6  # an estimator, a logger, a strategy, propensities, a dataset, a recommender
 
 
 # ------------------------------------------------------------------------------------------------------------- the laws
 
 LAWS: Sequence[tuple[str, str, str]] = (
     ("tests/laws/test_metrics.py", "Toy and (share or perfect or cut)", "[Toy]"),
-    ("tests/laws/test_terms.py", "ToyEstimator and (weights or merge or estimand)", "ToyEstimator()"),
-    ("tests/laws/test_propensities.py", "toy and (rows or chunks or group)", "[toy]"),
+    ("tests/laws/test_terms.py", "ToyEstimator and (weights or merge)", "ToyEstimator()"),
+    ("tests/laws/test_propensities.py", "toy and (chunks or group)", "[toy]"),
     ("tests/exposure/test_loggers.py", "toy", "[toy]"),
+    ("tests/exposure/test_interventions.py", "toy and (order or size)", "[toy]"),
     ("tests/ranking/test_samplers.py", "Toy and nested", "[Toy@9]"),
     ("tests/exposure/test_positions.py", "toy", "[toy:0.7]"),
     ("tests/models/test_laws.py", "toy", "[toy]"),
@@ -361,7 +370,13 @@ LAWS: Sequence[tuple[str, str, str]] = (
 )
 
 
-@pytest.mark.parametrize(("file", "names", "expected"), LAWS, ids=[Path(file).stem for file, _, _ in LAWS])
+# each in a process of its own: two of them in the fast tests
+EACH = [
+    pytest.param(*law, id=Path(law[0]).stem, marks=[pytest.mark.slow] * (number > 1)) for number, law in enumerate(LAWS)
+]
+
+
+@pytest.mark.parametrize(("file", "names", "expected"), EACH)
 def test_laws_hold_for_them(copy: Copy, file: str, names: str, expected: str) -> None:
     passed = copy.collected(file, names)
     assert any(expected in test for test in passed)
@@ -370,13 +385,13 @@ def test_laws_hold_for_them(copy: Copy, file: str, names: str, expected: str) ->
 def test_the_law_of_texts_holds_for_all_of_them(copy: Copy) -> None:
     passed = copy.collected("tests/laws/test_language.py", "test_text_parses_back and toy")
     for kind in ("metric Toy", "estimator toy", "logger toy", "sampler Toy", "position model toy", "propensity toy",
-                 "model toy", "dataset toy"):  # fmt: skip
+                 "strategy toy", "model toy", "dataset toy"):  # fmt: skip
         assert any(f"[{kind}]" in test for test in passed), kind
 
 
 def test_the_page_on_extending_shows_what_its_example_prints(tmp_path: Path) -> None:
-    (example,) = steps((ROOT / "docs" / "extending.md").read_text(encoding="utf-8"))
-    done = example.run(tmp_path)
-    assert (done.stdout, done.returncode) == (example.shows, 0), done.stderr
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    assert with_outputs(page, tmp_path) == page
+    (example,) = steps(page)
     length = example.text.split("@dataclass", 1)[1].split("\n\n\n", 1)[0].count("\n")
     assert length <= 25  # a new estimator is short

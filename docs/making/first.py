@@ -30,9 +30,9 @@ def figures() -> dict[str, list[dict[str, Any]]]:
     """Estimate, interval and truth of each model, by panel."""
     demo = make_demo(Path("truerank-demo"), seed=SEED)
     models = {name: demo.models[name] for name in MODELS}
-    labels = {"holdout": demo.biased, "random": demo.world.random, "full": demo.world.truth}
+    labels = {"holdout": demo.biased, "random": demo.dataset.random, "full": demo.dataset.truth}
     found = {
-        exposure: tr.evaluate(models, rows, exposure=exposure, exclude=demo.world.train, metrics=[METRIC])
+        exposure: tr.evaluate(models, rows, exposure=exposure, exclude=demo.dataset.train, metrics=[METRIC])
         for exposure, rows in labels.items()
     }
     truth = {estimate.model: estimate.value for estimate in found["full"].estimates}

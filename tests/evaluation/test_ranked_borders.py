@@ -187,6 +187,8 @@ def test_a_list_for_a_session_without_rows_needs_its_surface() -> None:
         of(frame, {"new": table}, **options)
     told = table.with_columns(surface=pl.Series(["a", "a", "a", "b", "b", "a", "b"]))
     assert of(frame, {"new": told}, **options).estimates[0].value == pytest.approx((0.25 + 4 + 1 + 1) / 4)
+    with pytest.raises(InputError, match="row 3 has no surface"):
+        of(frame, {"new": told.with_columns(surface=pl.Series(["a", "a", None, "b", "b", "a", None]))}, **options)
     alone = frame.with_columns(surface=pl.lit("a"))
     assert of(alone, {"new": table}, **options).estimates[0].value == pytest.approx((0.25 + 4 + 1 + 1) / 4)
 

@@ -384,7 +384,7 @@ OFFPOLICY: dict[str, tuple[int, pl.DataFrame, str]] = {
     "a position next to none": (2, ranked_log(position=np.tile([1, 2, 1050], N // 3)), f"{RANKS} exp:0.5"),
 }  # fmt: skip
 TOO_LARGE = {
-    "simulate world --n-users 10000000 --n-items 10000000 --out new": ("a world of 10,000,000 users", "8 PB"),
+    "simulate world --n-users 10000000 --n-items 10000000 --out new": ("a dataset of 10,000,000 users", "8 PB"),
     "simulate feed --n-sessions 100000000000 --out new": ("a feed of 100,000,000,000 sessions",),
     "train ials labels.parquet --set factors=100000000 --out new.npz": ("100,000,000 factors", "Take fewer factors."),
     "evaluate labels.parquet --scores a=wide.npz": ("16 EB",),

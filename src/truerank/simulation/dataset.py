@@ -1,9 +1,10 @@
-"""A synthetic world whose truth is known: every user's rating of every item, and what logs would show of it."""
+"""A synthetic dataset whose truth is known: every user's rating of every item, and what logs would show of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from truerank.core.log import Log
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms, generator
 from truerank.core.sizes import check_size
+from truerank.core.values import Count, Range, check
 from truerank.io.atomic_write import FolderKind, whole_folder
 from truerank.io.files import write_table
 from truerank.io.read import read
@@ -25,12 +27,13 @@ from truerank.sampling.pools import Members, PoolOrder
 TABLES = ("truth.parquet", "train.parquet", "random.parquet", "items.parquet")
 FOLDER = FolderKind("world", TABLES)
 POSITIVE = ">3"
-CELL_BYTES = 80.0  # that the arrays of one pair of user and item take while a world is drawn
+Share = Annotated[float, Range(least=0, below=1)]
+CELL_BYTES = 80.0  # that the arrays of one pair of user and item take while a dataset is drawn
 
 
 @record
 class DatasetSettings:
-    """How large and how skewed a world is.
+    """How large and how skewed a dataset is.
 
     Appeal of item i to user u: popularity of i (heavy tail) + activity of u + `taste` · match of their taste clusters
     + noise. Ratings 1 to 5 cut the appeal at fixed quantiles, so that about `density` of the pairs are positive (4 or
@@ -38,25 +41,20 @@ class DatasetSettings:
     and liked ones; `judged` uniformly random unseen items per user make the random test set.
     """
 
-    users: int = 2000
-    items: int = 1000
-    clusters: int = 8
-    density: float = 0.05
+    users: Count = 2000
+    items: Count = 1000
+    clusters: Count = 8
+    density: Share = 0.05
     taste: float = 2.5
-    disliking: float = 0.05
-    shown: int = 80
-    judged: int = 20
+    disliking: Share = 0.05
+    shown: Count = 80
+    judged: Count = 20
 
     def __post_init__(self) -> None:
-        for name in ("users", "items", "clusters", "shown", "judged"):
-            if getattr(self, name) < 1:
-                raise InputError(f"a world with {name} = {getattr(self, name)}; expected a whole number from 1.")
-        for name in ("density", "disliking"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"a world with {name} = {getattr(self, name):g}; expected a share in [0, 1).")
+        check(self, where="simulated dataset")
         if self.shown + self.judged > self.items:
             raise InputError(
-                f"a world that shows {self.shown} and judges {self.judged} of {self.items} items per user; "
+                f"a dataset that shows {self.shown} and judges {self.judged} of {self.items} items per user; "
                 "expected no more than there are items."
             )
 
@@ -83,15 +81,15 @@ class SimulatedDataset:
 
 
 def simulate_dataset(settings: DatasetSettings | None = None, *, seed: int) -> SimulatedDataset:
-    """Draw a world.
+    """Draw a dataset.
 
-    >>> world = simulate_dataset(DatasetSettings(users=50, items=40, shown=10, judged=5), seed=1)
-    >>> world.rating.shape, len(world.random), bool((world.rating.max(axis=1) <= 3).any())
+    >>> dataset = simulate_dataset(DatasetSettings(users=50, items=40, shown=10, judged=5), seed=1)
+    >>> dataset.rating.shape, len(dataset.random), bool((dataset.rating.max(axis=1) <= 3).any())
     ((50, 40), 250, True)
     """
     settings = DatasetSettings() if settings is None else settings
     check_size(
-        f"a world of {settings.users:,} users x {settings.items:,} items",
+        f"a dataset of {settings.users:,} users x {settings.items:,} items",
         memory=CELL_BYTES * settings.users * settings.items
         + 8.0 * settings.clusters * (settings.users + settings.items),
         instead="Ask for fewer users, items or clusters.",
@@ -109,23 +107,23 @@ def simulate_dataset(settings: DatasetSettings | None = None, *, seed: int) -> S
 
 
 def write_dataset(
-    world: SimulatedDataset, folder: Path, *, force: bool = False, say: Callable[[str, int, int], None] | None = None
+    dataset: SimulatedDataset, folder: Path, *, force: bool = False, say: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Path]:
     """Write a folder of truth, train, random and items as Parquet; the paths by name. `force` replaces another one."""
     with whole_folder(folder, kind=FOLDER, force=force) as part:
-        paths = write_tables(world, part, say=say)
+        paths = write_tables(dataset, part, say=say)
     return {name: folder / path.name for name, path in paths.items()}
 
 
 def write_tables(
-    world: SimulatedDataset, folder: Path, *, say: Callable[[str, int, int], None] | None = None
+    dataset: SimulatedDataset, folder: Path, *, say: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Path]:
-    """The tables of a world as files in a folder that is there; the paths by name."""
+    """The tables of a dataset as files in a folder that is there; the paths by name."""
     tables: dict[str, Callable[[], pl.DataFrame]] = {
-        "truth": lambda: _ratings(world.truth),
-        "train": lambda: _ratings(world.train),
-        "random": lambda: _ratings(world.random),
-        "items": lambda: pl.DataFrame({"item": world.items.values}),
+        "truth": lambda: _ratings(dataset.truth),
+        "train": lambda: _ratings(dataset.train),
+        "random": lambda: _ratings(dataset.random),
+        "items": lambda: pl.DataFrame({"item": dataset.items.values}),
     }
     paths = {name: folder / f"{name}.parquet" for name in tables}
     for index, (name, table) in enumerate(tables.items()):

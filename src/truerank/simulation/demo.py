@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,13 +15,12 @@ from truerank.core.estimator import Estimator
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.core.record import record
-from truerank.core.results import Results
+from truerank.core.results import Estimate, Results
 from truerank.core.rng import cell_uniforms
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Pooled, Published
 from truerank.evaluation.labels import evaluate
 from truerank.exposure.expose import expose_independently
-from truerank.exposure.kinds import RandomExposure
 from truerank.io.atomic_write import MARKER, FolderKind, Marker, check_folder, read_marker, whole_file, whole_folder
 from truerank.io.files import write
 from truerank.metrics.recall import Recall
@@ -49,9 +49,9 @@ KNOWN = 0.6  # the share of what they like that it knows
 
 @record(eq=False)
 class Demo:
-    """A world, recommenders that learnt from its log and one that is made up, a biased log, and where the files are."""
+    """A dataset, recommenders fitted to its log and one that is made up, a biased log, and where the files are."""
 
-    world: SimulatedDataset
+    dataset: SimulatedDataset
     fitted: Mapping[str, Scores]
     newcomers: Scores
     biased: Log
@@ -76,10 +76,10 @@ class Demo:
 
 
 def make_demo(folder: Path, *, seed: int) -> Demo:
-    """Draw the world of a seed and fit recommenders; nothing is written."""
-    world = simulate_dataset(DatasetSettings(), seed=seed)
-    return Demo(world, fit_models(world.train, seed=seed), serve_newcomers(world, seed=seed),
-                biased_log(world, seed=seed), folder)  # fmt: skip
+    """Draw the dataset of a seed and fit recommenders; nothing is written."""
+    dataset = simulate_dataset(DatasetSettings(), seed=seed)
+    return Demo(dataset, fit_models(dataset.train, seed=seed), serve_newcomers(dataset, seed=seed),
+                biased_log(dataset, seed=seed), folder)  # fmt: skip
 
 
 def fit_models(train: Log, *, seed: int) -> dict[str, Scores]:
@@ -94,34 +94,33 @@ def fit_models(train: Log, *, seed: int) -> dict[str, Scores]:
     return {name: model.fit(train, seed=seed) for name, model in models.items()}
 
 
-def serve_newcomers(world: SimulatedDataset, *, seed: int) -> Scores:
+def serve_newcomers(dataset: SimulatedDataset, *, seed: int) -> Scores:
     """A recommender that asks users who like few things what they like, and gives what is popular to everybody else.
 
     Made from the truth: for the 40 % of users who like the fewest unseen items, a random 60 % of these come first.
     """
-    liked = world.rating > 3
-    number = (liked & unseen(world)).sum(axis=1)
+    liked = dataset.rating > 3
+    number = (liked & unseen(dataset)).sum(axis=1)
     few = number <= np.quantile(number, FEW)
-    user, item = (axis.ravel() for axis in np.indices(liked.shape))
-    chance = cell_uniforms(seed, NEWCOMERS, world.users.keys()[user], world.items.keys()[item]).reshape(liked.shape)
-    known = liked & few[:, None] & (chance < KNOWN)
-    return dense(liked.mean(axis=0) + known, users=world.users.values, items=world.items.values)
+    uniform = cell_uniforms(seed, NEWCOMERS, dataset.users.keys()[:, None], dataset.items.keys())
+    known = liked & few[:, None] & (uniform < KNOWN)
+    return dense(liked.mean(axis=0) + known, users=dataset.users.values, items=dataset.items.values)
 
 
-def unseen(world: SimulatedDataset) -> Bools:
+def unseen(dataset: SimulatedDataset) -> Bools:
     """Which pairs were not shown for training, [users x items]."""
-    result = np.ones(world.rating.shape, dtype=bool)
-    result[world.train.user, world.train.item] = False
+    result = np.ones(dataset.rating.shape, dtype=bool)
+    result[dataset.train.user, dataset.train.item] = False
     return result
 
 
-def biased_log(world: SimulatedDataset, *, seed: int) -> Log:
+def biased_log(dataset: SimulatedDataset, *, seed: int) -> Log:
     """What a deployed system shows of the unseen pairs: popular items up to 13 times as often, liked ones 1.5 times."""
-    pairs = world.truth.select(np.flatnonzero(unseen(world).ravel()))
-    liked = world.rating > 3
+    pairs = dataset.truth.select(np.flatnonzero(unseen(dataset).ravel()))
+    liked = dataset.rating > 3
     popularity = liked.mean(axis=0) / liked.mean(axis=0).max()
-    chance = (0.02 + 0.24 * popularity) * np.where(liked, 1.5, 1.0)
-    return expose_independently(pairs, chance[pairs.user, pairs.item], seed=seed)
+    probability = (0.02 + 0.24 * popularity) * np.where(liked, 1.5, 1.0)
+    return expose_independently(pairs, probability[pairs.user, pairs.item], seed=seed)
 
 
 def write_demo(demo: Demo, *, seed: int, force: bool, say: Callable[[str, int, int], None] | None) -> None:
@@ -129,7 +128,7 @@ def write_demo(demo: Demo, *, seed: int, force: bool, say: Callable[[str, int, i
     if _is_written(demo.folder, seed=seed):
         return
     with whole_folder(demo.folder, kind=FOLDER, force=force) as place:
-        write_tables(demo.world, place)
+        write_tables(demo.dataset, place)
         # one value column, as in the other files: labels follow from ratings
         write(replace(demo.biased, rewards={"rating": demo.biased.rewards["rating"]}), place / "biased.parquet")
         (place / "scores").mkdir()
@@ -200,30 +199,30 @@ class Lesson:
 
 def make_lesson(demo: Demo) -> Lesson:
     """Both kinds of recall, from one random test set, with intervals beside the truth."""
-    world = demo.world
+    dataset = demo.dataset
     models = {name: demo.models[name] for name in MODELS}
-    complete = evaluate(models, world.truth, exclude=world.train, metrics=[Recall(K)], estimators=[Full(), Pooled()])
-    sampled = evaluate(models, world.random, exclude=world.train, exposure=RandomExposure(), metrics=[Recall(K)],
-                       estimators=[Published(), Pooled()])  # fmt: skip
+    question: dict[str, Any] = {"exclude": dataset.train, "metrics": [Recall(K)]}
+    complete = evaluate(models, dataset.truth, estimators=[Full(), Pooled()], **question)
+    sampled = evaluate(models, dataset.random, exposure="random", estimators=[Published(), Pooled()], **question)
     per_user = _picture(
         "per user: each user's own share, then the mean over users", complete, sampled, Full(), Published()
     )
     pooled = _picture(
         "pooled: of everything that anybody likes, the share found", complete, sampled, Pooled(), Pooled()
     )
-    truth, estimate = _values(complete, Full()), _values(sampled, Published())
-    loss = {name: 1 - estimate[name] / truth[name] for name in MODELS}
+    truth, estimated = _estimates(complete, Full()), _estimates(sampled, Published())
+    loss = {name: 1 - estimated[name].value / truth[name].value for name in MODELS}
     others = sorted(loss[name] for name in MODELS if name != NEWCOMERS)
     true_rank, estimated_rank = (
-        sorted(MODELS, key=lambda name: -values[name]).index(NEWCOMERS) for values in (truth, estimate)
+        sorted(MODELS, key=lambda name: -values[name].value).index(NEWCOMERS) for values in (truth, estimated)
     )
     n_counted, n_users = sampled.estimates[0].units, complete.estimates[0].units
-    n = len(world.random) // len(world.users)
+    n = len(dataset.random) // len(dataset.users)
     return Lesson(
         f"Which recommender finds most of what users like with its first {K} items?",
         (
-            f"{len(world.users):,} users and {len(world.items):,} items whose every rating is known, so the truth is "
-            f"known too. The test: {n} random items per user are labelled. Recall@{K} is the share of liked items "
+            f"{len(dataset.users):,} users and {len(dataset.items):,} items whose every rating is known, so the truth "
+            f"is known too. The test: {n} random items per user are labelled. Recall@{K} is the share of liked items "
             "found.",
             "◆ the truth   ├──┤ estimate from the test (95% CI)",
             per_user,
@@ -243,15 +242,10 @@ def make_lesson(demo: Demo) -> Lesson:
 
 
 def _picture(title: str, complete: Results, sampled: Results, truth: Estimator, estimator: Estimator) -> Picture:
-    values = _values(complete, truth)
-    estimates = {
-        estimate.model: estimate for estimate in sampled.estimates if estimate.estimator == estimator.info.name
-    }
-    bars = [Bar(name, values[name], estimates[name].low, estimates[name].high) for name in MODELS]
+    truths, estimates = _estimates(complete, truth), _estimates(sampled, estimator)
+    bars = [Bar(name, truths[name].value, estimates[name].low, estimates[name].high) for name in MODELS]
     return Picture(title, tuple(sorted(bars, key=lambda bar: -bar.truth)))
 
 
-def _values(results: Results, estimator: Estimator) -> dict[str, float]:
-    return {
-        estimate.model: estimate.value for estimate in results.estimates if estimate.estimator == estimator.info.name
-    }
+def _estimates(results: Results, estimator: Estimator) -> dict[str, Estimate]:
+    return {estimate.model: estimate for estimate in results.estimates if estimate.estimator == estimator.info.name}

@@ -7,6 +7,7 @@ estimate is worth when an assumption fails. Exposures are exact: policies are Pl
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.core.rng import generator
+from truerank.core.values import Count, NotNegative, Range, check
 from truerank.exposure.policies.rankers import softened, subset_order_probabilities, subset_rank_probabilities
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.depths import FAMILIES, DepthFamily
@@ -46,15 +48,11 @@ class FeedPolicy:
     """
 
     name: str
-    skill: float = 0.5
-    noise: float = 1.0
+    skill: Annotated[float, Range(least=0, most=1)] = 0.5
+    noise: NotNegative = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.skill <= 1 or not self.noise >= 0:
-            raise InputError(
-                f"policy {self.name} with skill {self.skill} and noise {self.noise}; expected a skill in [0, 1] and "
-                "noise from 0."
-            )
+        check(self, where=f"policy {self.name}")
 
 
 @record
@@ -77,15 +75,15 @@ class FeedSettings:
     `policies` with equal shares; the others are targets.
     """
 
-    kinds: int = 60
-    items: int = 300
-    pool: int = 20
-    candidates: int = 12
-    length: int = 10
-    dimensions: int = 8
-    sessions: int = 2000
-    visits: int = 2
-    days: int = 6
+    kinds: Count = 60
+    items: Count = 300
+    pool: Count = 20
+    candidates: Count = 12
+    length: Count = 10
+    dimensions: Count = 8
+    sessions: Count = 2000
+    visits: Count = 2
+    days: Count = 6
     moods: float = 0.3
     lengths: float = 0.3
     patience: float = 0.3
@@ -100,9 +98,7 @@ class FeedSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "broken", frozenset(Broken(name) for name in self.broken))
-        for name in ("kinds", "items", "pool", "candidates", "length", "dimensions", "sessions", "visits", "days"):
-            if getattr(self, name) < 1:
-                raise InputError(f"a feed with {name} = {getattr(self, name)}; expected a whole number from 1.")
+        check(self, where="feed")
         for low, high in (("length", "candidates"), ("candidates", "pool"), ("pool", "items")):
             if getattr(self, low) > getattr(self, high):
                 raise InputError(

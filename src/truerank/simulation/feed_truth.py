@@ -20,7 +20,7 @@ from truerank.io.atomic_write import FolderKind, whole_file, whole_folder
 from truerank.io.files import write_table
 from truerank.simulation.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
 
-STOP = 0.7  # CASCADE: the chance to stop scrolling after a reward of any kind
+STOP = 0.7  # CASCADE: the probability to stop scrolling after a reward of any kind
 BOREDOM = 3.0  # NEIGHBOUR: loss on the logit scale per unit of cosine similarity to the item before
 TRUST = 0.15  # TRUST: P(reward | viewed) is divided by 1 + TRUST (rank - 1)
 STATE = 0.8  # STATE: gain on the logit scale per explicit reward of the session before, minus STATE / 2
@@ -101,7 +101,7 @@ def _visit(
     place = _rank(feed, kind, policy, rng)
     view = feed.view[kind, day, surface]
     reached = view > rng.random(n)[:, None]
-    chance = rng.random((n, settings.length, len(REWARDS)))
+    probability = rng.random((n, settings.length, len(REWARDS)))
     stops = rng.random((n, settings.length))
     logit = feed.logit[kind[:, None], place] + (feed.mood[day] + mood)[:, None, None]
     if Broken.NEIGHBOUR in settings.broken:
@@ -109,7 +109,7 @@ def _visit(
     quality = 1.0 / (1.0 + np.exp(-logit))
     if Broken.TRUST in settings.broken:
         quality = quality * trust(settings.length)[None, :, None]
-    reward = (chance < quality) & reached[:, :, None]
+    reward = (probability < quality) & reached[:, :, None]
     if Broken.CASCADE in settings.broken:
         ends = reward.any(axis=2) & (stops < STOP)
         before = np.logical_or.accumulate(ends, axis=1)
@@ -128,8 +128,8 @@ def _rank(feed: Feed, kind: Ints, policy: Ints, rng: np.random.Generator) -> Int
     settings, n = feed.settings, len(kind)
     key = feed.weight[policy, kind] + rng.gumbel(size=(n, settings.pool))
     able = np.isfinite(key)
-    chance = np.where(able, rng.random((n, settings.pool)), np.inf)
-    drawn = np.argpartition(chance, settings.candidates - 1, axis=1)[:, : settings.candidates]
+    probability = np.where(able, rng.random((n, settings.pool)), np.inf)
+    drawn = np.argpartition(probability, settings.candidates - 1, axis=1)[:, : settings.candidates]
     order = np.argsort(-np.take_along_axis(key, drawn, axis=1), axis=1)[:, : settings.length]
     return np.take_along_axis(drawn, order, axis=1)
 
@@ -194,11 +194,8 @@ def _exact(feed: Feed, policy: int) -> dict[str, PolicyTruth]:
     view = np.einsum("kdsr,s->kdr", feed.view, share)
     viewed = np.einsum("kar,kdr->kda", feed.ranks[policy], view * trusted)
     by_day = np.einsum("kda,kdac->dc", viewed, feed.quality()) / settings.kinds
-    impressions, name = float(view.mean(axis=(0, 1)).sum()), settings.policies[policy].name
-    return {
-        reward: PolicyTruth(name, reward, float(values.mean()), 0.0, tuple(values.tolist()), impressions)
-        for reward, values in zip(REWARDS, by_day.T, strict=True)
-    }
+    impressions = float(view.mean(axis=(0, 1)).sum())
+    return _truths(settings.policies[policy].name, by_day.mean(axis=0), np.zeros(len(REWARDS)), by_day, impressions)
 
 
 def _simulated(feed: Feed, policy: int, sessions: int) -> dict[str, PolicyTruth]:
@@ -214,14 +211,19 @@ def _simulated(feed: Feed, policy: int, sessions: int) -> dict[str, PolicyTruth]
         np.add.at(days, drawn.day, earned)
         counts += np.bincount(drawn.day, minlength=settings.days)
         views += float(drawn.viewed.sum())
-    per_user, impressions = np.concatenate(users), views / float(counts.sum())
-    truths = {}
-    for c, reward in enumerate(REWARDS):
-        stderr = float(per_user[:, c].std(ddof=1) / np.sqrt(len(per_user)))
-        by_day = tuple((days[:, c] / np.maximum(counts, 1)).tolist())
-        value, name = float(per_user[:, c].mean()), settings.policies[policy].name
-        truths[reward] = PolicyTruth(name, reward, value, stderr, by_day, impressions)
-    return truths
+    per_user = np.concatenate(users)
+    stderr = per_user.std(axis=0, ddof=1) / np.sqrt(len(per_user))
+    by_day, name = days / np.maximum(counts, 1)[:, None], settings.policies[policy].name
+    return _truths(name, per_user.mean(axis=0), stderr, by_day, views / float(counts.sum()))
+
+
+def _truths(policy: str, value: Floats, stderr: Floats, by_day: Floats, impressions: float) -> dict[str, PolicyTruth]:
+    """The truth of each reward, from columns of rewards."""
+    columns = zip(REWARDS, value.tolist(), stderr.tolist(), by_day.T.tolist(), strict=True)
+    return {
+        reward: PolicyTruth(policy, reward, mean, error, tuple(days), impressions)
+        for reward, mean, error, days in columns
+    }
 
 
 def log_table(feed: Feed, log: FeedLog) -> pl.DataFrame:

@@ -207,7 +207,12 @@ def _from_table(
 
         def of_rows(what: str) -> Array | None:
             values = table.find(what)
-            return _of_rows(what, log, unit, None if values is None else values.gather(rows), where=where, only=only)
+            if values is None:
+                return _of_sessions(what, log, unit, where=where, only=only)
+            missing = rows[values.gather(rows).is_null().to_numpy()]
+            if len(missing):
+                raise InputError(f"{where}: row {missing.min() + 1:,} has no {what}; expected one in every row.")
+            return values.gather(rows).cast(pl.String).to_numpy().astype(str)
 
         surface = of_rows("surface") if positions.by_surface else None
         rule = positions.at(len(rows), surface=surface, group=of_rows("group") if positions.by_group else None)
@@ -258,14 +263,8 @@ def _exposure_or_rank(
     return None, rank
 
 
-def _of_rows(
-    what: str, log: Log, unit: Ints, listed: pl.Series | None, *, where: str, only: Mapping[str, str]
-) -> Array | None:
-    """The surface or group of each row of a target's table: as listed, else that of its session, which has one."""
-    if listed is not None:
-        if listed.null_count():
-            raise InputError(f"{where}: a row without {what}; expected one in every row.")
-        return listed.cast(pl.String).to_numpy().astype(str)
+def _of_sessions(what: str, log: Log, unit: Ints, *, where: str, only: Mapping[str, str]) -> Array | None:
+    """The surface or group of each row of a target's table: that of its session, which has one."""
     values: Array | None = log.surface if what == "surface" else log.group
     if values is None:
         return None
