@@ -359,7 +359,7 @@ def test_the_page_lists_them(copy: Copy) -> None:
 LAWS: Sequence[tuple[str, str, str]] = (
     ("tests/laws/test_metrics.py", "Toy and (share or perfect or cut)", "[Toy]"),
     ("tests/laws/test_terms.py", "ToyEstimator and (weights or merge or estimand)", "ToyEstimator()"),
-    ("tests/laws/test_propensities.py", "toy and (order or chunks or group)", "[toy]"),
+    ("tests/laws/test_propensities.py", "toy and (rows or chunks or group)", "[toy]"),
     ("tests/exposure/test_loggers.py", "toy", "[toy]"),
     ("tests/exposure/test_interventions.py", "toy and (order or size)", "[toy]"),
     ("tests/ranking/test_samplers.py", "Toy and nested", "[Toy@9]"),

@@ -77,10 +77,10 @@ def test_no_clip_is_none_however_it_is_written() -> None:
 def test_the_verdict_follows_from_the_adjusted_p(difference: float, p: float, verdict: str) -> None:
     comparison = replace(COMPARISON, difference=difference, verdict=verdict_of(difference, p, level=0.95, reasons=()))
     assert comparison.verdict == verdict
-    turned = comparison.turned()
+    turned = comparison.reverse()
     assert turned.verdict == {"better": "worse", "worse": "better"}.get(verdict, verdict)
     assert (turned.model, turned.baseline) == ("b", "a")
-    assert turned.turned() == comparison
+    assert turned.reverse() == comparison
 
 
 class Units(NamedTuple):

@@ -195,7 +195,7 @@ def tried(form: Format, folder: Path, *, examples: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=str)
-@pytest.mark.parametrize("examples", [4, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_ids_out_are_ids_in(form: Format, examples: int, folder: Path) -> None:
     seen = tried(form, folder, examples=examples)
     assert seen["kept"] > seen["refused"], seen

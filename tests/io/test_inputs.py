@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from truerank.core.errors import InputError
-from truerank.io.fingerprint import fingerprint, input_of
+from truerank.io.paths import fingerprint, input_of
 
 
 def test_one_file_is_hashed_as_sha256sum_does(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from truerank.core.errors import InputError
 from truerank.core.results import Results
 from truerank.evaluation import sources
 from truerank.exposure.policies.targets import RankColumn
-from truerank.io import partition, streams
+from truerank.io import partition, spill
 from truerank.io.batches import LazyTable
 
 N_USERS, N_ITEMS = 60, 20
@@ -144,8 +144,8 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pl.DataFra
 def _memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the usual memory, and as if it held a hundred rows."""
     if request.param == "set aside":
-        monkeypatch.setattr(streams, "HELD", 1000)
-        monkeypatch.setattr(streams, "GATHERED", 100)
+        monkeypatch.setattr(spill, "HELD", 1000)
+        monkeypatch.setattr(spill, "GATHERED", 100)
         for module in (sources, partition):
             monkeypatch.setattr(module, "MEMORY_ROWS", 100)
         monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
@@ -269,8 +269,8 @@ def test_a_stream_that_breaks_off_is_told_in_one_sentence() -> None:
 
 def test_nothing_stays_behind_when_a_stream_breaks_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(streams, "HELD", 1000)
-    monkeypatch.setattr(streams, "GATHERED", 100)
+    monkeypatch.setattr(spill, "HELD", 1000)
+    monkeypatch.setattr(spill, "GATHERED", 100)
     with pytest.raises(InputError) as raised:
         LazyTable.of(broken(ValueError("x")))
     assert re.match("frame: the stream broke off", str(raised.value))
@@ -286,6 +286,6 @@ def test_a_reader_that_was_read_before_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_stream_whose_columns_change_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(streams, "batches_of", lambda _: iter([LABELS, LABELS.with_columns(pl.col("item") * 0.5)]))
+    monkeypatch.setattr(spill, "batches_of", lambda _: iter([LABELS, LABELS.with_columns(pl.col("item") * 0.5)]))
     with pytest.raises(InputError, match="types change within the stream"):
         LazyTable.of(reader(LABELS, tmp_path))

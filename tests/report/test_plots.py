@@ -86,7 +86,7 @@ def test_intervals_and_differences_hold_the_numbers_of_the_results() -> None:
     }
     expected = set()
     for each in results.comparisons:
-        towards = each if each.difference >= 0 else each.turned()
+        towards = each if each.difference >= 0 else each.reverse()
         expected.add((f"{towards.model} − {towards.baseline}", towards.difference))
     assert drawn == expected
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from truerank.core.requirements import Requirement
     from truerank.core.values import Option
     from truerank.inference.intervals import Interval
-    from truerank.io.fingerprint import FileVersion
     from truerank.io.log_schema import LogSchema
+    from truerank.io.paths import FileVersion
 
 
 @record
@@ -49,15 +49,14 @@ class InputFile:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Refuse the file if it, or any part, is not what it was before anything was read."""
-        from truerank.io.fingerprint import changed_input
+        from truerank.io.paths import changed_input
 
         yield
         if self._versions() != self.versions:
             raise changed_input(self.path)
 
     def _versions(self) -> tuple[FileVersion, ...]:
-        from truerank.io.fingerprint import versions_of
-        from truerank.io.paths import files_of
+        from truerank.io.paths import files_of, versions_of
 
         try:
             return versions_of(files_of(self.path))

@@ -274,7 +274,7 @@ def recorded(results: Results, files: Sequence[InputFile], *, most: int | None) 
 
 
 def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Input:
-    from truerank.io.fingerprint import input_of
+    from truerank.io.paths import input_of
 
     counts: dict[str, Any] = {}
     if measured is not None:

@@ -66,7 +66,7 @@ LIBRARIES = ("numpy", "polars", "numba")  # whose versions may move the last dig
 class Input:
     """One input: its role (labels, scores, log, target ...), the name of the model it belongs to, where it came from.
 
-    `bytes` and `sha256` are of the file or of all its parts (see `io.fingerprint`), None where it was no file.
+    `bytes` and `sha256` are of the file or of all its parts (see `io.paths.fingerprint`), None where it was no file.
     """
 
     role: str

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BETTER, WORSE, NOT_SHOWN, INSUFFICIENT = "better", "worse", "not shown", "insufficient"
 HIGHER, LOWER = "higher", "lower"  # of a metric that says nothing about better
 SHOWN_ABOVE, SHOWN_BELOW = (BETTER, HIGHER), (WORSE, LOWER)
-TURNED = dict(zip((*SHOWN_ABOVE, *SHOWN_BELOW), (*SHOWN_BELOW, *SHOWN_ABOVE), strict=True))
+OPPOSITE = dict(zip((*SHOWN_ABOVE, *SHOWN_BELOW), (*SHOWN_BELOW, *SHOWN_ABOVE), strict=True))
 
 
 @record(kw_only=True)
@@ -150,7 +150,7 @@ class Comparison(_Entry):
         """The sentences of the reasons."""
         return tuple(str(message) for message in self.reasons)
 
-    def turned(self) -> Comparison:
+    def reverse(self) -> Comparison:
         """The difference baseline - model."""
         return replace(
             self,
@@ -159,7 +159,7 @@ class Comparison(_Entry):
             difference=-self.difference,
             low=-self.high,
             high=-self.low,
-            verdict=TURNED.get(self.verdict, self.verdict),
+            verdict=OPPOSITE.get(self.verdict, self.verdict),
         )
 
 
@@ -303,7 +303,7 @@ class Results:
             raise InputError(
                 f"no comparison of {model!r} with {baseline!r} in these results, which are of {some(list(models))}."
             )
-        return tuple(comparison if comparison.model == model else comparison.turned() for comparison in of_pair)
+        return tuple(comparison if comparison.model == model else comparison.reverse() for comparison in of_pair)
 
     @checked_arguments()
     def require(self, rule: str) -> tuple[int, str]:

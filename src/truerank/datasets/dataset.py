@@ -18,7 +18,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.record import record
 from truerank.io.files import check_readable, kind_of
-from truerank.io.fingerprint import unchanged, versions_of
+from truerank.io.paths import unchanged, versions_of
 from truerank.io.read import read
 
 PolarsType = type[pl.DataType]

@@ -14,7 +14,7 @@ from truerank.engines.dask import Dask
 from truerank.engines.engine import Engine, Local
 from truerank.engines.spark import Spark
 from truerank.io.paths import check_address
-from truerank.io.streams import is_dask, is_spark
+from truerank.io.spill import is_dask, is_spark
 
 FORMS = "local, dask, dask:ADDRESS, spark or spark:URL"
 

@@ -45,8 +45,7 @@ from truerank.exposure.positions.position_models import Positions
 from truerank.inference.clipping import AutoClip, check_clips
 from truerank.inference.intervals import Interval, Population
 from truerank.io.batches import LazyTable
-from truerank.io.spill import scratch
-from truerank.io.streams import is_stream
+from truerank.io.spill import is_stream, scratch
 
 MOST_UNITS = 2**20  # of which each is kept
 

@@ -30,8 +30,7 @@ from truerank.io.columns import PositiveRule
 from truerank.io.log_schema import LogSchema
 from truerank.io.partition import Chunks, together
 from truerank.io.read import read, scan
-from truerank.io.spill import Scratch
-from truerank.io.streams import is_stream
+from truerank.io.spill import Scratch, is_stream
 from truerank.ranking.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 
 EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be

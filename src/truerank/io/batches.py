@@ -16,7 +16,7 @@ from truerank.core.sizes import check_size
 from truerank.io.files import Piece, scan_path
 from truerank.io.frames import as_frame, is_sparse
 from truerank.io.paths import is_remote, left_out, url_of
-from truerank.io.streams import is_stream, taken
+from truerank.io.spill import is_stream, taken
 
 BATCH_ROWS = 2**20
 BATCH_BYTES = 2**26

@@ -25,16 +25,18 @@ from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.core.validation import checked_arguments
 from truerank.io.atomic_write import check_member, whole_file
-from truerank.io.fingerprint import FileVersion, unchanged, versions_of
 from truerank.io.paths import (
     EXPECTED,
+    FileVersion,
     is_hive,
     is_remote,
     partition_values,
     parts_of,
     reading_store,
     scan_store,
+    unchanged,
     url_of,
+    versions_of,
 )
 from truerank.io.text import ENDINGS as TREC
 from truerank.io.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec

@@ -127,7 +127,7 @@ def _estimates_table(estimates: Sequence[Estimate], unit: str, choices: Choices)
 
 def _differences_table(differences: Sequence[Comparison], choices: Choices) -> ResultTable:
     """Winner minus loser."""
-    above = [pair if pair.difference >= 0 or math.isnan(pair.difference) else pair.turned() for pair in differences]
+    above = [pair if pair.difference >= 0 or math.isnan(pair.difference) else pair.reverse() for pair in differences]
     columns = {
         "difference": [f"{pair.model} - {pair.baseline}" for pair in above],
         "clip": [_clip_text(pair, f"{pair.model} - {pair.baseline}", choices) for pair in differences],

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from truerank.core.results import TURNED, Comparison, Results
+from truerank.core.results import OPPOSITE, Comparison, Results
 from truerank.report.charts import (
     BLUE,
     MOST_COLOURS,
@@ -287,7 +287,7 @@ def _group_differences(whole: ShownQuestion, within: Mapping[str, ShownQuestion]
     if not has_numbers(rows, "difference"):
         return []
     verdicts = [row["verdict"] for row in rows if row["verdict"] in SIGNIFICANT]
-    if any(TURNED[verdict] in verdicts for verdict in verdicts):
+    if any(OPPOSITE[verdict] in verdicts for verdict in verdicts):
         sentence = f"{pair_name(main)} turns round between groups."
     elif not verdicts:
         sentence = f"{pair_name(main)} is shown in none of the {len(rows)} groups by itself."

@@ -76,7 +76,7 @@ class ShownQuestion:
             if (comparison.model, comparison.baseline) == (model, baseline):
                 return comparison
             if (comparison.baseline, comparison.model) == (model, baseline):
-                return comparison.turned()
+                return comparison.reverse()
         return None
 
     def beaten_by(self, model: str) -> list[str]:
@@ -94,7 +94,7 @@ class ShownQuestion:
 
     def top_differences(self, most: int = MOST_DIFFERENCES) -> tuple[Comparison, ...]:
         """Differences that a picture can hold: all, or those of the highest values with the leader or the baseline."""
-        turned = [comparison if comparison.difference >= 0 or self.baseline is not None else comparison.turned()
+        turned = [comparison if comparison.difference >= 0 or self.baseline is not None else comparison.reverse()
                   for comparison in self.differences]  # fmt: skip
         if len(turned) > most:
             rank = {estimate.model: place for place, estimate in enumerate(self.estimates)}

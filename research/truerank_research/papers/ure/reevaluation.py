@@ -71,8 +71,8 @@ COLUMNS = ("Recall@5̄", "Recall@5", "URE@5", "URE@500", "Recall@500")
 def measure(run: Run) -> Measured:
     block, seeds = Block(run.setting), SEEDS if run.full else 2
     recipes = tuned_recipes(run)
-    arguments = [(block, recipe, run.seed + seed) for seed in range(seeds) for recipe in recipes.values()]
-    tables = run.pieces(train_model, arguments, about="training models")
+    trainings = [(block, recipe, run.seed + seed) for seed in range(seeds) for recipe in recipes.values()]
+    tables = run.pieces(train_model, trainings, about="training models")
     split = split_of(block)
     trained = {name: [table for table in tables[at :: len(recipes)] if table.height] for at, name in enumerate(recipes)}
     factors = {name: own[0] for name, own in trained.items() if own} | {POPULARITY: _popularity(split)}

@@ -25,9 +25,8 @@ from truerank.core.validation import Wanted, checked_arguments
 from truerank.core.wording import option
 from truerank.io.atomic_write import whole_file
 from truerank.io.files import check_readable
-from truerank.io.fingerprint import unchanged, versions_of
 from truerank.io.frames import Stored, stored
-from truerank.io.paths import url_of
+from truerank.io.paths import unchanged, url_of, versions_of
 from truerank.ranking.scores.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranking.scores.tables import from_stored, lists
 

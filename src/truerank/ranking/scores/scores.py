@@ -17,8 +17,8 @@ from truerank.core.ranking import Scores
 from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.core.validation import checked_arguments
-from truerank.io.fingerprint import FileVersion
 from truerank.io.frames import is_sparse
+from truerank.io.paths import FileVersion
 
 
 @record

@@ -168,7 +168,7 @@ def _next_step(results: Results, summary: AnswerSummary, *, for_cli: bool) -> st
 def _claim(question: ShownQuestion) -> tuple[str, str, str]:
     """The verdict of one question, that of its leader first."""
     leader = None if question.leader is None else question.leader.model
-    verdicts = {(pair if pair.model == leader else pair.turned()).verdict
+    verdicts = {(pair if pair.model == leader else pair.reverse()).verdict
                 for pair in question.differences if leader in (pair.model, pair.baseline)}  # fmt: skip
     kind = next((kind for kind in (*SHOWN_ABOVE, NOT_SHOWN, INSUFFICIENT) if kind in verdicts), "no comparison")
     return kind, WORDS.get(kind, kind), verdict([question], ranked_models([question]))
