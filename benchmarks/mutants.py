@@ -304,16 +304,22 @@ def in_process(tests: list[str]) -> str:
     """The first of these tests that fails in this process, or what else went wrong; nothing if all pass."""
     import pytest
 
+    order = {test: place for place, test in enumerate(tests)}
     failed: list[str] = []
 
     class Watch:
+        @pytest.hookimpl(trylast=True)
+        def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+            items[:] = sorted((item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid])
+
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             failed.extend([report.nodeid] * report.failed)
 
     quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was loaded before the fork
-    words = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", *quiet, *tests]
-    code = int(pytest.main(words, plugins=[Watch()]))
-    return failed[0] if failed else f"pytest ended with {code}" * (code != 0)
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    code = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", *quiet, *files], [Watch()])
+    passed = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return failed[0] if failed else "" if passed else f"pytest ended with {code}"
 
 
 def listed(out: Path, *, survivors: bool) -> None:

@@ -105,8 +105,8 @@ def page(
         "",
         "## B. Ranks from factors",
         "",
-        f"{ranks_found['users']:,} users, {ranks_found['items']:,} items, 64 dimensions, 20 judged and 50 excluded items per user: above and tied counts of "
-        "every judged item, and Recall, Precision and DCG at 5, 50 and 500, against the matrix product alone in its fastest blocks. A rank "
+        f"{ranks_found['users']:,} users, {ranks_found['items']:,} items, 64 dimensions, 20 labelled and 50 excluded items per user: above and tied counts of "
+        "every labelled item, and Recall, Precision and DCG at 5, 50 and 500, against the matrix product alone in its fastest blocks. A rank "
         "tells of every cut-off whether an item is inside, so no cut-off score is selected.",
         "",
         "| | product alone | ranks and metrics | ratio (wall) | ratio (processor) | memory above the inputs |",
@@ -129,14 +129,14 @@ def page(
         "",
         f"{grid_found['scenarios']:,} scenarios, {grid_found['models']} models, {grid_found['users']:,} users x {grid_found['items']:,} items, "
         f"{grid_found['metrics']} metrics, {grid_found['repetitions']} repetitions, {grid_found['threads']} threads: {grid_found['seconds']:.0f} s from labels and "
-        f"scores to tables with intervals ({grid_found['cpu_seconds']:.0f} s of processor time). All scenarios of one user and logger take "
+        f"scores to tables with intervals ({grid_found['cpu_seconds']:.0f} s of processor time). All scenarios of one user and logging policy take "
         f"{grid_found['ms_per_user_and_logger']} ms, in vectorised numpy {grid_found['ms_per_user_and_logger_numpy']} ms: {grid_found['ratio_cpu']} times as long.",
         "",
         *stream_section(stream_found),
         *start.section(begin),
         "## How",
         "",
-        "Scores are made in tiles that stay in cache, masked, counted against the scores of the judged items with vector compares, and thrown away; the "
+        "Scores are made in tiles that stay in cache, masked, counted against the scores of the labelled items with vector compares, and thrown away; the "
         "score matrix is never stored. The tile's shape is fixed, so a score has the same bits wherever it is computed. Lists are "
         "bucketed by user and counted, not sorted. Metrics enter one compiled walk as tables made from themselves. The plain numpy kernels give the "
         "same ranks and the same values; they serve small inputs and machines without numba, and are what the tests compare with.",
@@ -171,7 +171,7 @@ def stream_section(found: dict[str, Any]) -> list[str]:
     return [
         "## E. Files larger than memory",
         "",
-        "Generated Parquet files in no order of users, removed afterwards, through the command line (`python -m benchmarks stream`): judged rows with "
+        "Generated Parquet files in no order of users, removed afterwards, through the command line (`python -m benchmarks stream`): labelled rows with "
         "two factor models; impressions with two targets as columns, 13 clips, ips and snips, a fitted position model and diagnostics; impressions "
         "with a target table in another order. The goal is 2 GB of resident memory.",
         "",

@@ -70,6 +70,13 @@ def test_workflows_and_ci_call_targets_that_make_has() -> None:
     assert called - {"test-"} <= targets
 
 
+def test_tests_that_pages_and_targets_name_are_there() -> None:
+    pages = [ROOT / "Makefile", ROOT / "CONTRIBUTING.md", ROOT / "tests" / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = {name for page in pages for name in re.findall(r"\b(?:research/)?tests/[\w/]+\.py\b", page.read_text())}
+    assert len(named) > 10
+    assert not [name for name in named if not (ROOT / name).is_file()]
+
+
 @pytest.mark.slow
 def test_a_release_is_built_checked_installed_and_tried(tmp_path: Path) -> None:
     """All of `make release-check`; needs an index of packages."""

@@ -1,4 +1,4 @@
-"""What a page tells to run: its commands and its Python, in order, with the output that it shows."""
+"""What a page runs: its commands and its Python, in order."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", flags=re.M | re.S)
+OUTPUT = r"(?:\n+(?:^```text\n.*?^```$|^> [^\n]*$))?"  # below a block, if it prints something
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$" + OUTPUT, flags=re.M | re.S)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, or a block of Python; `shows` is the output that the page has below it, if it has one.
+    """A command, or a block of Python.
 
     >>> [step.words for step in steps("```console\\n$ truerank demo\\n$ truerank advise \\\\\\n    log.csv\\n```\\n")]
     [('-m', 'truerank', 'demo'), ('-m', 'truerank', 'advise', 'log.csv')]
@@ -25,25 +25,26 @@ class Step:
 
     text: str
     words: tuple[str, ...]
-    shows: str | None = None
 
     def run(self, place: Path) -> subprocess.CompletedProcess[str]:
         """In a folder, as a reader would; Python that reads on needs the files of what stands before."""
-        return subprocess.run([sys.executable, *self.words], cwd=place, capture_output=True, text=True, check=False)
+        return subprocess.run(self.command(), cwd=place, capture_output=True, text=True, check=False)
+
+    def command(self) -> list[str]:
+        return [sys.executable, *self.words]
 
 
 def steps(page: str) -> list[Step]:
     """Everything that a page runs, from its top."""
-    return [step for found in BLOCK.finditer(page) for step in _steps(found[1], found[2], found[3])]
+    return [step for block in BLOCK.finditer(page) for step in steps_of(block[1], block[2])]
 
 
-def _steps(kind: str, body: str, shown: str | None) -> Iterator[Step]:
+def steps_of(kind: str, body: str) -> list[Step]:
+    """What one block runs."""
     if kind == "python":
-        yield Step(body, ("-c", body), shown)
-        return
-    whole = re.sub(r"\\\n\s*", "", body)
-    for line in re.findall(r"^\$ (truerank .+)$", whole, flags=re.M):
-        yield Step(line, ("-m", *shlex.split(line)), shown)
+        return [Step(body, ("-c", body))]
+    commands = re.findall(r"^\$ (truerank .+)$", re.sub(r"\\\n\s*", "", body), flags=re.M)
+    return [Step(command, ("-m", *shlex.split(command))) for command in commands]
 
 
 def links(page: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calling import with_exposure
 
 import truerank.cli
 
@@ -62,10 +63,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Call `truerank ARGS` in this process, in the folder of the files."""
+    """Call `truerank ARGS` in this process, in the folder of the files; labels are full where nothing else is said."""
 
     def call(*args: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["truerank", *args])
+        monkeypatch.setattr(sys, "argv", ["truerank", *with_exposure(args)])
         capfd.readouterr()
         try:
             truerank.cli.main()

@@ -94,8 +94,8 @@ def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
     ("args", "message"),
     [
         (["log.csv", "--metric", "Recall@7"], "metric 'Recall@7' is in none of the studies that come with truerank"),
-        (["log.csv", "--study", "nowhere"], "nowhere: no study here"),
-        (["log.csv", "--study", "result"], "result: no study here"),
+        (["log.csv", "--study", "nowhere"], "nowhere: is not complete"),
+        (["log.csv", "--study", "result"], "result: is not complete"),
         (["log.csv", "--study", "study", "--metric", "nDCG@7"], "metric 'nDCG@7' is not in study"),
         (["log.csv", "--study", "study", "--study-logger", "mine"], "logger 'mine' is not in study"),
         (["log.csv", "--study", "study", "--sparsity", "1.5"], "sparsity 1.5; expected a share from 0 to below 1"),

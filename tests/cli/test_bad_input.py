@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from calling import with_exposure
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -599,7 +600,7 @@ OPTIONS = [
         f"{RANDOM} --metric Precision@2 --estimator hajek --ties strict",
         ("Precision@2 with hajek", "ties strict", "expected, random"),
     ),
-    Case("a rate with full exposure", f"{FULL} --rate 0.5", ("--rate", "--exposure random")),
+    Case("a rate with full exposure", f"{FULL} --exposure full --rate 0.5", ("--rate", "--exposure random")),
     Case("a rate of 0", f"{RANDOM} --rate 0", ("rate=0;", "above 0 up to 1")),
     Case("a rate above 1", f"{RANDOM} --rate 2", ("rate=2;", "above 0 up to 1")),
     Case("unlisted negatives in a sample", f"{RANDOM} --unlisted negative", ("--unlisted negative", "--exposure full")),
@@ -777,7 +778,16 @@ def test_the_same_in_a_process_of_its_own(folder: Path, name: str) -> None:
     case = next(case for case in CASES if case.name == name)
     case.spoil(folder)
     before = everything(folder)
-    command = [sys.executable, "-X", "dev", "-m", "truerank", *shlex.split(case.call), "--out", "result/out.json"]
+    command = [
+        sys.executable,
+        "-X",
+        "dev",
+        "-m",
+        "truerank",
+        *with_exposure(tuple(shlex.split(case.call))),
+        "--out",
+        "result/out.json",
+    ]
     found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert found.stdout == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,9 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.inference.intervals import Bootstrap, Design
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
 
 N_USERS, N_ITEMS = 120, 20
 
@@ -177,3 +180,21 @@ def test_few_users_and_lists_without_judged_rows_are_no_error(metric: str, inter
         values = [each.value for each in results.estimates if each.estimator.startswith("assisted")]
         unknown += np.isnan(values).sum() == 1
     assert unknown  # the case was there
+
+
+def test_search_files_work_at_once(run: Run, folder: Path) -> None:
+    """TREC runs that score every member of each candidate set, an LLM's qrels, columns called query and document."""
+    rng = np.random.default_rng(1)
+    pairs = [(f"q{q}", f"d{d}") for q in range(30) for d in rng.choice(50, 20, replace=False)]
+    relevant = {pair: rng.random() < 0.3 for pair in pairs}
+    Path("pairs.csv").write_text("query,document\n" + "".join(f"{q},{d}\n" for q, d in pairs))
+    for name, share in (("labels", 0.4), ("llm", 1.0)):
+        rows = [f"{q} 0 {d} {int(relevant[q, d])}\n" for q, d in pairs if rng.random() < share]
+        Path(f"{name}.qrels").write_text("".join(rows))
+    for name, gain in (("bm25", 0.2), ("dense", 1.0)):
+        rows = [f"{q} Q0 {d} 1 {gain * relevant[q, d] + rng.random():.4f} {name}\n" for q, d in pairs]
+        Path(f"{name}.run").write_text("".join(rows))
+    words = "evaluate labels.qrels --exposure random --scores bm25.run --scores dense.run --candidates pairs.csv"
+    found = run(*words.split(), "--judge", "llm.qrels", "--metric", "Precision@5")
+    assert found.code == 0, found.err
+    assert found.out.startswith("dense beats bm25 on both estimators.")

@@ -114,14 +114,6 @@ def test_propensities_instead_of_positions(run: Run, folder: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_table_and_messages(run: Run) -> None:
-    outcome = run(*shlex.split(f"{CALL} --clip auto --baseline log --verbose"))
-    assert outcome.code == 0
-    for words in ("reward per session, ips", "effective rows", "sessions", "new - log", "clip", "8 viewed items in 4"):
-        assert words in outcome.out
-    assert any(words in outcome.out for words in ("chosen: ", "chosen for new"))
-
-
 def test_a_fitted_position_model_widens_the_interval(run: Run, folder: Path) -> None:
     rows = ["session,item,position,like,new"]
     for session in range(200):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
 from collections import defaultdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
@@ -14,6 +16,8 @@ from calling import every_command
 
 import truerank.cli
 from truerank import estimators, metrics
+from truerank.cli.commands import cli
+from truerank.core.errors import InputError
 from truerank.core.log import Logged
 from truerank.core.options import ListsAre
 from truerank.core.ranking import Ties
@@ -30,6 +34,9 @@ from truerank.sampling.unequal import DrawBy
 from truerank.simulation.dataset import DatasetSettings
 from truerank.simulation.feed import Broken, FeedSettings
 
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
 evaluate_command = importlib.import_module("truerank.cli.evaluate")
 offpolicy_command = importlib.import_module("truerank.cli.offpolicy")
 HEAVY = ("numpy", "polars", "scipy", "numba", "rich", "msgspec", "sklearn", "torch", "altair", "optuna")
@@ -44,11 +51,6 @@ def meaning(option: click.Option) -> tuple[Any, ...]:
     chosen = tuple(kind.choices) if isinstance(kind, click.Choice) and option.name != "format" else ()
     shown = option.metavar or ("" if isinstance(kind, click.Choice) or option.is_flag else kind.name.upper())
     return kind.name, chosen, shown, option.multiple, option.is_flag, tuple(sorted((*option.opts, option.name or "")))
-
-
-def test_there_are_commands() -> None:
-    assert len(COMMANDS) >= 13
-    assert ("study", "reliability") in COMMANDS
 
 
 def sizes_of(command: click.Command) -> set[str]:
@@ -190,3 +192,23 @@ def test_a_mistyped_command_is_answered_with_what_may_be_meant(
         truerank.cli.main()
     assert stop.value.code == 2
     assert "Did you mean evaluate?" in capfd.readouterr().err
+
+
+def test_exposure_is_asked_for_where_nothing_decides_it(run: Run, folder: Path) -> None:
+    """A column of propensities, qrels and other options decide it; the message names every kind."""
+
+    def exposure(*words: str) -> str:
+        cli.main(["evaluate", *words, "--scores", "a=a.npz", "--metric", "Precision@2", "--out", "r.json", "--quiet"],
+                 standalone_mode=False)  # fmt: skip
+        return str(json.loads(Path("r.json").read_text())["provenance"]["settings"]["exposure"])
+
+    Path("l.qrels").write_text("1 0 10 1\n1 0 20 0\n2 0 20 1\n")
+    labels = Path("labels.csv").read_text().splitlines()
+    Path("p.csv").write_text("\n".join([f"{labels[0]},pscore", *(f"{line},0.5" for line in labels[1:])]) + "\n")
+    assert (
+        exposure("l.qrels") == exposure("labels.csv", "--like", "ranx") == exposure("l.qrels", "--exposure", "holdout")
+    )
+    assert exposure("p.csv").startswith("biased")
+    assert exposure("sample.csv", "--rate", "0.5").startswith("random")
+    with pytest.raises(InputError, match=r"holdout: .*random: .*designed: .*biased: .*full: "):
+        exposure("labels.csv")

@@ -66,7 +66,19 @@ def test_exit_codes(run: Run, world: Path, labels: str, rules: list[str], code: 
 
 def test_the_shell_sees_the_code(run: Run, world: Path) -> None:
     models = ["--scores", "new=new.npz", "--scores", "live=live.npz"]
-    call = [sys.executable, "-m", "truerank", "evaluate", "few.csv", *models, "--metric", "Recall@5", "--quiet"]
+    call = [
+        sys.executable,
+        "-m",
+        "truerank",
+        "evaluate",
+        "few.csv",
+        *models,
+        "--metric",
+        "Recall@5",
+        "--exposure",
+        "full",
+        "--quiet",
+    ]
     done = subprocess.run([*call, "--require", "new > live"], capture_output=True, check=False)
     assert done.returncode == 4
 

@@ -140,11 +140,6 @@ def test_everything_listens_on_this_machine_only(engine: Any) -> None:
     assert {address.removeprefix("::ffff:") for address in listening} <= {"127.0.0.1", "::1"}
 
 
-def test_workers_keep_freed_memory_for_the_next_chunk(dask: Any) -> None:
-    """As Dask has it by default they give it back at once, and work takes twice as long."""
-    assert all("MALLOC_TRIM_THRESHOLD_" not in nanny.pre_spawn_env for nanny in dask.cluster.workers.values())
-
-
 @pytest.mark.parametrize(("name", "module"), [("dask", "distributed"), ("spark", "pyspark")])
 def test_a_missing_package_is_named_with_its_extra(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)

@@ -77,12 +77,6 @@ def test_what_is_shown(planned: ExposureDesign) -> None:
     assert again.table().equals(shown)
 
 
-@pytest.mark.parametrize("way", DrawBy)
-def test_every_way_to_draw_shows_as_many(way: DrawBy) -> None:
-    design = tr.design_exposure(scores(), metrics=["Recall@3", "DCG@2"], exclude=train(), per_user=5, draw=way).design
-    assert np.bincount(design.pairs["user"]).tolist() == [5] * N_USERS
-
-
 def wished(data: DesignData, goal: DesignGoal, user: int) -> tuple[np.ndarray, np.ndarray]:
     """How much each place is wished for, and the places in lists."""
     listed, places, effects = effects_of(goal, user, len(data.items))
@@ -123,15 +117,6 @@ def test_values_are_unbiased_over_every_draw(way: DrawBy) -> None:
         found = tr.evaluate(given, rows, exposure="designed", metrics=["Precision@2"], estimators=["horvitz-thompson"])
         mean += p * q * found.estimates[0].value
     assert mean == pytest.approx(true, abs=1e-10)
-
-
-def test_all_that_can_be_shown_is_the_truth() -> None:
-    design = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=N_ITEMS).design
-    found = evaluated(back(design), design, estimators=["horvitz-thompson", "hajek"])
-    kept = truth().join(train(), on=["user", "item"], how="anti")
-    full = tr.evaluate(scores(), kept, exposure="full", metrics=["Precision@5"], exclude=train())
-    for each in found.estimates:
-        assert each.value == pytest.approx(full.estimates[0 if each.model == "a" else 1].value)
 
 
 # --------------------------------------------------------------------------------------------------- what came back

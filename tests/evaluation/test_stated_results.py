@@ -281,7 +281,7 @@ def test_a_judged_item_that_is_excluded_can_be_kept() -> None:
 
 
 def test_a_judged_item_that_is_excluded_can_be_an_error() -> None:
-    with pytest.raises(InputError, match="1 judged pairs are also excluded, such as user 0, item 0"):
+    with pytest.raises(InputError, match="1 labelled pairs are also excluded, such as user 0, item 0"):
         tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(0, 0, 1)]), overlap=Overlap.ERROR)
     tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(9, 0, 1)]), overlap=Overlap.ERROR)
 

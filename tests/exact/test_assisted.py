@@ -16,7 +16,7 @@ from tiny import Tiny
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator, Exposed, Request
-from truerank.core.forms import slopes
+from truerank.core.forms import HitMove, slopes
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
@@ -24,9 +24,11 @@ from truerank.core.ranking import Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
+from truerank.estimators.listed_predictions import PredictionBalance, StratumBalance
 from truerank.estimators.post_stratified import PostStratified
-from truerank.estimators.predictions import Assistance, JudgeTable
+from truerank.estimators.predictions import Assistance, JudgeTable, ranked_within_rows
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled
+from truerank.inference.linearization import FEW_HITS, RareHits
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
@@ -255,6 +257,27 @@ def test_places_without_a_word_of_the_judge_have_the_mean_of_the_others() -> Non
     sample = [(0, 2, 3, 4), (0, 1, 2, 5)]  # the row itself is not judged
     found = terms(Assisted(fewest=0, doubt=0), Precision(3), sample, said=some)
     assert found.value() == pytest.approx(terms(Assisted(fewest=0, doubt=0), Precision(3), sample, said=filled).value())
+
+
+@pytest.mark.parametrize(
+    ("labelled", "repeats"), [((10, 10, 0), True), ((100, 9, 0), False), ((9, 100, 0), False), ((10, 10, 1), False)]
+)
+def test_predictions_that_are_the_labels_are_seen_from_ten_rows_of_either(
+    labelled: tuple[int, ...], repeats: bool
+) -> None:
+    nothing = StratumBalance(*np.zeros((5, 3)))
+    balance = PredictionBalance(Assistance.JUDGE, Precision(3), nothing, nothing, np.array(labelled))
+    assert balance.repeats_labels is repeats
+
+
+def test_one_hit_more_is_allowed_for_where_predictions_and_few_hits_make_a_value() -> None:
+    allowed = [RareHits(units, HitMove(0.1, assisted=True)).allowed for units in (0, 1, FEW_HITS - 1, FEW_HITS)]
+    assert allowed == [0, 0.1, 0.1, 0]
+    assert RareHits(1, HitMove(0.1, assisted=False)).allowed == 0
+
+
+def test_one_prediction_of_a_user_is_the_middle_of_all() -> None:
+    np.testing.assert_array_equal(ranked_within_rows(np.array([[7.0, np.nan, np.nan]])), [[0.0, np.nan, np.nan]])
 
 
 @pytest.mark.parametrize("metric", [Precision(3), Recall(3)], ids=str)

@@ -13,9 +13,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from truerank.cli import limits, terminal
+from truerank.cli import Interruption, outcome, terminal
 from truerank.cli.outcome import told
-from truerank.cli.signals import Interruption
 from truerank.core.errors import InputError
 from truerank.models.settings import load
 
@@ -48,13 +47,13 @@ def test_other_errors_are_internal() -> None:
 def test_too_few_addresses_are_refused_before_anything_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
-    least = limits.LEAST_SPACE + limits.FOR_A_CORE * (os.cpu_count() or 1)
+    least = outcome.LEAST_SPACE + outcome.FOR_A_CORE * (os.cpu_count() or 1)
     for limit in (resource.RLIM_INFINITY, least):
         monkeypatch.setattr(resource, "getrlimit", lambda kind, limit=limit: (limit, limit))
-        limits.check_space()
+        outcome.check_space()
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (least - 1, least))
     with pytest.raises(InputError, match="ulimit -v"):
-        limits.check_space()
+        outcome.check_space()
 
 
 def test_a_swallowed_interruption_is_raised_again(monkeypatch: pytest.MonkeyPatch) -> None:

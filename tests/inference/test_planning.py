@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import ratio
-from truerank.inference.power import Components, Sure, assumed_lists, power_of, rows_for, smallest_difference, users_for
-from truerank.inference.variance_components import components_of
+from truerank.inference.power import (
+    Components,
+    Sure,
+    assumed_lists,
+    assumed_sessions,
+    power_of,
+    rows_for,
+    smallest_difference,
+    users_for,
+)
+from truerank.inference.variance_components import _cumulants, components_of
 
 SURE = Sure()
 
@@ -157,3 +168,68 @@ def test_what_cannot_be_planned_is_refused_in_one_sentence() -> None:
         tr.plan_exposure(pl.DataFrame({"user": [1], "item": [1], "label": [1]}), {"a": np.ones((1, 1))}, difference=0.1)
     with pytest.raises(InputError, match="without a pilot these are needed: reward, effective"):
         tr.plan_sessions(difference=0.1)
+
+
+# ------------------------------------------------------------------------------------------------------------- formulas
+
+
+def test_skewness_and_kurtosis_of_rows_fall_as_their_cumulants_do() -> None:
+    """Where users do not differ, the third cumulant falls as n², the fourth as n³."""
+    plain = Components(between=0.2, within=30.0, finite=0.1, rows=10.0)
+    third, fourth, at_hand = 40.0, 900.0, plain.variance(10.0)
+    of = replace(
+        plain,
+        skewness=third / 10**2 / at_hand**1.5,
+        kurtosis=3 + fourth / 10**3 / at_hand**2,
+        row_third=third,
+        row_fourth=fourth,
+    )
+    for n in (5.0, 10.0, 25.0):
+        wanted = third / n**2 / of.variance(n) ** 1.5, 3 + fourth / n**3 / of.variance(n) ** 2
+        assert of.shape(n) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_assumed_lists_of_recall_are_those_of_the_formulas(normalised: bool) -> None:
+    """Recall@10 of .3 among 100 items, 5 of them relevant: 1.5 hits, a discount of 1/5 at each of 10 ranks."""
+    found = assumed_lists(np.ones(10), n_items=100, value=0.3, relevant=0.05, shared=0.2, normalised=normalised)
+    p, square, fourth, differ = 0.15, 10 * 0.2**2, 10 * 0.2**4, 2 * 0.8
+    y = 0.7 * p + 0.3 * (0.7 * 5 / 90) if normalised else 0.0
+    s2 = differ * (p * (1 - y) ** 2 + (1 - p) * y**2) * square / 100
+    row_fourth = 100**4 * (differ * (p * (1 - y) ** 4 + (1 - p) * y**4) * fourth / 100 - 3 * s2**2)
+    told_apart = differ * 10 * (1 if normalised else p) / 100
+    values = (found.between, found.within, found.finite, found.row_fourth, found.rows, found.telling)
+    wanted = (differ * p * (1 - p) * square, 100**2 * s2, 100 * s2, row_fourth, 20, 1 - (1 - told_apart) ** 20)
+    assert values == pytest.approx(wanted, rel=1e-12)
+    assert found.kurtosis == pytest.approx(3 + row_fourth / 20**3 / found.variance(20) ** 2)
+
+
+def test_users_whom_no_row_tells_apart_limit_the_power() -> None:
+    """A difference of any size needs six users with a row that tells the models apart, here each of 10 with 1/5."""
+    of = Components(between=1e-9, telling=1 - 0.8**10, rows=10.0)
+    for rows in (5, 10):
+        wanted = stats.binom.sf(5, 12, 1 - 0.8**rows)
+        assert power_of(of, 1.0, users=12, rows=rows, sure=SURE) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_cumulants_of_rows_are_k_statistics() -> None:
+    rng = np.random.default_rng(7)
+    count = np.array([2, 3, 4, 9])
+    unit, value = np.repeat(np.arange(4), count), rng.exponential(size=18)
+    rows = SampledRows(unit, np.stack([value, np.zeros(18)], axis=1), count.astype(float), np.full(4, 30.0))
+    *found, several = _cumulants(rows, value, np.ones(4, dtype=bool))
+    assert several.all()
+    for power, cumulants in zip((2, 3, 4), found, strict=True):
+        wanted = [stats.kstat(value[unit == at], power) if n >= power else 0.0 for at, n in enumerate(count)]
+        assert cumulants == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(("normalised", "within"), [(False, 0.2), (True, 0.2 * 0.8)])
+def test_assumed_sessions_vary_by_their_weights(normalised: bool, within: float) -> None:
+    """(1 / effective - 1) r, and normalised that times 1 - r; a part of it between users who are alike."""
+    alone, alike = (
+        assumed_sessions(reward=0.2, effective=0.5, sessions=4.0, alike=share, normalised=normalised)
+        for share in (0.0, 0.25)
+    )
+    assert (alone.between, alone.within) == pytest.approx((0, within))
+    assert (alike.between, alike.within) == pytest.approx((within / 4, 3 * within / 4))

@@ -453,18 +453,6 @@ def test_excluded_pairs_leave_the_slice(strange: bool) -> None:
             fit_propensities(NaiveBayes(), log, random=random.select(random.item < 10), candidates=excluding)
 
 
-def test_calibration_by_a_slice_of_other_users() -> None:
-    """Labels can be compared, cells cannot; of a mixed slice the cells are those of the log's users."""
-    fitted = WORLD.fit(GivenPropensity())
-    strangers = replace(WORLD.random, users=Ids.of(range(5000, 5000 + N_USERS)))
-    found = calibration(fitted, WORLD.log, strangers)
-    assert (found.bins, found.common, found.expected_common) == ((), 0, 0.0)
-    assert found.labels == calibration(fitted, WORLD.log, WORLD.random).labels
-    mixed = calibration(fitted, WORLD.log, _half_strangers(WORLD.random))
-    own = calibration(fitted, WORLD.log, WORLD.random.select(WORLD.random.user < 100))
-    assert mixed.bins == own.bins
-
-
 # ------------------------------------------------------------------------------------------------------ Python's border
 
 

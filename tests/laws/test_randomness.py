@@ -121,35 +121,11 @@ def test_draws_among_unseen_items_are_seen_and_said() -> None:
     assert randomness(log).random is False
 
 
-def test_numbers_of_rows_of_users_are_told_but_do_not_decide() -> None:
-    rng = np.random.default_rng(8)
-    many, few = log_of(drawn(rng, 20)), log_of(drawn(rng, 4))
-    half = many.user < N_USERS // 2
-    user, item = (np.concatenate([a[half], b[few.user >= N_USERS // 2]]) for a, b in
-                  ((many.user, few.user), (many.item, few.item)))  # fmt: skip
-    found = randomness(replace(many, unit=user, item=item))
-    assert found.random is True
-    assert check(found, "rows of users") < 1e-6
-    assert "Also: users have more unequal numbers of rows" in found.verdict
-
-
 def test_balanced_exposure_is_told() -> None:
     """Every item equally often, by rotation: no chance in it, and more even than chance."""
     items = (np.arange(N_USERS)[:, None] * 8 + np.arange(8)) % N_ITEMS
     found = randomness(log_of(items))
     assert any("more evenly than independent draws" in note for note in found.notes)
-
-
-def test_items_that_are_missing_from_the_file_are_noticed() -> None:
-    rng = np.random.default_rng(12)
-    user, item = np.arange(N_USERS), rng.integers(0, N_ITEMS, N_USERS)
-    frame = pl.DataFrame({"user": user, "item": item})
-    seen_only, declared = tr.describe(frame), tr.describe(frame, items=np.arange(N_ITEMS))
-    assert seen_only.randomness is not None
-    assert declared.randomness is not None
-    assert any("missing from the file" in note for note in seen_only.randomness.notes)
-    assert declared.randomness.never_exposed > 0
-    assert not any("missing from the file" in note for note in declared.randomness.notes)
 
 
 def test_order_and_repeated_rows_do_not_matter() -> None:

@@ -137,15 +137,6 @@ def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool) -> None:
     np.testing.assert_allclose(compiled, plain, rtol=1e-12)
 
 
-def test_the_logging_policy_earns_what_it_has_earned() -> None:
-    frame = make_log(9)
-    results = tr.off_policy(frame, {"log": RankColumn("position")}, position=Exponential(0.7))
-    earned = frame.group_by("session").agg(pl.col("reward").sum())["reward"].mean()
-    assert [each.value for each in results.estimates] == pytest.approx([earned, earned])
-    made = views(frame, log=RankColumn("position"))["log"]
-    assert made.weights() == pytest.approx(np.ones(len(frame)), abs=1e-15)
-
-
 def test_clip_one_of_the_inverse_leaves_raw_labels() -> None:
     """m = 1: Σ c ε, the naive form."""
     made = views(make_log(11))["new"]
@@ -265,6 +256,23 @@ def test_tail_index_of_known_distributions() -> None:
         assert pareto_tail(drawn) == pytest.approx(k, abs=0.12)
     assert math.isnan(pareto_tail(np.ones(100)))
     assert math.isnan(pareto_tail([1.0, 2.0]))
+
+
+def test_the_tail_index_is_that_of_zhang_and_stephens() -> None:
+    """Number by number, with the prior of ten observations at one half of Vehtari et al."""
+    drawn = np.sort(np.random.default_rng(2).pareto(1.5, 40) + 1)
+    x = [float(each - drawn[0]) for each in drawn[1:]]
+    n, m = len(x), 30 + int(math.sqrt(len(x)))
+    quarter = x[int(n / 4 + 0.5) - 1]
+    rates = [1 / x[-1] + (1 - math.sqrt(m / (j - 0.5))) / (3 * quarter) for j in range(1, m + 1)]
+
+    def index(rate: float) -> float:
+        return math.fsum(math.log1p(-rate * each) for each in x) / n
+
+    fit = [n * (math.log(-rate / index(rate)) - index(rate) - 1) for rate in rates]
+    weight = [1 / math.fsum(math.exp(other - own) for other in fit) for own in fit]
+    centre = math.fsum(rate * share for rate, share in zip(rates, weight, strict=True))
+    assert pareto_tail(drawn) == pytest.approx((n * index(centre) + 5) / (n + 10), rel=1e-9)
 
 
 def test_each_warning_has_its_threshold() -> None:

@@ -62,7 +62,18 @@ def test_a_small_evaluation_loads_what_it_needs(tmp_path: Path) -> None:
     for name, step in (("a", 1), ("b", 3)):
         rows = (f"{user},{item},{(user * step + item * 7) % 11}\n" for user in range(30) for item in range(4))
         (tmp_path / f"{name}.csv").write_text("user,item,score\n" + "".join(rows))
-    words = ["evaluate", "labels.csv", "--scores", "a=a.csv", "--scores", "b=b.csv", "--metric", "Recall@2"]
+    words = [
+        "evaluate",
+        "labels.csv",
+        "--scores",
+        "a=a.csv",
+        "--scores",
+        "b=b.csv",
+        "--metric",
+        "Recall@2",
+        "--exposure",
+        "full",
+    ]
     modules, shown = loaded(*words, place=tmp_path)
     assert "Recall@2" in shown
     assert {"numpy", "polars"} <= modules

@@ -17,6 +17,7 @@ from tests.laws.test_messages import sample
 from truerank.cli.commands import cli
 from truerank.cli.outcome import told
 from truerank.core.errors import InputError
+from truerank.core.lazy_imports import export_stub
 from truerank.core.messages import message
 from truerank.core.wording import columns_option, either, option, positive_option, worded
 
@@ -97,7 +98,8 @@ def flags(group: Any = cli) -> set[str]:
 
 def arguments() -> set[str]:
     """What public functions take by name."""
-    public = [getattr(tr, name) for name in dir(tr) if not name.startswith("_")]
+    _, names = export_stub("truerank", tr.__file__)
+    public = [getattr(tr, name) for name in names() if not name.startswith("_")]
     modules = [each for each in public if inspect.ismodule(each)]
     public += [getattr(module, name) for module in modules for name in dir(module) if not name.startswith("_")]
     called = [each for each in public if callable(each) and getattr(each, "__module__", "").startswith("truerank")]

@@ -163,23 +163,17 @@ def test_rectools() -> None:
         assert (np.argsort(-mine, kind="stable") == np.argsort(-theirs, kind="stable")).all()
 
 
-def test_what_is_not_fitted_is_refused() -> None:
-    nothing = SimpleNamespace()
-    for adapt in (tr.models.from_implicit, tr.models.from_lightfm, tr.models.from_cornac):
+def test_what_is_not_fitted_and_wrong_ids_are_refused() -> None:
+    nothing: Any = SimpleNamespace()
+    by_factors, by_table = tr.models.from_factors, tr.models.from_rectools
+    others = (lambda model: by_factors(model, MATRIX), lambda model: by_table(model, model))
+    calls = (tr.models.from_implicit, tr.models.from_lightfm, tr.models.from_cornac, *others)
+    for adapt in calls:
         with pytest.raises(InputError, match="Fit it first"):
             adapt(nothing)
-    with pytest.raises(InputError, match="Fit it first"):
-        tr.models.from_rectools(nothing, nothing)
-    with pytest.raises(InputError, match="Fit it first"):
-        tr.models.from_factors(nothing, MATRIX)
-
-
-def test_wrong_ids_are_refused() -> None:
-    model = SimpleNamespace(user_factors=np.ones((5, 2)), item_factors=np.ones((6, 2)))
     with pytest.raises(InputError, match="4 ids for 5 rows"):
-        tr.models.from_implicit(model, users=USERS[:4], items=ITEMS)
-    with pytest.raises(InputError, match="repeated"):
-        tr.models.from_implicit(model, users=["a", "a", "b", "c", "d"], items=ITEMS)
+        tr.models.from_factors(SimpleNamespace(components_=np.ones((2, 6)), transform=lambda x: np.ones((5, 2))),
+                               MATRIX, users=USERS[:4])  # fmt: skip
 
 
 def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

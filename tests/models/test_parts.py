@@ -7,12 +7,10 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from scipy.sparse import csr_array
 
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.models.features import indicators
-from truerank.ranking.scores.scores import product
 
 IDS = Ids.of(["a", "b", "c", "d"])
 
@@ -37,12 +35,6 @@ def test_features_of_every_type() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["_at", "at", "value"])
-def test_a_feature_may_have_any_name(name: str) -> None:
-    table = pl.DataFrame({"item": ["a", "b"], name: ["x", "y"], "other": [1, 1]})
-    assert indicators(table, IDS, kind="item").toarray()[:2, 4:].tolist() == [[1, 0, 1], [0, 1, 1]]
-
-
 def test_decimal_numbers_are_cut_at_their_quartiles() -> None:
     table = pl.DataFrame({"item": ["a", "b", "c", "d"], "length": [1.0, 2.0, 3.0, 4.0]})
     assert (indicators(table, IDS, kind="item").toarray()[:, 4:] == np.eye(4)).all()
@@ -54,25 +46,13 @@ def test_decimal_numbers_are_cut_at_their_quartiles() -> None:
     ("columns", "message"),
     [
         ({"id": ["a"], "x": [1]}, "no column 'item'; found id, x"),
-        ({"item": ["a"]}, "expected features beside it"),
         ({"item": ["x"], "y": [1]}, "none of the items is one of the log"),
         ({"item": ["a", "a"], "y": [1, 2]}, "some items have several rows"),
         ({"item": ["a"], "y": [math.nan]}, "NaN or infinite"),
-        ({"item": [1], "y": [1]}, "item features, column 'item'"),
         ({"item": ["a"], "y": [b"\xff\xfe"]}, "item features, column 'y': Binary .* not UTF-8"),
-        ({"item": ["a"], "y": [[b"\xff"]]}, "item features, column 'y': List.Binary. .* not UTF-8"),
         ({"item": ["a"], "y": [[["p"], ["q"]]]}, "item features, column 'y': List.* flat lists"),
     ],
 )
 def test_bad_feature_tables_are_refused(columns: dict[str, list[object]], message: str) -> None:
     with pytest.raises(InputError, match=message):
         indicators(pl.DataFrame(columns), IDS, kind="item")
-
-
-def test_products_follow_their_names() -> None:
-    left, right = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]])), np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    for form in (right, csr_array(right)):
-        scores = product(left, form, users=["v", "u"], items=["c", "a", "b"])
-        assert scores.block(np.array([0, 1])).tolist() == [[10.0, 12.0, 8.0], [2.0, 3.0, 1.0]]
-    with pytest.raises(InputError, match=r"expected \[users x d\] and \[d x items\]"):
-        product(left, right.T)

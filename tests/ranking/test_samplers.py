@@ -21,12 +21,13 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.values import options_of
 from truerank.exposure.expose import WorldHoldOut, expose
-from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
+from truerank.exposure.logging_policies import PopularityLogger, UniformLogger
 from truerank.metrics.auc import AUC
 from truerank.metrics.recall import Recall
 from truerank.ranking import samplers
 from truerank.ranking.kernel.rank import rank
-from truerank.ranking.samplers.draw import CandidatePool, SampledNegatives, Sampler, draw_all, sample_candidates
+from truerank.ranking.samplers.draw import CandidatePool, SampledNegatives, Sampler, sample_candidates
+from truerank.ranking.samplers.draw import draw as draw_from
 from truerank.ranking.samplers.weighted import (
     ExposedSampler,
     FullSampler,
@@ -37,7 +38,7 @@ from truerank.ranking.samplers.weighted import (
     WTDHSampler,
     WTDSampler,
 )
-from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
+from truerank.sampling.designs import SamplingDesign, WeightedDesign
 from truerank.sampling.pools import Members
 
 SIZES = (1, 2, 5, 10, 20, 50)
@@ -73,7 +74,7 @@ def logged(world: Log, train: Log) -> CandidatePool:
 
 
 def draw(logged: CandidatePool, sampler: Sampler, *, seed: int = 1) -> SampledNegatives:
-    return draw_all(logged, [sampler], seed=seed)[0]
+    return draw_from(logged, sampler, seed=seed)
 
 
 def sets(sampled: SampledNegatives) -> list[set[int]]:
@@ -114,23 +115,6 @@ def test_weights_by_hand() -> None:
     assert len(CandidatePool.of(log).items) == 4
 
 
-@pytest.mark.parametrize("logger", [PopularityLogger(), PositivityLogger.released()], ids=str)
-def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: LoggingPolicy) -> None:
-    rest, random = WorldHoldOut.released().split(world, policy=logger, seed=1)
-    logged = CandidatePool.of(expose(rest, logger, sparsity=0.5, train=train, seed=1), random=random)
-    for n in SIZES:
-        assert sets(draw(logged, WTDSampler.released(n))) == sets(draw(logged, WTDHSampler.released(n)))
-
-
-def test_released_wtd_is_random_for_the_uniform_logger(world: Log) -> None:
-    rest, random = WorldHoldOut.released().split(world, policy=UniformLogger.released(), seed=1)
-    assert random is None
-    log = expose(rest, UniformLogger.released(), sparsity=0.5, seed=1)
-    logged = CandidatePool.of(log, random=log)
-    for n in SIZES:
-        assert sets(draw(logged, WTDSampler.released(n))) == sets(draw(logged, RandomSampler(n)))
-
-
 # ----------------------------------------------------------------------------------------------------------------- laws
 
 
@@ -156,23 +140,11 @@ def cells_of_positives(logged: CandidatePool) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("make", BY_SIZE, ids=name_of)
-def test_sets_are_nested_in_n_and_the_same_for_all_who_ask(
-    logged: CandidatePool, make: Callable[[int], Sampler]
-) -> None:
-    together = draw_all(logged, [make(n) for n in SIZES], seed=1)
-    for n, sampled in zip(SIZES, together, strict=True):
-        assert sets(sampled) == sets(draw(logged, make(n))) == sets(together[-1].first(n))
-        assert sets(sampled) == sets(draw(logged, make(n)))
+def test_sets_are_nested_in_n(logged: CandidatePool, make: Callable[[int], Sampler]) -> None:
+    together = [draw(logged, make(n)) for n in SIZES]
     for small, large in combinations(together, 2):
         assert all(a <= b for a, b in zip(sets(small), sets(large), strict=True))
     assert sets(draw(logged, make(5), seed=2)) != sets(draw(logged, make(5), seed=1))
-
-
-def test_full_exposed_and_as_many_as_exposed(logged: CandidatePool) -> None:
-    exposed, as_many = draw(logged, ExposedSampler()), draw(logged, RandomSampler("e"))
-    assert exposed.count.tolist() == as_many.count.tolist() == logged.exposed.count.tolist()
-    assert all(a <= b for a, b in zip(sets(exposed), sets(draw(logged, FullSampler())), strict=True))
-    assert sets(draw(logged, FullSampler()).first(7)) == sets(draw(logged, RandomSampler(7)))
 
 
 def test_positives_are_drawn_in_released_and_keep_both_labels(logged: CandidatePool) -> None:
@@ -281,15 +253,6 @@ def test_weights_of_another_shape_are_refused(logged: CandidatePool, monkeypatch
         draw(logged, RandomSampler(5))
 
 
-def test_equal_weights_are_a_uniform_draw(logged: CandidatePool) -> None:
-    sampled = draw(logged, RandomSampler(6))
-    free = len(logged.items) - logged.positive.count
-    expected = [UniformDesign(6).inclusion(Members.alone(int(free[u])))[0] for u in sampled.user.tolist()]
-    assert sampled.inclusion().value == pytest.approx(expected)
-    assert (draw(logged, ExposedSampler()).inclusion().value == 1).all()
-    assert (draw(logged, FullSampler()).inclusion().value == 1).all()
-
-
 # ---------------------------------------------------------------------------------------------------------------- edges
 
 
@@ -320,15 +283,6 @@ def test_an_empty_log_gives_empty_sets(text: str) -> None:
     assert len(sampled.labels(inclusion=True)) == 0
 
 
-def test_text_forms_parse_back() -> None:
-    made = [*(make(20) for make in BY_SIZE), WTDSampler(5, mnar_source="train"), RandomSampler("e"), FullSampler()]  # type: ignore[arg-type]
-    for sampler in made:
-        assert samplers.parse(str(sampler)) == sampler
-    assert samplers.parse("skew@100") == SkewSampler(100)
-    assert samplers.parse("Full") == FullSampler()
-    assert samplers.parse("Popularity@5(shift=1,positives=drawn)") == PopularitySampler.released(5)
-
-
 def test_bad_input_is_explained(world: Log) -> None:
     nothing, twice = log_of([], n_users=1, n_items=1), log_of([(0, 0, 1), (0, 0, 1)], n_users=1, n_items=1)
     text = replace(world, items=Ids.of([f"i{i:02}" for i in range(40)]))
@@ -342,15 +296,7 @@ def test_bad_input_is_explained(world: Log) -> None:
         "20 items are not in the pool": lambda: CandidatePool.of(world, pool=Ids.of(np.arange(20))),
         "more than once": lambda: CandidatePool.of(twice),
         "Skew: n=0; expected a whole number from 1": lambda: SkewSampler(0),
-        "'Random@x': n=x; expected a whole number from 1": lambda: samplers.parse("Random@x"),
-        "'Skew@1.5': n=1.5; expected a whole number from 1": lambda: samplers.parse("Skew@1.5"),
-        "expected rare or popular": lambda: SkewSampler(1, favours="short"),  # type: ignore[arg-type]
         "unknown sampler 'Skw@1'.*Did you mean Skew": lambda: samplers.parse("Skw@1"),
-        "expected Skew@N": lambda: samplers.parse("Skew"),
-        "expected Full": lambda: samplers.parse("Full@3"),
-        "no option 'x'; expected one of favours, positives": lambda: samplers.parse("Skew@1(x=1)"),
-        "favours=x; expected rare or popular": lambda: samplers.parse("Skew@1(favours=x)"),
-        "power=x; expected a whole number from 0": lambda: samplers.parse("WTD@1(power=x)"),
     }
     for message, wrong in calls.items():
         with pytest.raises(InputError, match=message):

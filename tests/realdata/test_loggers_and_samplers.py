@@ -11,7 +11,7 @@ from truerank.datasets.kuairec import KuaiRec
 from truerank.exposure.expose import Order, WorldHoldOut, expose
 from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
 from truerank.ranking.samplers import parse
-from truerank.ranking.samplers.draw import CandidatePool, draw_all
+from truerank.ranking.samplers.draw import CandidatePool, draw
 from truerank.ranking.samplers.weighted import RandomSampler, WTDHSampler, WTDSampler
 
 pytestmark = pytest.mark.realdata
@@ -80,9 +80,8 @@ def test_candidate_sets_of_all_samplers(block: dict[str, Log]) -> None:
         "Random@e",
         *(f"{name}@1000" for name in ("Random", "Popularity", "Positivity", "Skew")),
     ]
-    drawn = draw_all(
-        logged, [*map(parse, texts), WTDSampler.released(1000), WTDHSampler.released(1000), WTDSampler(1000)], seed=1
-    )
+    weighted = [WTDSampler.released(1000), WTDHSampler.released(1000), WTDSampler(1000)]
+    drawn = [draw(logged, sampler, seed=1) for sampler in (*map(parse, texts), *weighted)]
     available = len(logged.items) - logged.positive.count
     assert (drawn[0].count == available).all()
     assert (drawn[1].count == logged.exposed.count).all()
@@ -91,5 +90,6 @@ def test_candidate_sets_of_all_samplers(block: dict[str, Log]) -> None:
         assert (sampled.count == np.minimum(1000, available)).all()
         assert not sampled.repeated.any()
     assert drawn[7].item.tolist() == drawn[8].item.tolist()  # nothing held out is in the log: WTD is WTDH
-    same = draw_all(CandidatePool.of(log, random=log), [WTDSampler.released(100), RandomSampler(100)], seed=1)
+    pool = CandidatePool.of(log, random=log)
+    same = [draw(pool, sampler, seed=1) for sampler in (WTDSampler.released(100), RandomSampler(100))]
     assert same[0].item.tolist() == same[1].item.tolist()

@@ -18,7 +18,6 @@ from tasteful import TastefulSampler
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.evaluation.labels import evaluate
@@ -299,28 +298,6 @@ def pairs_of(world: Log, user: Ints, item: Ints) -> Log:
     return Log(world.users, world.items, unit=user, item=item, rewards={}, source="seen")
 
 
-def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path) -> None:
-    world = small_world()
-    seen = np.arange(0, 30, 3)
-    exclude = pairs_of(world, np.repeat(np.arange(12), len(seen)), np.tile(seen, 12))
-    kept = ~np.isin(np.arange(30), seen)
-    left = world.select(np.flatnonzero(kept[world.item]))
-    left = replace(left, items=Ids.of(world.items.values.filter(kept)), item=np.cumsum(kept)[left.item] - 1)
-    grid = Grid.from_names(loggers=["uniform", "positivity"], samplers=["Exposed", "Random@e", "Random", "Positivity"],
-                   sparsities=(0.5, 0.8), sizes=(1, 3, 8), metrics=METRICS)  # fmt: skip
-    scores = small_scores(world)
-    found = study(scores, world, tmp_path / "excluded", grid=grid, exclude=exclude, resamples=20)
-    few = {
-        name: dense(each.block(np.arange(12))[:, kept], users=world.users.values, items=left.items.values)
-        for name, each in scores.items()
-    }
-    other = study(few, left, tmp_path / "absent", grid=grid, resamples=20)
-    assert found.results.equals(other.results, null_equal=True)
-    assert found.pairs.equals(other.pairs, null_equal=True)
-    n = int(np.isin(world.item, seen).sum())
-    assert f"{n:,} labels are of excluded pairs and dropped." in found.notes
-
-
 def test_loggers_favour_what_they_would_without_exclusions() -> None:
     """Rows in training data and in what is left of the world add up to the same for every item."""
     world = small_world(missing=0)
@@ -366,15 +343,8 @@ def test_tau_b_equals_scipy() -> None:
         assert value == pytest.approx(kendalltau(a, b).statistic, nan_ok=True)
 
 
-def test_resample_weights_are_poisson_and_keyed_by_user() -> None:
-    key = np.arange(500, dtype=np.uint64)
-    weights = Resampling(400, seed=1).of_users(key)
-    assert (weights[0] == 1).all()
-    assert weights[1:].mean() == pytest.approx(1, abs=0.01)
-    assert weights[1:].var() == pytest.approx(1, abs=0.02)
-    assert (Resampling(400, seed=1).of_users(key[100:103]) == weights[:, 100:103]).all()
-    repetitions = Resampling(400, seed=1).of_repetitions(5)
-    assert (repetitions.sum(axis=1) == 5).all()
+def test_resamples_draw_as_many_repetitions_as_there_are() -> None:
+    assert (Resampling(400, seed=1).of_repetitions(5).sum(axis=1) == 5).all()
     assert (Resampling(400, seed=1).of_repetitions(1) == 1).all()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, study
 from truerank.reliability.grid import families
-from truerank.report.study_figures import Finished
 
 if TYPE_CHECKING:
     pass
@@ -37,20 +35,6 @@ def stop(what: str, done: int, total: int) -> None:
 def small(**options: Any) -> dict[str, Any]:
     grid = replace(small_grid(repetitions=1), metrics=(NDCG(10),))
     return {"grid": grid, "train": small_train(), "resamples": 5, "block_users": 4, **options}
-
-
-def test_models_in_another_order_are_another_study(tmp_path: Path) -> None:
-    """Blocks have the sums of models by their place."""
-    world = small_world()
-    scores = small_scores(world)
-    with pytest.raises(StoppedError):
-        study(scores, world, tmp_path, progress=stop, **small())
-    turned = dict(reversed(scores.items()))
-    with pytest.raises(InputError, match="models: m0, m1, m2, m3, now m3, m2, m1, m0"):
-        study(turned, world, tmp_path, **small())
-    other = {**scores, "m3": small_scores(world, seed=9)["m3"]}
-    with pytest.raises(InputError, match="scores: m3 changed"):
-        study(other, world, tmp_path, **small())
 
 
 def test_a_folder_may_have_any_name_and_a_table_that_is_lost_is_made_again(tmp_path: Path) -> None:
@@ -136,13 +120,3 @@ def test_a_world_whose_every_positive_is_held_out_has_nobody_to_evaluate(tmp_pat
             outcomes.append(str(error)[:32])
             assert not (tmp_path / str(seed) / "results.parquet").exists()
     assert set(outcomes) == {"1 users evaluated, 10 items, 2 models.", "no user is left to evaluate: all"}
-
-
-def test_a_study_of_another_version_is_not_drawn(tmp_path: Path) -> None:
-    world = small_world()
-    study(small_scores(world), world, tmp_path, **small())
-    assert Finished.read(tmp_path).n_models == 4
-    note = json.loads((tmp_path / "study.json").read_text())
-    (tmp_path / "study.json").write_text(json.dumps({**note, "format": 2}))
-    with pytest.raises(InputError, match="of another version"):
-        Finished.read(tmp_path)

@@ -93,12 +93,6 @@ def test_killed_at_some_moments_it_ends_with_the_same_files(tmp_path: Path, undi
         assert sorted(each.name for each in out.iterdir()) == sorted(FILES)
 
 
-@pytest.mark.slow
-def test_killed_at_20_random_moments_it_ends_with_the_same_files(tmp_path: Path, undisturbed: list[bytes]) -> None:
-    for out in kill_at_random(tmp_path, kills=20, seed=1):
-        assert contents(out) == undisturbed
-
-
 @pytest.mark.parametrize("after", [0, 4, 40, 49])
 def test_a_full_disk_is_said_and_nothing_half_written_stays(
     tmp_path: Path, undisturbed: list[bytes], monkeypatch: pytest.MonkeyPatch, after: int

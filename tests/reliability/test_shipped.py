@@ -50,9 +50,6 @@ def test_advice_at_once_in_a_folder_with_nothing_but_a_log(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     found = call("advise", "log.csv", "--quiet", "--n-users", "300")
     assert found.code == 0, found.err
-    assert (
-        "Sampled candidates. No study was given: this goes by the one on Jester (3,136 users x 80 jokes), the nearest"
-    ) in found.out
     said = json.loads(call("advise", "log.csv", "--quiet", "--n-users", "300", "--format", "json").out)
     assert said["candidates"]["study"]["shipped"] == ["Jester", "KuaiRec"]
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
@@ -114,8 +111,3 @@ def test_what_is_shipped_is_small_whole_and_aggregated(folder: str) -> None:
     notice = (ROOT / "NOTICE").read_text()
     assert f"{world.name} (src/truerank/reliability/shipped/{folder})" in notice
     assert "CC BY-SA 4.0" in world.terms or "research use" in world.terms
-
-
-def test_they_take_less_than_half_a_megabyte() -> None:
-    assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 500_000
-    assert sorted(path.name for path in SHIPPED.iterdir()) == sorted(shipped_datasets())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truerank.core.errors import InputError
 from truerank.io.describe import gini
 from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simulate_dataset
 
@@ -43,9 +42,3 @@ def test_same_seed_same_world() -> None:
     assert (one.rating == two.rating).all()
     assert (one.random.item == two.random.item).all()
     assert (one.rating != other.rating).any()
-
-
-@pytest.mark.parametrize("wrong", [{"users": 0}, {"density": 1.5}, {"items": 30, "shown": 20, "judged": 20}])
-def test_settings_are_checked(wrong: dict[str, int]) -> None:
-    with pytest.raises(InputError, match="expected"):
-        DatasetSettings(**wrong)

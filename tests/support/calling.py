@@ -32,6 +32,15 @@ class Called:
     err: str
 
 
+DECIDED = {"--exposure", "--like", "--design", "--propensity", "--rate", "--unlisted", "--help", "--help-all"}
+
+
+def with_exposure(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """A command whose labels are full where it says nothing else."""
+    asks = arguments[:1] in (("evaluate",), ("watch",)) and len(arguments) > 2 and not DECIDED & {*arguments}
+    return (*arguments, "--exposure", "full") if asks else arguments
+
+
 def call(*arguments: str, seconds: int = 20) -> Called:
     """Run a command; `seconds` after which it is taken for one that hangs."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
@@ -40,7 +49,11 @@ def call(*arguments: str, seconds: int = 20) -> Called:
     signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(seconds)
     try:
-        with patch.object(sys, "argv", ["truerank", *arguments]), patch("sys.stdout", out), patch("sys.stderr", err):
+        with (
+            patch.object(sys, "argv", ["truerank", *with_exposure(arguments)]),
+            patch("sys.stdout", out),
+            patch("sys.stderr", err),
+        ):
             code = _code(seconds)
     finally:
         signal.alarm(0)

@@ -14,7 +14,7 @@ from truerank.estimators.impressions import Limited
 from truerank.estimators.weighted import IPS
 from truerank.exposure.policies.targets import RankColumn
 from truerank.models.ease import EASE
-from truerank.models.kunn import KUNN, from_items, from_users, nearest_items, nearest_users
+from truerank.models.kunn import KUNN, from_items, from_users, nearest_rows
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, nearest
 from truerank_research.claims import Cell, Cells, Verdict
@@ -43,7 +43,7 @@ def test_one_eigendecomposition_gives_ease(log: tr.Log, regularisation: float) -
 def test_shared_neighbours_give_kunn(log: tr.Log, users: int, items: int) -> None:
     liked = positives(log)
     of_users, of_items = Draw(log.users.keys(), 4), Draw(log.items.keys(), 4)
-    most_users, most_items = nearest_users(liked, 9, draw=of_users), nearest_items(liked, 9, draw=of_items)
+    most_users, most_items = nearest_rows(liked, 9, draw=of_users), nearest_rows(liked.T.tocsr(), 9, draw=of_items)
     left = from_users(liked, nearest(most_users, users, first=0, draw=of_users))
     right = from_items(liked, nearest(most_items, items, first=0, draw=of_items))
     scores = (left[0] @ left[1]).toarray() + (right[0] @ right[1]).toarray()

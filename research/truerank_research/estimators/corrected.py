@@ -26,7 +26,7 @@ class Corrected(Estimator):
     The mean of m / n over users with n >= 1 leans towards users with many relevant items. The rank curve
     (`core.rank_curve`) models how much users like and how recall goes with it; every user has a posterior recall, and
     counts by the chance of having a relevant item at all. Not unbiased: model-based, with its measured bias in
-    docs/mean-recall.md, and an interval that allows for bias (two fifths of the correction, at least 2 % of the value).
+    research/estimators.md, and an interval that allows for bias (two fifths of the correction, at least 2 % of it).
     `like_nothing`, the share of users with no relevant item at all, cannot be told from the data without the model; it
     is taken as given. Experimental: its comparisons carry no verdict. With every label known it is the plain mean.
 

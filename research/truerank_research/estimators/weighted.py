@@ -23,7 +23,7 @@ class WeightedUsers(Estimator):
 
     With N⁺ known this would be unbiased for sum and number of users. Nobody knows N⁺: n N / N-bar stands for it, and
     since n >= 1 it is at least N / N-bar, so π is too large for users with few relevant items, who stay too light. For
-    comparison: it takes away a part of the bias of `published` and says nothing of how much (docs/mean-recall.md).
+    comparison: it takes away a part of the bias of `published` and says nothing of how much (research/estimators.md).
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}

@@ -26,21 +26,23 @@ if TYPE_CHECKING:
     Reading, "columns", "positive", "items: All items that could have been shown.",
     "n-items: How many items could have been shown; by default those in LOG.",
 )  # fmt: skip
+@shared("--candidates", is_flag=True, help="Also which sampled candidates keep the true order of models.")
 @file(
     "--study", metavar="DIR",
-    help="The folder of a finished `truerank study reliability`; by default one that comes with truerank.",
+    help="A folder of `truerank study reliability` for --candidates; by default one that comes with truerank.",
 )  # fmt: skip
 @shared("--study-logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
 @common("metric: One that was studied; by default nDCG@100, or else the study's last.")
 @shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
 @common("n-users: How many users with a positive the evaluation has, instead of those of LOG.")
-@shared("--top", type=click.IntRange(min=1), default=10, help="How many choices to show.")
+@common("top: How many choices to show.", default=10)
 @grouped(Output, "format", "out", "quiet")
 def advise(
     *,
     log: Path,
     scoring: Scoring,
     reading: Reading,
+    candidates: bool,
     study: Path | None,
     study_logger: str | None,
     metrics: tuple[str, ...],
@@ -49,18 +51,16 @@ def advise(
     top: int,
     output: Output,
 ) -> None:
-    """Say what LOG can tell: its columns, whether exposure looks random, which estimators are valid, what to run next.
+    """Report what kind of data LOG is, which estimators are valid for it, and which command to run next.
 
-    LOG is any table of users and items, with labels or ratings, or of impressions at positions. With --study,
-    --study-logger, --metric, --sparsity or --n-users it also says which sampled candidates keep the true order of
-    models best: LOG's sparsity and the bias of its exposure are compared with those of the study's logs. Without
-    --study it is the nearest of two
-    that come with truerank, on KuaiRec (short videos) and Jester (jokes). Positives alone need --study-logger and
-    --sparsity for that.
+    LOG is any table of users and items, with labels or ratings, or of impressions at positions. With --candidates
+    (or an option of it: --study, --study-logger, --metric, --sparsity, --n-users) the answer includes which sampled
+    candidates keep the true order of models, by a study whose logs are like LOG: yours, or the nearer of two that come
+    with truerank, on KuaiRec and Jester. Positives alone need --study-logger and --sparsity for that.
 
     \b
     truerank advise log.parquet --scores als=als.npz --scores pop=pop.parquet
-    truerank advise log.parquet --n-items 10728 --study study
+    truerank advise log.parquet --candidates --n-items 10728 --study study
     """
     from truerank.evaluation.diagnostics import diagnose
     from truerank.io.atomic_write import MARKER
@@ -82,7 +82,7 @@ def advise(
         scores=scoring.models(reading, items=items),
     )
     advice = None
-    if any((study, study_logger, metrics, sparsity is not None, n_users)):
+    if any((candidates, study, study_logger, metrics, sparsity is not None, n_users)):
         advice = _advice(
             log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
         )
@@ -90,9 +90,9 @@ def advise(
     if advice is None:
         output.show(log_answer)
         return
-    candidates = advice_answer(advice, top=top)
-    document = {**log_answer.document, "candidates": candidates.document}
-    output.show(log_answer, replace(candidates, document=document))
+    sampled = advice_answer(advice, top=top)
+    document = {**log_answer.document, "candidates": sampled.document}
+    output.show(log_answer, replace(sampled, document=document))
 
 
 def _advice(

@@ -17,17 +17,20 @@ if TYPE_CHECKING:
     from truerank.io.features import Features
     from truerank.io.log_schema import LogSchema
 
+MEANINGS = (
+    "holdout: held out of a log, other pairs count as irrelevant; random: a uniform random sample of candidates; "
+    "designed: drawn with known probabilities; biased: what a system exposed; full: every candidate is labelled."
+)
+LIKE = choice(
+    "--like",
+    ["trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit"],
+    help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
+)
 COLLECTION = (
     choice(
         "--exposure", ["full", "holdout", "random", "designed", "biased"],
-        help="What the labels show: every candidate, what was held out of a log (other pairs count as irrelevant), a "
-        "uniform random sample, what a design drew with known chances, or what a biased log happened to show. "
-        "Default: holdout with --like, else full.",
-    ),
-    choice(
-        "--like",
-        ["trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit"],
-        help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
+        help=f"How the labels were collected. {MEANINGS} Other options can decide it, and so do "
+        "a column propensity (biased) and TREC qrels (holdout).",
     ),
     "unlisted: What a pair that is not listed means, with --exposure full.",
     file("--design", metavar="DIR",
@@ -59,10 +62,29 @@ class Collection:
     user_features: Path | None = None
     item_features: Path | None = None
 
-    def __post_init__(self) -> None:
-        """What other options decide need not be repeated."""
-        if self.exposure is None:
-            object.__setattr__(self, "exposure", "full" if self.like is None else "holdout")
+    def decided(self, labels: Path, reading: Reading) -> Collection:
+        """With the exposure that other options or the labels decide; where nothing does, it is asked for."""
+        if self.exposure is not None:
+            return self
+        by_option = {
+            "holdout": self.like is not None, "designed": self.design is not None, "random": self.rate is not None,
+            "biased": self.propensity is not None, "full": self.unlisted != "unknown",
+        }  # fmt: skip
+        named = [exposure for exposure, is_named in by_option.items() if is_named]
+        if not named:
+            from truerank.io.batches import LazyTable
+            from truerank.io.columns import with_usual
+
+            columns = LazyTable.of(labels).columns
+            by_file = {
+                "biased": with_usual(columns, reading.mapping(), ("propensity",)).get("propensity", "propensity")
+                in columns,
+                "holdout": ".qrels" in labels.suffixes,
+            }
+            named = [exposure for exposure, is_named in by_file.items() if is_named]
+        if not named:
+            raise InputError(f"--exposure is missing: how {labels} was collected. {MEANINGS}")
+        return replace(self, exposure=named[0])
 
     def files(self) -> list[InputFile]:
         """What is read: tables, and of a design what it shows."""

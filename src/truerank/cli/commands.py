@@ -38,7 +38,7 @@ COMMANDS = {
     "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
     "advise": ("truerank.cli.advise", "advise", "What your data can tell, and what to run next."),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
-    "demo": ("truerank.cli.demo", "demo", "A small world with known truth: one question, one picture."),
+    "demo": ("truerank.cli.report", "demo", "A small world with known truth: one question, one picture."),
 }
 
 

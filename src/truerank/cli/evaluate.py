@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from truerank.cli.collection import COLLECTION, Collection
+from truerank.cli.collection import COLLECTION, LIKE, Collection
 from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, Scoring
 from truerank.cli.options import PATH, Sections, choice, file, formatted, grouped
 from truerank.cli.output import RESULTS_FORMS, Output
@@ -33,7 +33,7 @@ ESTIMATORS = (
     file("--candidates", help="Pairs user,item: explicit candidate sets."),
 )  # fmt: skip
 @grouped(Reading, "columns", "positive", "population", "items", "n-items")
-@grouped(Collection, *COLLECTION)
+@grouped(Collection, LIKE, *COLLECTION)
 @grouped(
     RequestOptions,
     'metric: As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed. Default: Recall@10 '
@@ -90,6 +90,7 @@ def evaluate(
 
     metrics = request.chosen_metrics()
     compared = ListNeed.FEATURES in needed(metrics or ())
+    collection = collection.decided(labels, reading)
     collection.check(compared=compared, clip=request.clips or None, reward_model=request.reward_model)
     files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *collection.files(), *request.files(),
              *output.files()]  # fmt: skip

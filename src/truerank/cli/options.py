@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import click
 
-from truerank.cli.limits import check_space
 from truerank.core.errors import InputError
 from truerank.core.record import record
 
@@ -148,6 +147,7 @@ SHARED = {
     "sparsities": shared("--sparsities", metavar="NUMBER,...", help="Only these.  [default: all of the study]"),
     "samplers": shared("--samplers", metavar="NAME,...", help="Only these.  [default: all of the study]"),
     "seed": shared("--seed", type=int, default=0, help="For all that is drawn: the same seed, the same results."),
+    "top": shared("--top", type=click.IntRange(min=1), metavar="N", help="How many of the best."),
     "threads": count("--threads", help="Default: all cores."),
     "engine": shared(
         "--engine", default="local", metavar="ENGINE",
@@ -192,6 +192,8 @@ class Sections(click.Command):
     """A command whose help lists its options by group; quiet, it keeps notes of the library to itself too."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        from truerank.cli.outcome import check_space
+
         check_space()
         if not ctx.params.get("quiet"):
             return super().invoke(ctx)

@@ -1,4 +1,4 @@
-"""truerank report."""
+"""truerank report and truerank demo."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.options import PATH, Sections, common, grouped, only
 from truerank.cli.output import Output
 
@@ -26,6 +27,20 @@ def report(*, path: Path, metrics: tuple[str, ...], output: Output) -> None:
     """
     from truerank.report.page.of_results import check_name, report_of
 
-    output.check([path])
+    output.check([path] if path.is_file() else [])
     check_name(output.place, what="--out ")
     output.deliver(report_of(path, metric=only(metrics, "--metric")))
+
+
+@click.command(cls=Sections)
+@common("seed")
+@grouped(Output, common("out: The folder for the demo's files.", default="truerank-demo"), "force", "quiet")
+def demo(*, seed: int, output: Output) -> None:
+    """Evaluate recommenders on a simulated dataset whose truth is known: one question, one picture, one lesson.
+
+    Leaves its files in a folder, so that you can run `truerank evaluate` on them, and then on your own.
+    """
+    from truerank.report.demo import run_demo
+
+    text = run_demo(output.place, seed=seed, force=output.force, progress=output.progress(), width=terminal.width())
+    terminal.write(text.encode())

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from truerank.models import Side
 
 
+LARGE = 100 * 2**20  # bytes of scores whose size is announced
+
+
 @record(kw_only=True)
 class Learning:
     """The settings of a recommender, and what stands beside the log."""
@@ -87,7 +90,8 @@ def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | 
 )  # fmt: skip
 @grouped(Reading, "columns", "positive", "population", "items: All items, also those without a row.")
 @common("seed: The same seed gives the same scores.")
-@grouped(Output, "out: The .npz file to write.", "quiet")
+@common("top: Items of each user in top lists.", default=1000)
+@grouped(Output, "out: The .npz file to write, or a .parquet of top lists.", "quiet")
 def train(
     *,
     name: str | None,
@@ -96,6 +100,7 @@ def train(
     learning: Learning,
     reading: Reading,
     seed: int,
+    top: int,
     output: Output,
 ) -> None:
     """Train the recommender NAME on LOG and write its scores for `truerank evaluate --scores`.
@@ -108,7 +113,9 @@ def train(
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet --scores als=als.npz
     """
     from truerank import models
-    from truerank.ranking.scores.files import ids_array, write_scores
+    from truerank.io.files import write_table
+    from truerank.ranking.scores.files import ids_array, top_lists, write_scores
+    from truerank.ranking.scores.scores import Factors
 
     if listing:
         for line in _listing(name):
@@ -117,8 +124,8 @@ def train(
     if name is None or log is None:
         raise InputError("truerank train needs NAME and LOG; truerank train --list shows the names.")
     output.check([InputFile("log", log), *learning.files(), *reading.files()])
-    if output.place.suffix != ".npz":
-        raise InputError(f"--out {output.place}: expected a name that ends in .npz.")
+    if output.place.suffix not in (".npz", ".parquet"):
+        raise InputError(f"--out {output.place}: expected a name that ends in .npz, or in .parquet for top lists.")
     model = models.make(name, named(learning.settings, "--set", expected="NAME=VALUE, as in dim=64", bare=False))
     learnt, side = learning.read(log, reading)
     for kind, ids in (("users", learnt.users), ("items", learnt.items)):
@@ -130,9 +137,16 @@ def train(
     with output.progress() as report:
         scores = model.fit(learnt, seed=seed, side=side, progress=report)
         took = time.monotonic() - start
-        write_scores(scores, output.place, progress=report)
-    size = f"{len(learnt.users):,} users x {len(learnt.items):,} items, {len(learnt):,} rows"
-    output.say([f"{name}: {size}, fitted in {took:.1f} s, scores in {output.place}"])
+        if output.place.suffix == ".parquet":
+            write_table(top_lists(scores, top), output.place)
+        else:
+            size = len(scores.users) * len(scores.items) * 8
+            if size > LARGE and not isinstance(scores, Factors):
+                output.say([f"{output.place}: a score of every pair, about {size / 2**20:,.0f} MB; --out NAME.parquet "
+                            f"writes the top {top:,} items of each user instead."])  # fmt: skip
+            write_scores(scores, output.place, progress=report)
+    fitted = f"{len(learnt.users):,} users x {len(learnt.items):,} items, {len(learnt):,} rows"
+    output.say([f"{name}: {fitted}, fitted in {took:.1f} s, scores in {output.place}"])
 
 
 def _listing(name: str | None) -> list[str]:

@@ -68,6 +68,7 @@ def watch(
     from truerank.evaluation.watch import watch as run
     from truerank.report.plans import watch_answer
 
+    collection = collection.decided(labels, reading)
     collection.check(compared=False)
     model, reading = collection.model(reading)
     collection.check_uses(model, compared=False)

@@ -10,10 +10,11 @@ from typing import Any, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.clusters import Clusters
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
@@ -116,6 +117,34 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.unit)
+
+    def __repr__(self) -> str:
+        names = ", ".join([*self.rewards, *(name for name in OF_ROWS[2:] if getattr(self, name) is not None)])
+        return f"Log({self.source}: {len(self):,} rows, {len(self.users):,} users, {len(self.items):,} items; {names})"
+
+    def to_polars(self) -> pl.DataFrame:
+        """A row for each row: user or session, item, rewards, and what else there is.
+
+        >>> import truerank as tr
+        >>> frame = pl.DataFrame({"user": [2, 1], "item": [7, 8], "label": [1, 0]})
+        >>> tr.read(frame).to_polars().rows()
+        [(1, 8, 0.0), (2, 7, 1.0)]
+        """
+        columns: dict[str, Any] = {}
+        if self.sessions is not None and self.session_of_unit is not None:
+            columns["session"] = self.sessions.values.gather(self.session_of_unit[self.unit])
+        if self.has_users:
+            known = pl.Series(self.user < len(self.users))
+            user = self.users.values.gather(np.minimum(self.user, max(len(self.users) - 1, 0)))
+            columns["user"] = pl.select(pl.when(known).then(user)).to_series()
+        columns["item"] = self.items.values.gather(self.item)
+        others = {name: getattr(self, name) for name in OF_ROWS[2:]} | dict(self.columns)
+        return pl.DataFrame(columns | dict(self.rewards) | {
+            name: values for name, values in others.items() if values is not None and name not in columns})  # fmt: skip
+
+    def to_pandas(self) -> Any:
+        """The same rows as a pandas frame."""
+        return as_pandas(self.to_polars())
 
     @property
     def user(self) -> Ints:
@@ -273,3 +302,14 @@ class Log:
 def has_user_units(source: Any) -> TypeGuard[Log]:
     """Whether this is a log whose units are users: labels or training data, not impressions."""
     return isinstance(source, Log) and source.unit_name == "user"
+
+
+def as_pandas(frame: pl.DataFrame) -> Any:
+    """The same rows as a pandas frame."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise InputError(
+            f"pandas is not installed; install it with: pip install pandas, or pip install {extra('pandas')}."
+        ) from None
+    return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)

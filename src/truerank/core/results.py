@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import polars as pl
 
 from truerank.core.errors import InputError, some
+from truerank.core.log import as_pandas
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
 from truerank.core.record import record
@@ -103,6 +104,10 @@ class Estimate(_Entry):
         object.__setattr__(self, "clip", _limit(self.clip))
         object.__setattr__(self, "ess", None if self.ess is None or math.isnan(self.ess) else self.ess)
 
+    def __repr__(self) -> str:
+        values = f"{self.value:.4g} ({self.low:.4g}, {self.high:.4g})"
+        return f"Estimate({self.model}, {self.metric}, {self.estimator}: {values})"
+
     @property
     def warning_texts(self) -> tuple[str, ...]:
         """The sentences of the warnings."""
@@ -144,6 +149,10 @@ class Comparison(_Entry):
     def __post_init__(self) -> None:
         if self.clip is not None:
             object.__setattr__(self, "clip", _limit(self.clip))
+
+    def __repr__(self) -> str:
+        values = f"{self.difference:+.4g} ({self.low:.4g}, {self.high:.4g}), {self.verdict}"
+        return f"Comparison({self.model} - {self.baseline}, {self.metric}, {self.estimator}: {values})"
 
     @property
     def reason_texts(self) -> tuple[str, ...]:
@@ -191,7 +200,13 @@ class Results:
         return tuple(str(message) for message in self.messages)
 
     def table(self) -> pl.DataFrame:
-        """The estimates as a polars frame."""
+        """Models x metrics: a row for each model, a column of values for each metric and estimator."""
+        from truerank.report import frames
+
+        return frames.models(self)
+
+    def estimates_table(self) -> pl.DataFrame:
+        """All estimates with all their fields, as a polars frame."""
         from truerank.report import frames
 
         return frames.estimates(self)
@@ -238,11 +253,9 @@ class Results:
 
         return frames.clips(self)
 
-    def pandas(self) -> PandasTables:
+    def to_pandas(self) -> PandasTables:
         """Estimates and comparisons as two pandas frames."""
-        from truerank.report import frames
-
-        return PandasTables(frames.as_pandas(self.table()), frames.as_pandas(self.comparisons_table()))
+        return PandasTables(as_pandas(self.estimates_table()), as_pandas(self.comparisons_table()))
 
     @property
     def plot(self) -> Plots:

@@ -41,7 +41,7 @@ NOTES = {
     "propensities": "{description}.",
     "propensities.sum": "Σ 1 / propensity is {stand_for:,.0f}, near the {pairs:,} pairs",
     "positions": "positions go from {first} to {deepest:,}",
-    "propensity-unused": "the log has a column propensity, which is not used: the loggers give the exposures.",
+    "propensity-unused": "the log has a column propensity, which is not used: the logging policies give the exposures.",
     "propensity-used": (
         "the log has a column propensity, which gives its exposures; the position model {positions} is used for the "
         "ranks of targets only. Drop the column to use the position model for both."
@@ -62,9 +62,9 @@ NOTES = {
     "left-out.target": "excluded: {target} with {estimator}: {reason}",
     "left-out.reward": "excluded: {estimator} of {reward}: {reason}",
     "loggers-share-users": (
-        "users have sessions of several loggers, so the variance is between users, not within loggers."
+        "users have sessions of several logging policies, so the variance is between users, not within policies."
     ),
-    "loggers-fixed": "intervals take the number of sessions of each logger as fixed.",
+    "loggers-fixed": "intervals take the number of sessions of each logging policy as fixed.",
     "clip-chosen": (
         "clip {clip} chosen for {subject}, {reward}, {estimator}: the smallest{equal} whose value differs from that of "
         "no larger clip by more than the standard error of that difference. Its value differs by {change:.3g} from "

@@ -30,10 +30,11 @@ LARGEST_SEED = 2**63
 
 @record
 class Wanted:
-    """What an argument can be: in words, and as a test."""
+    """What an argument can be: in words, and as a test; other forms are converted first."""
 
     words: str
     fits: Callable[[Any], bool]
+    convert: Callable[[Any], Any] = lambda value: value
 
 
 def is_whole(value: Any) -> bool:
@@ -65,6 +66,15 @@ def is_several(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
+def as_list(value: Any) -> Any:
+    """One text is a list of one.
+
+    >>> as_list("Recall@5"), as_list(["a", "b"])
+    (['Recall@5'], ['a', 'b'])
+    """
+    return [value] if isinstance(value, str) else value
+
+
 def is_texts(value: Any) -> bool:
     """Whether it is several texts; their order does not matter, so that a set will do."""
     many = isinstance(value, Sequence | Set | np.ndarray) and not isinstance(value, str | bytes)
@@ -86,8 +96,8 @@ TEXT = Wanted("text", lambda value: isinstance(value, str))
 PATH = Wanted("the path of a file", lambda value: isinstance(value, str | os.PathLike) and str(value) != "")
 NAMES = Wanted('a mapping of names, such as {"user": "user_id"}', is_names)
 NUMBERS = Wanted("a list of numbers", lambda value: is_several(value) and all(map(is_number, value)))
-TEXTS = Wanted("a list of names", is_texts)
-SEVERAL = Wanted("a list of values", is_several)
+TEXTS = Wanted("a list of names", is_texts, as_list)
+SEVERAL = Wanted("a list of values", is_several, as_list)
 NAMED = Wanted("a name for each: {name: ...}", is_named)
 IDS = Wanted("ids, as truerank gives them (log.items)", lambda value: isinstance(value, Ids))
 LOG = Wanted("a log, as truerank.read gives it", has_user_units)
@@ -147,16 +157,20 @@ def checked_arguments(
         wanted = {name: others.get(name, BY_NAME.get(name)) for name in parameters}
         places = list(parameters)
 
+        def checked(name: str, value: Any) -> Any:
+            expected = wanted.get(name)
+            if expected is None or (value is None and parameters[name].default is None):
+                return value
+            result = expected.convert(value)
+            if not expected.fits(result):
+                raise InputError(f"{function.__name__}: {name} is {shown(value)}; expected {expected.words}.")
+            return result
+
         @wraps(function)
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-            given = {**dict(zip(places, args, strict=False)), **kwargs}
-            for name, value in given.items():
-                expected = wanted.get(name)
-                if expected is None or (value is None and parameters[name].default is None):
-                    continue
-                if not expected.fits(value):
-                    raise InputError(f"{function.__name__}: {name} is {shown(value)}; expected {expected.words}.")
-            return function(*args, **kwargs)
+            first = [checked(name, value) for name, value in zip(places, args, strict=False)]
+            by_name = {name: checked(name, value) for name, value in kwargs.items()}
+            return function(*first, *args[len(places) :], **by_name)  # type: ignore[arg-type]
 
         return call
 

@@ -160,8 +160,8 @@ WARNINGS = {
     "no-spread.difference": "the error of the difference is unknown: it has no interval",
     "no-interval.single": "no interval: all data are from one {cluster}, and a variance needs at least two",
     "no-interval.stratum": (
-        "no interval: a logger has a single {cluster}, and the variance within it needs at least two; leave that "
-        "logger out, or use {option:bootstrap 1000|interval=Bootstrap(1000)}"
+        "no interval: a logging policy has a single {cluster}, and the variance within it needs at least two; leave it "
+        "out, or use {option:bootstrap 1000|interval=Bootstrap(1000)}"
     ),
     "interval-outside": (
         "the interval, {low:.4g} to {high:.4g}, is wholly outside the range of the metric and is left out"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from truerank.core.plugins import INSTALL, RESEARCH, plugins
 from truerank.core.validation import checked_arguments
 from truerank.core.wording import option
 from truerank.io.atomic_write import FolderKind
+from truerank.io.read import LOG
 from truerank.io.times import about_missing_times, time_ranks, with_times
 from truerank.sampling.designs import BernoulliDesign, UniformDesign
 from truerank.sampling.pools import Members, PoolOrder, Share
@@ -58,7 +59,7 @@ class SplitParts(NamedTuple):
 
 @overload
 def split(
-    log: Log,
+    log: Any,
     by: SplitBy | str = ...,
     test: float = ...,
     *,
@@ -68,11 +69,11 @@ def split(
 ) -> SplitParts: ...
 @overload
 def split(
-    log: Log, by: SplitBy | str = ..., test: float = ..., *, folds: int, drop_missing_times: bool = ..., seed: int = ...
+    log: Any, by: SplitBy | str = ..., test: float = ..., *, folds: int, drop_missing_times: bool = ..., seed: int = ...
 ) -> tuple[SplitParts, ...]: ...
-@checked_arguments()
+@checked_arguments(log=LOG)
 def split(
-    log: Log,
+    log: Any,
     by: SplitBy | str = SplitBy.TIME,
     test: float = 0.2,
     *,

@@ -40,7 +40,7 @@ from truerank.metrics import METRICS
 from truerank.ranking.candidates import catalogue_of, lay_out, whole_tables
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.kernel.top import top_lists
-from truerank.ranking.scores.tables import as_scores
+from truerank.ranking.scores.files import as_scores
 from truerank.sampling.unequal import DrawBy, allocate
 
 SHARE = 0.25  # of the items that are exposed: to every item alike, and to what is likely to be relevant

@@ -101,7 +101,7 @@ def check_catalogue(models: Mapping[str, Scores], items: Ids) -> Iterator[Messag
         outside = len(scores.items) - int(np.count_nonzero(scores.items.locate(items) >= 0))
         if outside and scores.depth is None:
             yield message("scored-outside", model=name, items=outside, subjects=(name,))
-        if isinstance(scores, Lists) and scores.depth is None:
+        if isinstance(scores, Lists) and scores.depth is None and scores.every_pair:
             yield message("taken-as-catalogue", model=name, n_items=len(scores.items), subjects=(name,))
 
 

@@ -35,7 +35,7 @@ from truerank.io.features import Features, read_features
 from truerank.io.read import read
 from truerank.metrics.listed import ListFacts, TrainCounts
 from truerank.ranking.candidates import Catalogue
-from truerank.ranking.scores.tables import as_scores
+from truerank.ranking.scores.files import as_scores
 
 PROBABILITY = "probability"
 

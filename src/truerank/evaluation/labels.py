@@ -17,7 +17,7 @@ from truerank.core.metric import Metric, OfLists, is_directed
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
-from truerank.core.ranking import Ties
+from truerank.core.ranking import Scores, Ties
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, NAMED, checked_arguments
 from truerank.core.wording import either, option
@@ -68,23 +68,27 @@ from truerank.evaluation.sources import check_call
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
+from truerank.io.columns import RULE, PositiveRule
+from truerank.io.log_schema import LogSchema
+from truerank.io.read import scan
 from truerank.io.spill import Scratch, scratch
 from truerank.metrics.discounts import bounds_of, reward_of
-from truerank.ranking.candidates import Overlap, catalogue_of, whole_tables
+from truerank.ranking.candidates import Catalogue, Overlap, catalogue_of, whole_tables, whole_within
 from truerank.ranking.kernel.rank import Aligned
-from truerank.ranking.scores.tables import as_scores
+from truerank.ranking.scores.files import as_scores
 
 MOST_ROWS = 5_000_000  # labelled rows of all models and estimates, of which what they add is kept
 
 
-@checked_arguments(scores=NAMED, exclude=ANYTHING)
+@checked_arguments(scores=NAMED, exclude=ANYTHING, positive=RULE)
 def evaluate(
     scores: Mapping[str, Any],
     labels: Any,
     *,
     exposure: Exposure | str | None = None,
-    metrics: Sequence[Metric | str] | None = None,
-    estimators: Sequence[Estimator | str] | None = None,
+    positive: str | PositiveRule | None = None,
+    metrics: str | Sequence[Metric | str] | None = None,
+    estimators: str | Sequence[Estimator | str] | None = None,
     clips: Sequence[float] | None = None,
     exclude: Any = None,
     overlap: Overlap | str = Overlap.DROP,
@@ -110,11 +114,12 @@ def evaluate(
 ) -> Results:
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
-    `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
-    the labels show: "full" (default), "holdout" (other pairs count as irrelevant), "random", "designed" (drawn with
-    known chances) or "biased", or such a value. `lists="complete"` says that lists of recommended items are all a model
-    would ever show (default with "holdout"); else a cut-off beyond their length is refused. `like` names a tool, as
-    "trec_eval" or "rectools", whose forms of the metrics and whose users are taken, so that numbers equal its own.
+    `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says how the
+    labels were collected: "full" (default), "holdout" (other pairs count as irrelevant), "random", "designed" (drawn
+    with known probabilities) or "biased", or such a value. `positive` is the rule of positive values, as ">3".
+    `lists="complete"` says that lists of recommended items are all a model would ever show (default with "holdout");
+    else a cut-off beyond their length is refused. `like` names a tool, as "trec_eval" or "rectools", whose forms of the
+    metrics and whose users are taken, so that numbers equal its own.
     Metrics and estimators are values or their texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking.
     Every metric is combined with every estimator; a pair that has no honest answer is left out with a note, and the
     call is refused if none is left. Weights of rows that were unlikely to be shown are cut at each of `clips`,
@@ -163,6 +168,8 @@ def evaluate(
     )
     check_call(scores, baseline=baseline)
     with watching(progress) as say, scratch() as space, as_engine(engine, threads=threads).open() as workers:
+        if positive is not None:
+            labels = scan(labels, positive=positive, progress=say)
         tables = {"labels": labels, "exclude": exclude, "candidates": candidates}
         plan, source = prepare_labels(question, scores, tables, space=space, workers=workers, progress=say)
         rows = replace(plan.rows, block_users=block_users)
@@ -204,9 +211,7 @@ def prepare_labels(
     numbered = check_numbers(given_scores, {where: labels, **beside}, items=question.items)
     if preset is not None:
         given_scores = {name: preset.scores(part) for name, part in given_scores.items()}
-    catalogued: dict[str, Any] = {"others": others, "items": question.items, "n_items": question.n_items}
-    models = whole_tables(given_scores, **catalogued)
-    catalogue = catalogue_of(models, **catalogued, union=exposed is Exposed.HOLDOUT)
+    models, catalogue = _catalogued(question, given_scores, others, rows.get("candidates"))
     n_items = catalogue.n_items
     check_users(models, labels.users, where)
     predictions, predicted_from = predictions_of(question)
@@ -305,6 +310,22 @@ def _requests(
         for segment in (None, *(() if estimator.info.predicts or estimator.info.of_lists else segments))
     ]
     return requests, left_out
+
+
+def _catalogued(
+    question: LabelQuestion, scores: Mapping[str, Scores], others: Mapping[str, Ids], candidates: Log | LogSchema | None
+) -> tuple[dict[str, Scores], Catalogue]:
+    """The models, and the catalogue: what is declared, else the items of candidate sets, else what models have."""
+    items = question.items
+    lists = all(model.depth is not None for model in scores.values())
+    if items is None and question.n_items is None and candidates is not None and lists:
+        parts = {f"{name}, items": model.items for name, model in scores.items()}
+        items = Ids.union({**parts, **others, "candidates": candidates.items})
+    catalogued: dict[str, Any] = {"others": others, "items": items, "n_items": question.n_items}
+    models = whole_tables(scores, **catalogued)
+    if isinstance(candidates, Log):
+        models = whole_within(models, candidates)
+    return models, catalogue_of(models, **catalogued, union=question.exposed is Exposed.HOLDOUT)
 
 
 def _check_interval(interval: Interval, design: Any, *, fitted: bool) -> None:

@@ -308,7 +308,7 @@ def allowing(spread: Spread, correction: float, *, level: float) -> Spread:
     With B the bias allowed for, the larger of 0.4 |correction| and 0.02 |value|, the half-width is c se with
     Φ(c - B / se) - Φ(-c - B / se) = level (Armstrong and Kolesár 2018), widened as Student's t is for few clusters; p
     is the smallest 1 - level at which the interval is without 0. Both shares were measured, they are no theorem
-    (docs/mean-recall.md).
+    (research/estimators.md).
 
     >>> plain = Spread(0.5, 0.1, 0.304, 0.696, 0.0, df=1e9)
     >>> found = allowing(plain, 0.25, level=0.95)

@@ -29,12 +29,13 @@ SHOWN = 12  # columns of a table that messages name
 USUAL = {
     "user": (
         "user", "user_id", "uid", "visitor", "visitor_id", "customer", "customer_id", "member_id", "account_id",
-        "reviewer_id",
+        "reviewer_id", "query", "query_id", "qid", "topic", "topic_id",
     ),
     "item": (
         "item", "item_id", "iid", "movie", "movie_id", "video", "video_id", "product", "product_id", "article_id",
         "track_id", "song_id", "artist_id", "book_id", "isbn", "asin", "parent_asin", "sku", "joke_id", "recipe_id",
-        "business_id", "content_id", "news_id", "game_id", "anime_id",
+        "business_id", "content_id", "news_id", "game_id", "anime_id", "document", "document_id", "doc", "doc_id",
+        "docid", "docno", "passage_id",
     ),
     "label": (
         "label", "click", "clicked", "is_click", "like", "liked", "is_like", "purchased", "is_purchase", "interacted",
@@ -50,7 +51,7 @@ USUAL = {
     "propensity": ("propensity", "propensity_score", "pscore"),
 }  # fmt: skip
 PAIR = ("user", "item")
-LABELLED = (*PAIR, "label", "rating", "time")
+LABELLED = (*PAIR, "label", "rating", "time", "propensity")
 SCORED = (*PAIR, "score")
 PROBABILITY = f"a probability in (0, 1], and no less than {LEAST_CHANCE:g}: no row stands for more than 1e40 rows"
 # what the numbers of a column may not be, what is expected instead, and their type

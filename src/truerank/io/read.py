@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,10 @@ import polars as pl
 
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
-from truerank.core.log import Log, Logged
+from truerank.core.log import Log, Logged, has_user_units
 from truerank.core.progress import Watching, watching
 from truerank.core.record import record
-from truerank.core.validation import checked_arguments
+from truerank.core.validation import Wanted, checked_arguments
 from truerank.core.wording import columns_option, either
 from truerank.io.batches import MATRIX, LazyTable
 from truerank.io.columns import (
@@ -344,3 +345,11 @@ def as_fields(path: Path, columns: Mapping[str, str], *, text: bool) -> tuple[pl
     )
     time = None if names.time is None else time_array(table[names.time])
     return rows.fields().read() if text else table, Log(users, items, user, item, {}, time=time, source=rows.where)
+
+
+def as_log(value: Any) -> Any:
+    """The log of a frame or a file; anything else as it is."""
+    return read(value) if isinstance(value, str | os.PathLike) or hasattr(value, "__arrow_c_stream__") else value
+
+
+LOG = Wanted("a log as truerank.read gives it, a frame or a file", has_user_units, as_log)

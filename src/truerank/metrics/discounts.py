@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -181,11 +180,6 @@ def expected_discount(metric: Additive, ranks: Ranks) -> Floats:
     return discount
 
 
-def counted(unit: Ints, n_units: int) -> Ints:
-    """How many rows each unit has."""
-    return np.bincount(unit, minlength=n_units)
-
-
 @record
 class Positives:
     """The relevant items of every unit, with what each adds and their ranks.
@@ -199,14 +193,14 @@ class Positives:
     count: Floats
 
     @classmethod
-    def of(cls, log: Log, ranks: Ranks, *, gain: Floats, count: Callable[[Ints, int], Ints] = counted) -> Positives:
-        """The rows that add something; `count` says how many of them each unit has."""
+    def of(cls, log: Log, ranks: Ranks, *, gain: Floats) -> Positives:
+        """The rows that add something."""
         unit = log.unit
         if not (gain > 0).all():
             rows = np.flatnonzero(gain > 0)
             ranks = replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
             unit, gain = unit[rows], gain[rows]
-        return cls(unit, gain, ranks, count(unit, log.n_units).astype(np.float64))
+        return cls(unit, gain, ranks, np.bincount(unit, minlength=log.n_units).astype(np.float64))
 
     def sums(self, values: Floats) -> Floats:
         """Sums per unit, in the order of rows."""

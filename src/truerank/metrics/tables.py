@@ -91,9 +91,9 @@ def discount_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Fl
 
 
 def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Floats]:
-    from truerank.ranking.kernel.fast import starts, sum_tables
+    from truerank.ranking.kernel.fast import sum_tables
 
-    positives = Positives.of(log, ranks, gain=log.label, count=lambda unit, n: np.diff(starts(unit, n)))
+    positives = Positives.of(log, ranks, gain=log.label)
     last = max(1, int(ranks.n_recommended.max(initial=1)))  # no rank is deeper
     cutoffs = [table.metric.cutoff for table in tables]
     deepest = max(last if k is None else min(k, last) for k in cutoffs)

@@ -66,28 +66,17 @@ def from_lenskit(model: Any, *, users: Named, items: Named) -> Scores:
 
     What LensKit gives no score (an item or user it has not seen) is never recommended.
     """
-    data = load("lenskit.data", install="lenskit", who="from_lenskit")
+    data, library = (load(module, install="lenskit", who="from_lenskit") for module in ("lenskit.data", "lenskit"))
     candidates = data.ItemList(item_ids=np.asarray(items))
-    if hasattr(model, "run"):
-        operations = load("lenskit", install="lenskit", who="from_lenskit")
-
-        def scored(user: Any) -> Any:
-            return operations.score(model, user, candidates)
-
-    elif callable(model):
-
-        def scored(user: Any) -> Any:
-            return model(user, candidates)
-
-    else:
+    if not hasattr(model, "run") and not callable(model):
         raise _unfitted("from_lenskit", model, "a trained pipeline or scorer")
 
     def call(position: int) -> Any:
-        result = scored(users[position])
-        values = result.scores()
-        if values is None:
+        user = users[position]
+        result = library.score(model, user, candidates) if hasattr(model, "run") else model(user, candidates)
+        if result.scores() is None:
             raise _unfitted("from_lenskit", model, "a component that gives scores")
-        values = np.asarray(values, dtype=np.float64)
+        values = np.asarray(result.scores(), dtype=np.float64)
         return np.where(np.isnan(values), -np.inf, values)
 
     return per_user(call, users=users, items=items, name="lenskit")

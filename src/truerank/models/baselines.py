@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import sums_by
+from truerank.core.arrays import Bools, sums_by
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.progress import Watching
@@ -32,8 +32,7 @@ class Popularity(Model):
     summary: ClassVar[str] = "The number of positive rows of an item, the same for all users."
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
-        count = np.bincount(log.item[positive_rows(log)], minlength=len(log.items)).astype(np.float64)
-        return factors(np.ones((len(log.users), 1)), count[:, None], users=log.users, items=log.items)
+        return _counts(log, positive_rows(log))
 
 
 @record
@@ -57,8 +56,13 @@ class PosPop(Model):
         counted = positive_rows(log) if raw_name(log) is None else values(log) > self.above
         if not counted.any():
             raise InputError(f"{log.source}: none of {len(log):,} values is above {self.above:g}; expected some.")
-        count = np.bincount(log.item[counted], minlength=len(log.items)).astype(np.float64)
-        return factors(np.ones((len(log.users), 1)), count[:, None], users=log.users, items=log.items)
+        return _counts(log, counted)
+
+
+def _counts(log: Log, rows: Bools) -> Factors:
+    """For every user the number of these rows of each item."""
+    count = np.bincount(log.item[rows], minlength=len(log.items)).astype(np.float64)
+    return factors(np.ones((len(log.users), 1)), count[:, None], users=log.users, items=log.items)
 
 
 @record
@@ -83,7 +87,7 @@ class AvgRating(Model):
         with np.errstate(invalid="ignore"):
             mean = sums_by(log.item, value, n=len(log.items)) / n
         mean[n == 0] = np.nanmin(mean) - 1
-        # one row in memory stands for all users; double precision, as rounding would invent ties
+        # one row in memory represents all users; double precision, as rounding would invent ties
         return dense(np.broadcast_to(mean, (len(log.users), len(mean))), users=log.users, items=log.items)
 
 

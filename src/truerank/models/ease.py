@@ -15,7 +15,6 @@ from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import one_thread, positives
-from truerank.models.neighbours import saying
 from truerank.models.settings import OneOf, setting
 from truerank.ranking.scores.scores import Product
 
@@ -49,19 +48,19 @@ class EASE(Model):
             instead="Leave rare items out, or use a model without such a matrix, such as ials.",
         )
         with watching(progress) as report, one_thread():
-            say = saying(report, "inverting") or (lambda done, total: None)
-            say(0, 3)
+            say = report or (lambda *step: None)
+            say("inverting", 0, 3)
             gram = (liked.T @ liked).toarray(order="F")
             gram[np.diag_indices_from(gram)] += self.regularisation
-            say(1, 3)
+            say("inverting", 1, 3)
             # the inverse in place, from the Cholesky factor: positive definite as λ > 0, unless λ is lost in rounding
             size = np.diag(gram).copy()
             factor, failed = lapack.dpotrf(gram, lower=True, overwrite_a=True)
             if failed or _lost(np.diag(factor), size):
                 raise self._too_small(log)
-            say(2, 3)
+            say("inverting", 2, 3)
             inverse, failed = lapack.dpotri(factor, lower=True, overwrite_c=True)
-            say(3, 3)
+            say("inverting", 3, 3)
         if failed or not np.isfinite(np.diag(inverse)).all():
             raise self._too_small(log)
         mirror(inverse)

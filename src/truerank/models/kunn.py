@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +9,11 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
-from truerank.core.progress import Progress, Watching, watching
+from truerank.core.progress import Watching, watching
 from truerank.core.record import record
 from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import positives
-from truerank.models.neighbours import Draw, neighbours, saying, scaled
+from truerank.models.neighbours import Draw, neighbours, scaled
 from truerank.models.settings import OneOf, setting
 from truerank.ranking.scores.scores import Product
 
@@ -47,25 +46,22 @@ class KUNN(Model):
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)
         with watching(progress) as report:
-            users = nearest_users(liked, self.users, draw=Draw(log.users.keys(), seed), progress=report)
-            items = nearest_items(liked, self.items, draw=Draw(log.items.keys(), seed), progress=report)
+            by_user, by_item = Draw(log.users.keys(), seed), Draw(log.items.keys(), seed)
+            users = nearest_rows(liked, self.users, draw=by_user, progress=report, what="comparing users")
+            items = nearest_rows(liked.T.tocsr(), self.items, draw=by_item, progress=report, what="comparing items")
         (of_users, by_users), (of_items, by_items) = from_users(liked, users), from_items(liked, items)
         left, right = hstack([of_users, of_items], format="csr"), vstack([by_users, by_items], format="csr")
         return Product(csr_array(left), csr_array(right), log.users, log.items)
 
 
-def nearest_users(liked: Any, k: int, *, draw: Draw, progress: Progress | None = None) -> Any:
-    """The k most similar users of each user, with sim(u, v)."""
-    of_user, of_item = roots(liked)
-    say = saying(progress, "comparing users")
-    return neighbours(liked, k, similarity=_over(of_user), weight=of_item, draw=draw, say=say)
+def nearest_rows(liked: Any, k: int, *, draw: Draw, **progress: Any) -> Any:
+    """The k most similar users of each user, with sim(u, v); of items x users those of items."""
+    of_row, of_column = roots(liked)
 
+    def similarity(block: Any, first: int) -> Any:
+        return scaled(block, of_row[first : first + block.shape[0]], of_row)
 
-def nearest_items(liked: Any, k: int, *, draw: Draw, progress: Progress | None = None) -> Any:
-    """The k most similar items of each item, with sim(i, j)."""
-    of_user, of_item = roots(liked)
-    say = saying(progress, "comparing items")
-    return neighbours(liked.T.tocsr(), k, similarity=_over(of_item), weight=of_user, draw=draw, say=say)
+    return neighbours(liked, k, similarity=similarity, weight=of_column, draw=draw, **progress)
 
 
 def from_users(liked: Any, users: Any) -> tuple[Any, Any]:
@@ -85,8 +81,3 @@ def roots(liked: Any) -> tuple[Floats, Floats]:
     counts = (np.diff(liked.indptr), np.bincount(liked.indices, minlength=liked.shape[1]))
     of_user, of_item = (np.asarray(1 / np.sqrt(np.maximum(count, 1))) for count in counts)
     return of_user, of_item
-
-
-def _over(of_row: Floats) -> Callable[[Any, int], Any]:
-    """Products of rows, divided by the square roots of both rows' counts."""
-    return lambda block, first: scaled(block, of_row[first : first + block.shape[0]], of_row)

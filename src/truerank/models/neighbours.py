@@ -22,8 +22,6 @@ from truerank.ranking.scores.scores import Product
 
 BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
 
-Say = Callable[[int, int], None]
-
 
 def together(rows: Any, *, weight: Floats | None = None) -> Iterator[tuple[int, Any]]:
     """(first row, products of some rows with all rows): Σ_c weight_c a_c b_c in blocks that fit any memory.
@@ -60,7 +58,7 @@ def cosine(product: Any, first: int, norm: Floats) -> Any:
 
 @record
 class Draw:
-    """How equals are told apart: by chance, keyed by the seed and the two ids, so that order never matters."""
+    """How equals are told apart: at random, keyed by the seed and the two ids, so that order never matters."""
 
     key: Keys  # of each row
     seed: int
@@ -97,23 +95,18 @@ def neighbours(
     similarity: Callable[[Any, int], Any],
     draw: Draw,
     weight: Floats | None = None,
-    say: Say | None = None,
+    progress: Progress | None = None,
+    what: str = "comparing rows",
 ) -> Any:
     """For each row of a matrix its k nearest other rows with their similarity [rows x rows], sparse."""
     parts = []
     for first, block in together(rows, weight=weight):
-        if say is not None:
-            say(first, rows.shape[0])
+        if progress is not None:
+            progress(what, first, rows.shape[0])
         alike = similarity(block, first)
         row = first + np.repeat(np.arange(alike.shape[0]), np.diff(alike.indptr))
         parts.append(nearest(_selected(alike, alike.indices != row), k, first=first, draw=draw))
     return csr_array(vstack(parts, format="csr"))
-
-
-def cosine_neighbours(rows: Any, k: int, *, draw: Draw, say: Say | None = None) -> Any:
-    """The k nearest other rows by cosine."""
-    norm = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-    return neighbours(rows, k, similarity=lambda block, first: cosine(block, first, norm), draw=draw, say=say)
 
 
 def scaled(matrix: Any, row: Floats, column: Floats) -> Any:
@@ -144,11 +137,6 @@ class Preference(StrEnum):
     VALUES = "values"
 
 
-def saying(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
-    """Progress of one step, under its name."""
-    return None if progress is None else lambda done, total: progress(what, done, total)
-
-
 def matrix_of(log: Log, rows: Preference) -> Any:
     """Users x items, the preferences r."""
     return positives(log) if rows is Preference.POSITIVES else valued(log)
@@ -169,21 +157,26 @@ class UserKNN(Model):
     [[0.7071, 0.7071], [0.7071, 0.0]]
     """
 
-    neighbours: int = setting(100, "similar users that each user has", least=1, search=GRID)
+    neighbours: int = setting(100, "similar users, or items, that each has", least=1, search=GRID)
     rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "user-knn"
     summary: ClassVar[str] = "What the users with the most similar items liked, by cosine."
+    of_items: ClassVar[bool] = False  # whether items have neighbours, or users
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)
-        draw = Draw(log.users.keys(), seed)
+        rows, ids = (matrix.T.tocsr(), log.items) if self.of_items else (matrix, log.users)
+        norm = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
         with watching(progress) as report:
-            similar = cosine_neighbours(matrix, self.neighbours, draw=draw, say=saying(report, "comparing users"))
-        return Product(similar, matrix, log.users, log.items)
+            similar = neighbours(
+                rows, self.neighbours, similarity=lambda block, first: cosine(block, first, norm),
+                draw=Draw(ids.keys(), seed), progress=report, what=f"comparing {'items' if self.of_items else 'users'}",
+            )  # fmt: skip
+        return Product(*((matrix, similar) if self.of_items else (similar, matrix)), log.users, log.items)
 
 
 @record
-class ItemKNN(Model):
+class ItemKNN(UserKNN):
     """s_u(i) = Σ_j cosine(j, i) r_uj over the user's items j that have i among their k nearest items.
 
     RankSys's form (Cremonesi et al. 2010): no normalisation, an item is no neighbour of itself. With binary r the
@@ -198,15 +191,6 @@ class ItemKNN(Model):
     [[0.0, 0.7071], [0.7071, 0.7071]]
     """
 
-    neighbours: int = setting(100, "similar items that each item has", least=1, search=GRID)
-    rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "item-knn"
     summary: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
-
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
-        matrix = matrix_of(log, self.rows)
-        draw = Draw(log.items.keys(), seed)
-        with watching(progress) as report:
-            say = saying(report, "comparing items")
-            similar = cosine_neighbours(matrix.T.tocsr(), self.neighbours, draw=draw, say=say)
-        return Product(matrix, similar, log.users, log.items)
+    of_items: ClassVar[bool] = True

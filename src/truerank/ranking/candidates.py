@@ -1,4 +1,4 @@
-"""Which items compete: the catalogue, the exclusions, and labels laid over them."""
+"""Which items are candidates: the catalogue, the exclusions, and labels laid over them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CHUNK_ROWS = 2**20
 
 
 class Overlap(StrEnum):
-    """What happens to an item that is both judged and excluded.
+    """What happens to an item that is both labelled and excluded.
 
-    DROP    it leaves the candidates and the judged items, and is counted (default)
-    KEEP    it stays a candidate and stays judged
+    DROP    it leaves the candidates and the labelled items, and is counted (default)
+    KEEP    it stays a candidate and stays labelled
     ERROR   it is an error
     """
 
@@ -140,6 +140,21 @@ def whole_tables(
     return {name: settled(model) for name, model in scores.items()}
 
 
+def whole_within(scores: Mapping[str, Scores], candidates: Log) -> dict[str, Scores]:
+    """Lists that name every member of every candidate set are whole there, not top lists of some depth."""
+
+    def settled(model: Scores) -> Scores:
+        if not isinstance(model, Lists) or model.depth is None:
+            return model
+        user, item = model.users.locate(candidates.users)[candidates.user], model.items.locate(candidates.items)
+        listed = np.repeat(np.arange(len(model.users)), np.diff(model.start)) * len(model.items) + model.item
+        member = user * len(model.items) + item[candidates.item]
+        named = (user >= 0) & (item[candidates.item] >= 0) & np.isin(member, listed)
+        return replace(model, depth=None) if named.all() else model
+
+    return {name: settled(model) for name, model in scores.items()}
+
+
 def lay_out(
     labels: Log,
     catalogue: Catalogue,
@@ -148,7 +163,7 @@ def lay_out(
     overlap: Overlap = Overlap.DROP,
     candidates: Log | None = None,
 ) -> Setting:
-    """Labels and exclusions in positions of units and catalogue; judged items outside it are refused."""
+    """Labels and exclusions in positions of units and catalogue; labelled items outside it are refused."""
     n_units = len(labels.users)
     item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
     excluded = None if exclude is None else located_pairs(exclude, labels.users, catalogue.items)
@@ -156,7 +171,7 @@ def lay_out(
     also_labelled = _isin(labels.user, labels.item, located_pairs(exclude, labels.users, labels.items))
     if also_labelled.any() and overlap is Overlap.ERROR:
         raise InputError(
-            f"{labels.source}: {int(also_labelled.sum()):,} judged pairs are also excluded, such as "
+            f"{labels.source}: {int(also_labelled.sum()):,} labelled pairs are also excluded, such as "
             f"{_pair(labels, int(np.argmax(also_labelled)))}. Say what to do: "
             f"{option('overlap drop')} or {option('overlap keep')}."
         )
@@ -170,8 +185,8 @@ def lay_out(
     if outside.any():
         row = int(np.argmax(outside))
         raise InputError(
-            f"{labels.source}: {int(outside.sum()):,} judged items are not in the catalogue, such as "
-            f"{_pair(labels, row)}. Score every judged item, give the catalogue with "
+            f"{labels.source}: {int(outside.sum()):,} labelled items are not in the catalogue, such as "
+            f"{_pair(labels, row)}. Score every labelled item, give the catalogue with "
             f"{option('items FILE')}, or remove the rows."
         )
     inside = np.flatnonzero((item >= 0) & ~dropped)
@@ -186,10 +201,10 @@ def lay_out(
             "expected one label per pair. Keep one row per pair."
         )
     only = None if candidates is None else _explicit(candidates, laid, catalogue, excluded)
-    judged = Pairs.of(laid.user, laid.item, n_units=n_units)
+    labelled_pairs = Pairs.of(laid.user, laid.item, n_units=n_units)
     pools = {
         Pool.CATALOGUE: Candidates(n_units, catalogue.n_items, only=only, exclude=excluded),
-        Pool.JUDGED: Candidates(n_units, catalogue.n_items, only=judged),
+        Pool.JUDGED: Candidates(n_units, catalogue.n_items, only=labelled_pairs),
     }
     return Setting(laid, catalogue, pools, int(dropped.sum()))
 
@@ -223,8 +238,8 @@ def _explicit(candidates: Log, labels: Log, catalogue: Catalogue, excluded: Pair
     missing = ~_isin(labels.user, labels.item, pairs)
     if missing.any():
         raise InputError(
-            f"{candidates.source}: {int(missing.sum()):,} judged items are not among their user's candidates, such as "
-            f"{_pair(labels, int(np.argmax(missing)))}. Add them to the candidates or remove the judged rows."
+            f"{candidates.source}: {int(missing.sum()):,} labelled items are not among their user's candidates, "
+            f"such as {_pair(labels, int(np.argmax(missing)))}. Add them to the candidates or remove the labelled rows."
         )
     return pairs
 

@@ -133,7 +133,7 @@ def advise(
     """Which sampler and size keep the true order of models best on logs like this one, by a finished study.
 
     The log is described by its sparsity, 1 - rows / (users x `n_items`), and by two figures of its exposure
-    (`LogProfile`); the study's logging policy whose log at that sparsity is nearest stands for it, its figures linear
+    (`LogProfile`); the study's logging policy whose log at that sparsity is nearest represents it, its figures linear
     between the two neighbouring levels. `logger`, `sparsity` (of the figures; logging policies are compared at the
     log's) and `users` (with a positive; by default those of the log) overrule what the log shows. A log of positives
     alone does not show what was exposed: it needs `logger` and `sparsity`, and samplers of exposed negatives are no
@@ -170,7 +170,7 @@ def advise(
 
 def _profile(log: Log, *, n_items: int | None, logger: str | None, sparsity: float | None) -> Profile:
     if not len(log):
-        raise InputError(f"{log.source}: no rows; expected pairs of users and items that were shown.")
+        raise InputError(f"{log.source}: no rows; expected exposed pairs of users and items.")
     profile: Profile
     if has_positives_alone(log):
         if logger is None or sparsity is None:

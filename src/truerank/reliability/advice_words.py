@@ -16,9 +16,9 @@ NEAR = 0.05  # a distance below which two logging policies expose alike
 WORSE = 0.05  # a loss of expected τ that another metric is mentioned for
 FEW_USERS, FEW_REPETITIONS = 200, 3
 INPUTS = {
-    "random": "data that were shown at random",
+    "random": "randomly exposed data",
     "train": "training data",
-    "rows": "how often each item was shown",
+    "rows": "how often each item was exposed",
 }
 
 
@@ -100,8 +100,8 @@ def _of_log(advice: Advice) -> Iterator[str]:
         yield from _of_exposure(advice, profile)
     else:
         yield (
-            "Your log holds positives alone: Exposed and Random@e, which need the negatives that were shown to a user, "
-            "are left out, and how it was exposed is as you said."
+            "Your log holds positives alone: Exposed and Random@e, which need the exposed negatives of each user, are "
+            "excluded, and how it was exposed is as you stated."
         )
     if not is_alike(profile.positives_per_user, match.positives_per_user):
         better = "optimistic" if profile.positives_per_user < match.positives_per_user else "pessimistic"
@@ -123,7 +123,7 @@ def _of_exposure(advice: Advice, profile: LogProfile) -> Iterator[str]:
         yield f"{nearly[0]} is nearly as near as {match.logger}; ask about it as the logger too."
     if match.logger == str(UniformLogger()) and match.distance <= FAR:
         yield (
-            "Your log looks as if it was shown at random. `tr.randomness` tests that; if so, an "
+            "Your log looks randomly exposed. `tr.randomness` tests that; if so, an "
             "evaluation with random exposure estimates what all labels would say, and no candidates need to be sampled."
         )
     if profile.rows < profile.items:
@@ -176,6 +176,6 @@ def _of_study(advice: Advice) -> Iterator[str]:
             "pairs of models come out is known only as well as the study knows it."
         )
     yield (
-        "The world of the study is not yours: other users, items and models, and loggers that favour items, not what "
+        "The dataset of the study is not yours: other users, items and models, and loggers that favour items, not what "
         "a user likes."
     )

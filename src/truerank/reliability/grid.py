@@ -29,13 +29,13 @@ CUTOFFS = (5, 10, 50, 100)
 LOGGERS = ("uniform", "popularity", "positivity")
 SAMPLERS = ("Full", "Exposed", "Random@e", "Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
 METRICS: tuple[Metric, ...] = tuple(make(k) for make in (Precision, Recall, NDCG, DCG) for k in CUTOFFS)
-MOST_SPARSITIES = 250  # how often a cell is shown is counted in one byte
+MOST_SPARSITIES = 250  # how often a cell is exposed is counted in one byte
 
 
 class Preset(StrEnum):
     """Components as the text of the sampler paper has them, or as its code does.
 
-    The popularity logger of the text is degenerate in a fully observed world: both presets have that of the code.
+    The popularity logger of the text is degenerate in a fully observed dataset: both presets have that of the code.
     """
 
     PUBLISHED = "published"

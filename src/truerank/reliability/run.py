@@ -29,7 +29,7 @@ from truerank.io.checkpoint import Blocks, keep_question, working
 from truerank.io.files import read_table
 from truerank.ranking.candidates import whole_tables
 from truerank.ranking.samplers.draw import ItemCounts, weights_of
-from truerank.ranking.scores.tables import as_scores
+from truerank.ranking.scores.files import as_scores
 from truerank.reliability.dataset import LabelledDataset, Models, digest
 from truerank.reliability.folder import RESUME, Block, Folder
 from truerank.reliability.grid import Grid, default_loggers

@@ -8,10 +8,9 @@ from typing import Any, get_type_hints
 
 import polars as pl
 
-from truerank.core.errors import InputError, extra
 from truerank.core.escaping import csv_table
 from truerank.core.results import Comparison, Estimate, Evidence, Results
-from truerank.report.questions import clip_limit
+from truerank.report.questions import clip_limit, questions_of, ranked_models
 
 KINDS: dict[Any, Any] = {float: pl.Float64, float | None: pl.Float64, int: pl.Int64, int | None: pl.Int64,
                          bool: pl.Boolean}  # fmt: skip
@@ -28,6 +27,16 @@ def _schema(kind: type[Any], codes: str = "") -> dict[str, Any]:
 ESTIMATES, COMPARISONS = _schema(Estimate, "warning_codes"), _schema(Comparison, "reason_codes")
 BOTH = {"kind": pl.String, "model": pl.String, "baseline": pl.String} | ESTIMATES | COMPARISONS
 del BOTH["difference"]  # which is its value
+
+
+def models(results: Results) -> pl.DataFrame:
+    """A row for each model, best first, and a column for each question."""
+    questions = questions_of(results)
+    values = [{estimate.model: estimate.value for estimate in question.estimates} for question in questions]
+    names = ranked_models(questions)
+    columns = {question.label: [by_model.get(name) for name in names]
+               for question, by_model in zip(questions, values, strict=True)}  # fmt: skip
+    return pl.DataFrame({"model": names, **columns}, schema={"model": pl.String, **dict.fromkeys(columns, pl.Float64)})
 
 
 def estimates(results: Results) -> pl.DataFrame:
@@ -98,14 +107,3 @@ def _both(results: Results) -> pl.DataFrame:
         comparisons(results).rename({"difference": "value"}).with_columns(kind=pl.lit("comparison")),
     ]
     return pl.concat([pl.DataFrame(schema=BOTH), *parts], how="diagonal")
-
-
-def as_pandas(frame: pl.DataFrame) -> Any:
-    """The same rows as a pandas frame."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise InputError(
-            f"pandas is not installed; install it with: pip install pandas, or pip install {extra('pandas')}."
-        ) from None
-    return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)

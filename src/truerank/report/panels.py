@@ -70,8 +70,8 @@ def differences(results: Results) -> list[PlotPanel]:
             drawn, total = question.top_differences(), len(question.differences)
             rows = [fields_of(pair, PAIR, pair=pair_name(pair)) for pair in drawn]
             n = sum(comparison.verdict in SIGNIFICANT for comparison in question.differences)
-            alone = f"The difference is {'' if n else 'not '}shown."
-            sentence = alone if total == 1 else f"{n:,} of {total:,} differences are shown."
+            alone = f"The difference is {'' if n else 'not '}significant."
+            sentence = alone if total == 1 else f"{n:,} of {total:,} differences are significant."
             sentence += f" The chart has {len(rows):,} of them." if len(rows) < total else ""
             panels.append(PlotPanel(question.title, sentence, _differences(rows, question.metric, "pair"), zooms=True))
     return panels
@@ -288,12 +288,12 @@ def _group_differences(whole: ShownQuestion, within: Mapping[str, ShownQuestion]
         return []
     verdicts = [row["verdict"] for row in rows if row["verdict"] in SIGNIFICANT]
     if any(OPPOSITE[verdict] in verdicts for verdict in verdicts):
-        sentence = f"{pair_name(main)} turns round between groups."
+        sentence = f"{pair_name(main)} is reversed between groups."
     elif not verdicts:
-        sentence = f"{pair_name(main)} is shown in none of the {len(rows)} groups by itself."
+        sentence = f"{pair_name(main)} is significant in none of the {len(rows)} groups."
     else:
         n = f"{len(verdicts)} of {len(rows)} groups"
-        sentence = f"{main.model} is shown to be {verdicts[0]} than {main.baseline} in {n}."
+        sentence = f"{main.model} is {verdicts[0]} than {main.baseline} in {n}."
     return [PlotPanel(whole.title, sentence, _differences(rows, whole.metric, "group"))]
 
 

@@ -122,8 +122,9 @@ def _questions(pairs: Sequence[PlannedPair], main: dict[str, dict[str, Any]]) ->
 def plan_panels(plan: SamplePlan) -> list[PlotPanel]:
     """Users needed, and the smallest difference that the users at hand show, over rows per user."""
     pair = plan.pairs[0]
+    alone = len(plan.pairs) == len({pair.name for pair in plan.pairs})  # one pair of models
     rows: Rows = [
-        {**row, "model": f"{row['metric']}, {row['estimator']}: {row['model']} - {row['baseline']}"}
+        {**row, "model": row["metric"] if alone else f"{row['metric']}: {row['model']} - {row['baseline']}"}
         for row in plan.table().to_dicts()
     ]
     styles = model_styles(row["model"] for row in rows)
@@ -218,7 +219,9 @@ def watch_answer(watched: Watched) -> Answer:
         warnings=tuple(cautions),
         estimands=estimands(pairs),
         remarks=(*(watch_sentence(pair, watched) for pair in pairs * (len(pairs) > 1)), *map(str, watched.messages)),
-        next_step=verdict,
+        next_step=_next(pairs[0])
+        if len(pairs) == 1 or len(decided) < len(pairs)
+        else "Read the table: each line is decided.",
     )
     document = {
         "level": watched.level,
@@ -248,6 +251,16 @@ def watch_sentence(pair: WatchedPair, watched: Watched) -> str:
     return sentences.get(pair.state, close)
 
 
+def _next(pair: WatchedPair) -> str:
+    steps = {
+        WatchState.SHOWN: f"Use {pair.model}.",
+        WatchState.OPPOSITE: f"Use {pair.baseline}.",
+        WatchState.CLOSE: "Use either: the difference does not matter.",
+        WatchState.REFUSED: "Repair what the caveat names.",
+    }
+    return steps.get(pair.state, "Collect labels of more users, then look again.")
+
+
 def watch_panels(*looks: Watched) -> list[PlotPanel]:
     """The difference at each look, and the intersection of all intervals so far, by the number of users.
 
@@ -265,7 +278,7 @@ def _watch_panel(pair: WatchedPair, watched: Watched, looks: Rows) -> PlotPanel:
     users = [row["users"] for row in rows]
     scale = alt.Scale(type="log" if len(rows) > 1 else "linear", nice=False)
     ticks = {"values": users_ticks(users)} if users_ticks(users) else {}
-    axis = alt.Axis(format=",~g", labelOverlap=True, **ticks)
+    axis = alt.Axis(format=",d", labelOverlap=True, **ticks)
     base = chart_of(rows).encode(x=alt.X("users:Q", title="users so far", scale=scale, axis=axis))
     title = f"{pair.model} − {pair.baseline}"
     tips = tooltips("users:Q", "difference:Q", "low:Q", "high:Q")

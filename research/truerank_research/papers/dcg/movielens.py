@@ -17,7 +17,7 @@ from truerank.core.log import Log
 from truerank.inference.agreement import correlation, disagreement, rank_correlation
 from truerank.io.read import read
 from truerank.models.ease import mirror
-from truerank.models.kunn import from_items, from_users, nearest_items, nearest_users
+from truerank.models.kunn import from_items, from_users, nearest_rows
 from truerank.models.matrix import one_thread, positives
 from truerank.models.neighbours import Draw, nearest
 from truerank.sampling.designs import UniformDesign
@@ -202,7 +202,10 @@ def kunn_models(split: Split) -> pl.DataFrame:
     train, sizes = parts_of(split).train, grid_of(split.setting).neighbours
     liked = positives(train)
     by_user, by_item = (Draw(ids.keys(), split.seed) for ids in (train.users, train.items))
-    users, items = nearest_users(liked, max(sizes), draw=by_user), nearest_items(liked, max(sizes), draw=by_item)
+    users, items = (
+        nearest_rows(liked, max(sizes), draw=by_user),
+        nearest_rows(liked.T.tocsr(), max(sizes), draw=by_item),
+    )
     item_parts = {k: _product(*from_items(liked, nearest(items, k, first=0, draw=by_item))) for k in sizes}
     rows = []
     for n in sizes:

@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 from truerank.core.compiled import Index, compiled
 
+COUNTED = 512  # length of lists up to which comparing all with all beats sorting
 LANES = 32  # scores compared by one vector instruction sequence; tile widths are multiples of it
 
 
@@ -119,18 +120,8 @@ def mask_tile(tile: Any, left: int, n_users: int, pointer: Any, stop: Any, item:
 
 
 @compiled(boundscheck=False)
-def count_recommended(tile: Any, n_users: int, recommended: Any) -> None:
-    """Add how many scores of each user are above -inf."""
-    for u in range(n_users):
-        count = 0
-        for i in range(tile.shape[1]):
-            count += tile[u, i] > -np.inf
-        recommended[u] += count
-
-
-@compiled(boundscheck=False)
 def count_within(start: Any, threshold: Any, above: Any, reaching: Any, recommended: Any) -> None:
-    """The same for candidates that are the asked items themselves; for a few items per user."""
+    """The same for candidates that are the labelled items themselves; for a few items per user."""
     for u in range(len(start) - 1):
         for j in range(start[u], start[u + 1]):
             recommended[u] += threshold[j] > -np.inf
@@ -194,26 +185,6 @@ def sum_tables(
             walked[m] = 0.0
 
 
-@compiled(boundscheck=False)
-def starts(unit: Any, n_units: int) -> Any:
-    """Where the rows of each unit begin, and where the last ones end; of rows sorted by unit.
-
-    Along runs of equal numbers: counting each row would wait for the count of the row before.
-    """
-    start = np.empty(n_units + 1, np.int64)
-    start[0] = 0
-    u = 0
-    for i in range(len(unit)):
-        while u < unit[i]:
-            u += 1
-            start[u] = i
-    start[u + 1 :] = len(unit)
-    return start
-
-
-SHORT = 24  # up to this length insertion beats splitting
-
-
 @compiled()
 def bucket(user: Any, item: Any, score: Any, start: Any) -> tuple[Any, Any]:
     """Items and scores with the rows of each user side by side; start[u] is where user u begins."""
@@ -227,74 +198,20 @@ def bucket(user: Any, item: Any, score: Any, start: Any) -> tuple[Any, Any]:
     return items, scores
 
 
-@compiled(inline="always")
-def _before(score: Any, item: Any, other_score: Any, other_item: Any) -> Any:
-    """Higher scores come first; of equal ones the lower item, so that the order of rows in a file is forgotten."""
-    return score > other_score or (score == other_score and item < other_item)
-
-
-@compiled()
-def _insert(item: Any, score: Any, low: int, high: int) -> None:
-    for i in range(low + 1, high):
-        s, t = score[i], item[i]
-        j = i - 1
-        while j >= low and _before(s, t, score[j], item[j]):
-            score[j + 1] = score[j]
-            item[j + 1] = item[j]
-            j -= 1
-        score[j + 1] = s
-        item[j + 1] = t
-
-
-@compiled()
-def order_lists(item: Any, score: Any, start: Any, first: int, last: int) -> None:
-    """Sort the lists of users first ... last - 1 in place, best first (quicksort on both columns, middle of three)."""
-    stack = np.empty((128, 2), np.int64)
-    for user in range(first, last):
-        stack[0, 0], stack[0, 1] = start[user], start[user + 1]
-        depth = 1
-        while depth > 0:
-            depth -= 1
-            low, high = stack[depth, 0], stack[depth, 1]
-            while high - low > SHORT:
-                a, b, c = low, (low + high) // 2, high - 1
-                if _before(score[b], item[b], score[a], item[a]):
-                    a, b = b, a
-                if _before(score[c], item[c], score[b], item[b]):
-                    b = a if _before(score[c], item[c], score[a], item[a]) else c
-                ps, pi = score[b], item[b]
-                i, j = low, high - 1
-                while i <= j:
-                    while _before(score[i], item[i], ps, pi):
-                        i += 1
-                    while _before(ps, pi, score[j], item[j]):
-                        j -= 1
-                    if i <= j:
-                        score[i], score[j] = score[j], score[i]
-                        item[i], item[j] = item[j], item[i]
-                        i += 1
-                        j -= 1
-                # the longer part waits, so that the stack stays short
-                if j + 1 - low > high - i:
-                    stack[depth, 0], stack[depth, 1] = low, j + 1
-                    low = i
-                else:
-                    stack[depth, 0], stack[depth, 1] = i, high
-                    high = j + 1
-                depth += 1
-            _insert(item, score, low, high)
-
-
 @compiled(boundscheck=False)
-def count_lists(item: Any, score: Any, start: Any, first: int, last: int, longest: int) -> None:
-    """Sort lists as `order_lists` does, up to the order of equal scores, by comparing each item with its whole list.
+def order_lists(item: Any, score: Any, start: Any, first: int, last: int, longest: int) -> None:
+    """Sort the lists of users first ... last - 1 in place, best first; items of equal scores come in any order.
 
-    An item's place is the number of those that score higher. For lists of some hundred items n² vector comparisons are
-    several times faster than sorting.
+    Of a list of some hundred items each is compared with the whole list, its place is the number of those that score
+    higher: n² vector comparisons are several times faster than sorting.
     """
     filled, items, scores = np.empty(longest, np.int32), np.empty(longest, item.dtype), np.empty(longest, score.dtype)
     for user in range(first, last):
         begin, end = start[user], start[user + 1]
+        if end - begin > COUNTED:
+            order = np.argsort(-score[begin:end])
+            item[begin:end], score[begin:end] = item[begin:end][order], score[begin:end][order]
+            continue
         whole = begin + (end - begin) // LANES * LANES
         filled[: end - begin] = 0
         for index in range(begin, end):
@@ -342,10 +259,10 @@ def count_ordered(score: Any, start: Any, first: int, last: int, above: Any, tie
 
 @compiled()
 def look_up(
-    row: Any, start: Any, item: Any, better: Any, equal: Any, asked_start: Any, asked: Any,
+    row: Any, start: Any, item: Any, better: Any, equal: Any, labelled_start: Any, labelled: Any,
     gone_start: Any, gone: Any, n_items: int, distinct: bool, above: Any, tied: Any, recommended: Any,
 ) -> None:  # fmt: skip
-    """Ranks of asked items in their users' lists, without the excluded ones; an item that is not listed keeps its rank.
+    """Ranks of labelled items in their users' lists, without the excluded ones; one that is not listed keeps its rank.
 
     `row` names the list of each user of a block. Excluded items take their own counts with them.
     """
@@ -361,12 +278,12 @@ def look_up(
         recommended[u] = last - first - excluded
         if distinct and excluded == 0:
             # without branches: nobody can guess which items are listed
-            for index in range(asked_start[u], asked_start[u + 1]):
-                listed = place[Index(asked[Index(index)])]
+            for index in range(labelled_start[u], labelled_start[u + 1]):
+                listed = place[Index(labelled[Index(index)])]
                 above[Index(index)] = listed - first if (listed >= first) & (listed < last) else np.inf
             continue
-        for index in range(asked_start[u], asked_start[u + 1]):
-            listed = place[asked[index]]
+        for index in range(labelled_start[u], labelled_start[u + 1]):
+            listed = place[labelled[index]]
             if not first <= listed < last:
                 continue
             # in lists without equal scores the place tells it all, and two columns need not be read

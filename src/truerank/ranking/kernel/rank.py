@@ -141,17 +141,15 @@ class _Work:
         rows, start = self._rows(block)
         item = self.log.item[rows]
         if self.streams and isinstance(self.aligned.scores, Factors):
-            tiles: stream.Tiles = stream.FactorTiles.of(self.aligned.scores, self.aligned.row[block])
+            tiles = stream.Tiles.of_factors(self.aligned.scores, self.aligned.row[block])
         else:
             matrix = self.aligned.block(block)
             self._check(matrix, block)
-            tiles = stream.RowTiles(matrix)
+            tiles = stream.Tiles(matrix)
         threshold = tiles.of_items(start, item)
         never = np.isneginf(threshold)
         for p, pool in enumerate(self.pools):
-            above, reaching, recommended = stream.count(
-                tiles, threshold, start, pool=pool, units=block, finite=self.streams
-            )
+            above, reaching, recommended = stream.count(tiles, threshold, start, pool=pool, units=block)
             self.above[p][rows] = np.where(never, np.inf, above.astype(np.float64))
             self.tied[p][rows] = np.where(never, 0.0, (reaching - above - 1).astype(np.float64))
             if not self.streams or pool.only is not None:
@@ -229,7 +227,7 @@ def rank(
     work = _Work(
         aligned,
         log,
-        _starts(log),
+        np.searchsorted(log.user, np.arange(log.n_units + 1)),
         pools,
         above=[np.full(len(log), np.inf) for _ in pools],
         tied=[np.zeros(len(log)) for _ in pools],
@@ -252,16 +250,6 @@ def rank(
         Ranks(frozen(a), frozen(t), frozen(pool.count), frozen(listed), frozen(scored))
         for (a, t), pool, listed in zip(settled, pools, work.recommended, strict=True)
     )
-
-
-def _starts(log: Log) -> Ints:
-    """Where the rows of each unit begin."""
-    if COMPILED in sys.modules and len(log) >= WORTH_USING:
-        from truerank.ranking.kernel import fast
-
-        starts: Ints = fast.starts(log.user, log.n_units)
-        return starts
-    return np.concatenate([[0], np.cumsum(np.bincount(log.user, minlength=log.n_units))])
 
 
 def _always_finite(scores: Scores) -> bool:

@@ -7,7 +7,6 @@ draws of `sampling.designs.WeightedDesign`, taken from whole blocks of users and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import ClassVar
@@ -101,8 +100,8 @@ SAMPLERS: Kind[Sampler] = Kind("sampler", __package__, Sampler)
 class CandidatePool:
     """A log seen by samplers: the pool, each user's positives and other rows as positions in it, and its counts.
 
-    The pool is the items that have a row in the log (a rarely shown item can be absent from a sparse log, and then no
-    longer competes), unless it is given.
+    The pool is the items that have a row in the log, unless it is given: a rarely exposed item can be absent from a
+    sparse log, and is no candidate then.
     """
 
     users: Ids
@@ -123,14 +122,12 @@ class CandidatePool:
         random: Log | None = None,
         exclude: Log | None = None,
     ) -> CandidatePool:
-        """`train` and `random` are for samplers that compare the log with them; `pool` fixes what competes."""
+        """`train` and `random` are for samplers that compare the log with them; `pool` fixes the candidates."""
         label = log.label
         if pool is None:
-            present = np.bincount(log.item, minlength=len(log.items)) > 0
-            pool, place = Ids(log.items.values.filter(present)), np.cumsum(present) - 1
-        else:
-            place = pool.locate(log.items, where=f"{log.source}, column 'item', against the pool")
-            _check_pool(log, place)
+            pool = Ids(log.items.values.filter(np.bincount(log.item, minlength=len(log.items)) > 0))
+        place = pool.locate(log.items, where=f"{log.source}, column 'item', against the pool")
+        _check_pool(log, place)
         item = place[log.item]
         n_users = len(log.users)
         positive = Pairs.of(log.user[label == 1], item[label == 1], n_units=n_users)
@@ -184,12 +181,6 @@ class SampledNegatives:
         width = max(len(self.logged.items), 1)
         user, item = _rows(self.logged.positive)
         return np.isin(self.user * width + self.item, user * width + item)
-
-    def first(self, n: int) -> SampledNegatives:
-        """At most n negatives per user: what the sampler gives for this smaller size."""
-        place = np.arange(len(self.item)) - np.repeat(self.start[:-1], self.count)
-        start = np.concatenate([[0], np.cumsum(np.minimum(self.count, n))]).astype(np.int64)
-        return replace(self, start=frozen(start), item=frozen(self.item[place < n]))
 
     def labels(self, *, inclusion: bool = False) -> Log:
         """OwnPositives with label 1 and negatives with label 0: what to give `evaluate`, as labels and as candidates.
@@ -276,38 +267,32 @@ def sample_candidates(
     ([0, 1, 2, 0, 1, 2], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     """
     logged = CandidatePool.of(log, pool=pool, train=train, random=random, exclude=exclude)
-    return draw_all(logged, [as_value(sampler, SAMPLERS)], seed=seed)[0]
+    return draw(logged, as_value(sampler, SAMPLERS), seed=seed)
 
 
-def draw_all(logged: CandidatePool, samplers: Sequence[Sampler], *, seed: int) -> tuple[SampledNegatives, ...]:
-    """What several samplers draw from one log, each as it would by itself; the random times are made once."""
+def draw(logged: CandidatePool, sampler: Sampler, *, seed: int) -> SampledNegatives:
+    """What a sampler draws from a log."""
     n_users, n_items = len(logged.users), len(logged.items)
+    if sampler.among is Among.EXPOSED:
+        return SampledNegatives(logged, sampler, logged.exposed.start, logged.exposed.item)
+    wanted = sampler.wanted(logged.exposed.count)
+    sizes = np.full(n_users, n_items) if wanted is None else np.minimum(wanted, n_items)
     user_key, item_key = logged.users.keys(), logged.items.keys()
-    nothing = np.zeros(0, np.int64)
-    chunks: list[list[tuple[Ints, Ints]]] = [[(nothing, np.zeros(1, np.int64))] for _ in samplers]
-    drawing = [number for number, sampler in enumerate(samplers) if sampler.among is Among.POOL]
+    items, counts = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
     step = max(1, CELLS_AT_ONCE // max(n_items, 1))
-    for low in range(0, n_users if drawing else 0, step):
+    for low in range(0, n_users, step):
         high = min(low + step, n_users)
+        weight = weights_of(sampler, logged.counts, users=Ids(logged.users.values[low:high]))
         time = ring_times(seed, PURPOSE, user_key[low:high, None], item_key[None, :])
-        users = Ids(logged.users.values[low:high])
-        positive, excluded = (_rows(pairs.of_units(low, high)) for pairs in (logged.positive, logged.excluded))
-        for number in drawing:
-            sampler = samplers[number]
-            weight = weights_of(sampler, logged.counts, users=users)
-            clock = np.where(weight > 0, rings(time, weight), NEVER)
-            if sampler.positives is OwnPositives.EXCLUDED:
-                clock[positive] = NEVER
-            clock[excluded] = NEVER
-            wanted = sampler.wanted(logged.exposed.count)
-            sizes = np.full(n_users, n_items) if wanted is None else np.minimum(wanted, n_items)
-            chunks[number].append(first_to_ring(clock, sizes[low:high]))
-    drawn = []
-    for sampler, parts in zip(samplers, chunks, strict=True):
-        item, count = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        pairs = Pairs(np.cumsum(count), item) if sampler.among is Among.POOL else logged.exposed
-        drawn.append(SampledNegatives(logged, sampler, frozen(pairs.start), frozen(pairs.item)))
-    return tuple(drawn)
+        clock = np.where(weight > 0, rings(time, weight), NEVER)
+        if sampler.positives is OwnPositives.EXCLUDED:
+            clock[_rows(logged.positive.of_units(low, high))] = NEVER
+        clock[_rows(logged.excluded.of_units(low, high))] = NEVER
+        item, count = first_to_ring(clock, sizes[low:high])
+        items.append(item)
+        counts.append(count)
+    start = np.cumsum(np.concatenate(counts))
+    return SampledNegatives(logged, sampler, frozen(start), frozen(np.concatenate(items)))
 
 
 def _rows(pairs: Pairs) -> tuple[Ints, Ints]:
@@ -334,5 +319,5 @@ def _check_pool(log: Log, place: Ints) -> None:
     if len(outside):
         raise InputError(
             f"{log.source}: {len(outside):,} items are not in the pool ({some(log.items.texts(outside[:4]), most=3)}); "
-            "expected every item of the log to compete. Add them to the pool or remove their rows."
+            "expected every item of the log to be a candidate. Add them to the pool or remove their rows."
         )

@@ -25,10 +25,10 @@ from truerank.core.validation import Wanted, checked_arguments
 from truerank.core.wording import option
 from truerank.io.atomic_write import whole_file
 from truerank.io.files import check_readable
-from truerank.io.frames import Stored, stored
+from truerank.io.frames import Stored, is_sparse, stored
 from truerank.io.paths import unchanged, url_of, versions_of
 from truerank.ranking.scores.scores import TILE_USERS, Factors, dense, factors
-from truerank.ranking.scores.tables import from_stored, lists
+from truerank.ranking.scores.tables import from_stored, is_wide, lists, sparse
 
 # RuntimeError stands for what zipfile raises about a compression it does not know, and for too deep headers too
 DAMAGED = (
@@ -156,6 +156,25 @@ def read_scores(
     return lists(path, columns=columns, name=url_of(path))
 
 
+def as_scores(source: Any, *, name: str) -> Scores:
+    """Scores of a file, a matrix or a frame; what is Scores already stays."""
+    if isinstance(source, Scores):
+        return source
+    if isinstance(source, str | Path):
+        return read_scores(source)
+    if isinstance(source, np.ndarray):
+        return dense(source, name=name)
+    if is_sparse(source):
+        return sparse(source, name=name)
+    if is_wide(source):
+        return dense(source.to_numpy(), users=source.index.tolist(), items=source.columns.tolist(), name=name)
+    if callable(source):
+        raise InputError(
+            f"{name}: a function needs users and items: truerank.scores.function(call, users=..., items=...)."
+        )
+    return lists(source, name=name)
+
+
 SCORES = Wanted("scores, as truerank.read_scores gives them", lambda value: isinstance(value, Scores))
 
 
@@ -181,6 +200,23 @@ def write_scores(scores: Scores, path: str | Path, *, progress: Watching = None)
             write_array(archive, "scores", shape, first.dtype, _blocks(scores, report))
         for name, values in ids.items():
             write_array(archive, name, values.shape, values.dtype, [values])
+
+
+def top_lists(scores: Scores, most: int) -> pl.DataFrame:
+    """The highest scores of each user as a table user, item, rank; equal scores in the order of the catalogue.
+
+    >>> from truerank.ranking.scores.scores import dense
+    >>> top_lists(dense(np.array([[1.0, 3.0, 2.0]])), 2).rows()
+    [(0, 1, 1), (0, 2, 2)]
+    """
+    n, parts, first = min(most, len(scores.items)), [], 0
+    for block in _blocks(scores, None):
+        rows = np.repeat(np.arange(first, first + len(block)), n)
+        order = np.argsort(-np.asarray(block), axis=1, kind="stable")[:, :n]
+        ids = {"user": scores.users.values.gather(rows), "item": scores.items.values.gather(order.ravel())}
+        parts.append(pl.DataFrame({**ids, "rank": np.tile(np.arange(1, n + 1), len(block))}))
+        first += len(block)
+    return pl.concat(parts)
 
 
 def ids_array(ids: Ids, name: str) -> npt.NDArray[Any]:

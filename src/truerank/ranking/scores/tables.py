@@ -16,14 +16,12 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints, as_array, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids, as_ids
-from truerank.core.ranking import Scores
 from truerank.core.validation import checked_arguments
 from truerank.core.wording import columns_option, option
 from truerank.io.columns import SCORED, SHOWN, TableColumns, odd_value, table_columns, with_usual
-from truerank.io.frames import Stored, is_pandas, is_sparse, named, population, rows_of, stored
-from truerank.ranking.scores.scores import Lists, dense
+from truerank.io.frames import Stored, is_pandas, named, population, rows_of, stored
+from truerank.ranking.scores.scores import Lists
 
-COUNTED = 512  # length of lists up to which comparing all with all beats sorting
 LISTS = "truerank.scores.lists"  # what reads such tables in Python, as errors name it
 FILTERED = float(np.finfo(np.float32).min)  # the score by which implicit marks what it filtered
 WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
@@ -110,10 +108,7 @@ def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: i
     longest = int(np.diff(start).max(initial=0))
 
     def work(bounds: tuple[int, int]) -> None:
-        if longest <= COUNTED:
-            fast.count_lists(items, scores, start, *bounds, longest)
-        else:
-            fast.order_lists(items, scores, start, *bounds)
+        fast.order_lists(items, scores, start, *bounds, longest)
         fast.count_ordered(scores, start, *bounds, above, tied)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -295,23 +290,6 @@ def _recommended(scores: Any, shape: tuple[int, ...], *, name: str) -> Bools:
             f"{name}: scores are {values.dtype} of shape {values.shape}; expected a number for each of {shape} items."
         )
     return np.asarray(values > FILTERED)
-
-
-def as_scores(source: Any, *, name: str) -> Scores:
-    """Scores of a matrix or a frame; what is Scores already stays."""
-    if isinstance(source, Scores):
-        return source
-    if isinstance(source, np.ndarray):
-        return dense(source, name=name)
-    if is_sparse(source):
-        return sparse(source, name=name)
-    if is_wide(source):
-        return dense(source.to_numpy(), users=source.index.tolist(), items=source.columns.tolist(), name=name)
-    if callable(source):
-        raise InputError(
-            f"{name}: a function needs users and items: truerank.scores.function(call, users=..., items=...)."
-        )
-    return lists(source, name=name)
 
 
 def is_wide(source: Any) -> bool:

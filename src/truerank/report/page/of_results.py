@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +100,8 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
         section("values", "Values", panels.intervals(results), *_estimands(questions), tables=(
             _table(results, estimates(results), VALUES, f"All values, with their {levels} intervals", "values"),)),
         section("differences", "Differences", panels.differences(results), adjustment(results), tables=(
-            _table(results, comparisons(results), DIFFERENCES,
-                   "All differences, model - baseline, with their verdicts", "differences"),
+            _table(results, comparisons(_winners_first(results)), DIFFERENCES,
+                   "All differences, winner - loser, with their verdicts", "differences"),
         )) if results.comparisons else None,
         section("cutoffs", "Cut-offs", panels.over_k(results)),
         section("clips", "Clips", panels.clips(results)),
@@ -127,6 +129,14 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
         facts=(*((name, f"{n:,}") for name, n in counts if n is not None),
                *([("exposure", str(exposure))] if exposure else [])),
     )  # fmt: skip
+
+
+def _winners_first(results: Results) -> Results:
+    """Differences as winner minus loser, with verdicts in the words of readers."""
+    pairs = (pair if pair.difference >= 0 or math.isnan(pair.difference) else pair.reverse()
+             for pair in results.comparisons)  # fmt: skip
+    named = (replace(pair, verdict=WORDS.get(pair.verdict, pair.verdict)) for pair in pairs)
+    return replace(results, comparisons=tuple(named))
 
 
 def _card(results: Results, questions: list[ShownQuestion]) -> Pairs:

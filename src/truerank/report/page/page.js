@@ -251,6 +251,15 @@
     button.addEventListener("click", () => copied(place.querySelector("code").textContent, place.querySelector(".said")));
   }
   named(dialog, "close").addEventListener("click", () => dialog.close());
-  document.querySelectorAll("details").forEach((each) => each.addEventListener("toggle", rest));
+  const folds = [...document.querySelectorAll("details")];
+  folds.forEach((each) => each.addEventListener("toggle", rest));
+  // A link to a folded part opens it; paper shows every part, with charts redrawn at its width.
+  const opened = () => {
+    const part = document.getElementById(location.hash.slice(1))?.querySelector("details");
+    if (part) part.open = true;
+  };
+  addEventListener("hashchange", opened);
+  opened();
+  addEventListener("beforeprint", () => folds.forEach((each) => { each.open = true; }));
   setTimeout(rest, 60);
 })();

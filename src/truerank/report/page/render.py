@@ -145,6 +145,8 @@ def answer_page(answer: Answer) -> Page:
     points = (*(("", text) for text in summary.notes), *(("warning", text) for text in summary.warnings),
               *(("", text) for text in (summary.estimands, *summary.remarks) if text))  # fmt: skip
     frame = pl.DataFrame(answer.rows, infer_schema_length=None).select(~cs.nested())
+    frame = frame.with_columns(cs.boolean().cast(pl.String)).rename(lambda name: name.replace("_", " "))
+    frame = frame.select(column for column in frame if column.name != "reward" or column.n_unique() > 1)
     return Page(
         title=f"truerank report: {answer.question}",
         question=answer.question,
