@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "--study", metavar="DIR",
     help="A folder of `truerank study reliability` for --candidates; by default one that comes with truerank.",
 )  # fmt: skip
-@shared("--study-logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
+@shared("--study-logger", metavar="NAME", help="The study's logging policy to take, instead of the nearest.")
 @common("metric: One that was studied; by default nDCG@100, or else the study's last.")
 @shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
 @common("n-users: How many users with a positive the evaluation has, instead of those of LOG.")

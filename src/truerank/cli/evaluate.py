@@ -23,7 +23,7 @@ ESTIMATORS = (
     Scoring, "scores!", "users", "exclude",
     choice(
         "--overlap", ["drop", "keep", "error"], default="drop",
-        help="What happens to an item that is both judged and excluded.",
+        help="What happens to an item that is both labelled and excluded.",
     ),
     choice(
         "--lists", ["top", "complete"],
@@ -48,7 +48,7 @@ ESTIMATORS = (
         "says alone is shown beside.",
     ),
     file("--assist", help="Scores that predict labels, for assisted: those of any recommender."),
-    file("--item-groups", help="A table item,group: everything again for each group, whose items alone earn."),
+    file("--item-groups", help="A table item,group: everything again for each group, only whose items have a gain."),
     choice(
         "--ties", ["expected", "random", "optimistic", "pessimistic", "strict"], default="expected",
         help="The order of equal scores.",
@@ -77,7 +77,8 @@ def evaluate(
     LABELS is a table user,item,label (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob), which need not fit
     into memory. With --exposure random its rows are a uniform random sample of each user's candidates; with
     --exposure full every candidate is labelled; with --exposure holdout its rows are what was held out of a log; with
-    --exposure designed they were drawn with known chances; with --exposure biased some pairs were likelier to be shown.
+    --exposure designed they were drawn with known probabilities; with --exposure biased some pairs were more likely to
+    be exposed.
 
     \b
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\

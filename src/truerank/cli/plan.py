@@ -68,27 +68,27 @@ class Allocating:
 
 
 ALLOCATING = (
-    shared("--allocate", is_flag=True, help="Choose what to show, with known chances: writes a folder, --out."),
+    shared("--allocate", is_flag=True, help="Choose what to expose, with known probabilities: writes a folder, --out."),
     "per-user: Items to show to each user.  [default: 20]",
     shared("--uniform", type=float, metavar="SHARE",
            help="Share of what is shown that goes to every item alike, for models not known yet.  [default: 0.25]"),
     shared("--likely", type=float, metavar="SHARE",
            help="Share that goes to what is likely to be relevant, by --exclude.  [default: 0.25]"),
     count("--batches", help="Show in so many parts; later ones draw from what earlier ones left."),
-    choice("--draw", ["systematic", "pivotal", "conditional-poisson"], help="How items are drawn with their chances."),
+    choice("--draw", ["systematic", "pivotal", "conditional-poisson"], help="How items are drawn."),
 )  # fmt: skip
 DRAWN = "out: Write the plan to a file: .txt .json .csv, or the chart as .svg .png .pdf."
 
 
 @click.group()
 def plan() -> None:
-    """How many users, judged items or sessions a difference of two models needs; what a run would take."""
+    """How many users, labelled items or sessions a difference of two models needs; what a run would take."""
 
 
 @plan.command(cls=Sections)
 @grouped(Target, "difference", "power")
 @grouped(Allocating, *ALLOCATING)
-@file("--pilot", metavar="LOG", help="Randomly exposed, judged rows of a pilot; without it figures are assumed.")
+@file("--pilot", metavar="LOG", help="Randomly exposed, labelled rows of a pilot; without it figures are assumed.")
 @grouped(Scoring, "scores: Scores of at least two models, as for evaluate; with --pilot.", "users", "exclude")
 @grouped(
     Reading, "columns", "positive",
@@ -123,7 +123,7 @@ def exposure(
 
     From a pilot with the scores of models, or from assumed figures: --metric, --n-items and --value (for Recall also
     --relevant). With --allocate instead which items to show to whom, so that few of them tell most about the models
-    given: DIR/shown.parquet has users, items and chances; evaluate what comes back with --exposure designed
+    given: DIR/shown.parquet has users, items and probabilities; evaluate what comes back with --exposure designed
     --design DIR.
 
     \b
@@ -148,7 +148,7 @@ def exposure(
     output.check(files, forms=(*ANSWER_FORMS, *PICTURES))
     inference.check()
     if pilot is None and scoring.scores:
-        raise InputError("--scores goes with --pilot, the judged rows that they are evaluated on; add it.")
+        raise InputError("--scores goes with --pilot, the labelled rows that they are evaluated on; add it.")
     items = reading.catalogue()
     with output.progress() as report:
         result = plan_exposure(

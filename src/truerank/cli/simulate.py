@@ -83,7 +83,7 @@ def world(
     type=click.Choice(["state", "cascade", "neighbour", "trust", "truncation"]),
     multiple=True,
     help="An assumption that does not hold: user state across sessions (1), cascade stop after a reward (2), rewards "
-    "that depend on the item before (3), trust in high ranks (4), items the logger never shows (5). Can be repeated.",
+    "that depend on the item before (3), trust in high ranks (4), items that are never displayed (5). Can be repeated.",
 )
 @common("seed")
 @grouped(Output, FOLDER, "force", "quiet")
@@ -101,10 +101,10 @@ def feed(
     seed: int,
     output: Output,
 ) -> None:
-    """A feed whose policies earn what is known: the log of one policy, and the exposures of others.
+    """A feed whose policies receive a known reward: the log of one policy, and the exposures of others.
 
     Writes log.parquet (viewed items with session, user, position, rewards, propensity, time and surface), one table per
-    policy (session, item, exposure) and truth.json (what each policy truly earns per session, over all and by day).
+    policy (session, item, exposure) and truth.json (the true reward of each policy per session, over all and by day).
     """
     from truerank.simulation.feed import Broken, FeedSettings
     from truerank.simulation.feed_truth import write_feed

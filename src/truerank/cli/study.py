@@ -77,7 +77,7 @@ class Varying:
     Varying,
     choice(
         "--preset", ["published", "released"], default="published",
-        help="Loggers and samplers as the sampler paper's text has them, or as its code does.",
+        help="Logging policies and samplers as the sampler paper's text has them, or as its code does.",
     ),
     "loggers: Default: uniform,popularity,positivity; without --train those that need none.",
     common("sparsities: 0 is always part.", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95"),
@@ -100,7 +100,7 @@ class Varying:
     "items: Names the columns of scores without ids, in order.",
 )  # fmt: skip
 @common("unlisted: What a pair that is not listed means; a study needs to know (nearly) every pair.")
-@common("train: Training data, for loggers and samplers that count it.")
+@common("train: Training data, for logging policies and samplers that count it.")
 @shared("--train-positive", metavar="RULE", help="--positive for --train, where it is not 0/1 and another rule.")
 @grouped(
     Inference, common("bootstrap: Bootstrap samples of users.", default=1000), "level", "seed", "threads", "engine"
@@ -120,13 +120,13 @@ def reliability(
 ) -> None:
     """Measure how far sampled and biased evaluation can be trusted, where the truth is known.
 
-    LABELS is a fully observed world: a label for (nearly) every pair, or positives with --unlisted negative. Loggers
+    LABELS is a fully observed dataset: a label for (nearly) every pair, or positives with --unlisted negative. Policies
     show part of it, samplers choose candidates from that; the study says how often models tie, and how far their order
     agrees with what more data would say (Kendall's tau-b per user).
 
     Stopped at any moment, the same command goes on where it was. In the end the folder holds results.parquet (one row
     per scenario, metric and question), means.parquet (one per scenario, metric and model), pairs.parquet (one per
-    scenario, metric and pair of models) and logs.parquet (one per logger and sparsity); see `truerank advise`.
+    scenario, metric and pair of models) and logs.parquet (one per policy and sparsity); see `truerank advise`.
 
     \b
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
@@ -144,7 +144,7 @@ def reliability(
         world = replace(world, complete=True)
     if varying.loggers is None and train is None:
         names = ", ".join(map(str, grid.loggers))
-        output.say([f"without --train the loggers are {names}: the others count training data."])
+        output.say([f"without --train the logging policies are {names}: the others count training data."])
     learnt = (
         None if train is None else _train(train, reading.for_file("train"), rule=train_positive, loggers=grid.loggers)
     )
@@ -176,7 +176,7 @@ def _train(path: Path, reading: Reading, *, rule: str | None, loggers: Sequence[
     log = reading.log(path, positive=None)
     if not log.rewards and any(isinstance(logger, PositivityLogger) and logger.needs_train for logger in loggers):
         raise InputError(
-            f"{path}: no value column, and the positivity logger counts positives of training data; if each row is "
+            f"{path}: no value column, and the positivity policy counts positives of training data; if each row is "
             "one, say --train-positive all."
         )
     return log if not log.rewards or "label" in log.rewards else reading.log(path)
@@ -214,7 +214,7 @@ def figures(
 
     DIR is the folder of `truerank study reliability`. Four pictures are written: resolution, fidelity, robustness and
     predictive power against the number of sampled negatives, a line with its interval for each sampler, a panel for
-    each logger and sparsity.
+    each logging policy and sparsity.
 
     \b
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9

@@ -131,7 +131,7 @@ class Holdout(MeanOfUsers):
         return f"{users}, those without a list as 0" if self.without_list is AbsentUsers.ZERO else users
 
     def estimand(self, request: Request, unit: str = "user") -> str:
-        return f"mean {request.metric} over {self.users}, taking unlisted pairs as irrelevant"
+        return f"mean {request.metric} over {self.users}, taking unobserved pairs as irrelevant"
 
     def counted(self, labels: Log, ranks: Ranks) -> tuple[Bools, Bools]:
         nothing = without_relevant(labels)
@@ -161,7 +161,7 @@ class Traditional(MeanOfUsers):
     info: ClassVar[EstimatorInfo] = EstimatorInfo(
         name="traditional",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
-        assumptions=("the judged items are all the items that matter",),
+        assumptions=("the labelled items are all the items that matter",),
         pool=Pool.JUDGED,
         differs="ranks the labelled items alone, which is another quantity than the metric at the same K",
     )
@@ -171,7 +171,9 @@ class Traditional(MeanOfUsers):
         metric = request.metric
         if isinstance(metric, Pairwise):
             return f"mean {metric} over {metric.judged_only}"
-        return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
+        return (
+            f"mean {metric} among the labelled items only, over {metric.on_full_labels} labelled; not {metric} itself"
+        )
 
 
 def without_relevant(labels: Log) -> Bools:

@@ -77,7 +77,7 @@ def predicted_lists(
     view, learned, chunk = units.view, units.learned, units.chunk
     log, candidates = units.log, chunk.pools[Pool.CATALOGUE]
     if view.scores is None:
-        raise RefusedError(f"{name} needs the scores of whole lists, not only the ranks of judged items.")
+        raise RefusedError(f"{name} needs the scores of whole lists, not only the ranks of labelled items.")
     if candidates.only is None and candidates.n_items != len(log.items):
         raise RefusedError(
             f"{name} predicts the label of every candidate, but not all items are known by name. "

@@ -79,7 +79,7 @@ class RecommendedLists(Estimator):
 def top_of(chunk: JudgedChunk, view: RankView, k: int) -> TopLists:
     """The lists of a chunk, as one model sees them; found once for all that look at them."""
     if view.scores is None:
-        raise RefusedError("lists needs the scores of whole lists, not only the ranks of judged items.")
+        raise RefusedError("lists needs the scores of whole lists, not only the ranks of labelled items.")
     if ("top", k) not in view.listed:
         log = chunk.labels
         aligned = Aligned.of(view.scores, users=log.users, items=log.items, name=view.name)

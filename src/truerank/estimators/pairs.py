@@ -53,7 +53,7 @@ class ExpandedPairs(Estimator):
         assumptions=(UNIFORM,),
         ties=DISTINCT_RANKS,
         needs_size=True,
-        left_out="have fewer than two judged items",
+        left_out="have fewer than two labelled items",
     )
 
     def refusal(self, context: Metric) -> str | None:

@@ -87,7 +87,7 @@ class PostNormalised(Estimator):
         assumptions=(UNIFORM,),
         ties=LABEL_FREE,
         needs_size=True,
-        left_out="have no judged item",
+        left_out="have no labelled item",
     )
 
     def refusal(self, context: Metric) -> str | None:

@@ -34,14 +34,14 @@ from truerank.estimators.refusals import additive, estimand, is_recall
 from truerank.exposure.propensities import column_of
 from truerank.metrics.discounts import expected_discount, known_divisor
 
-UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"
+UNIFORM = "the labelled items of a user are a uniform sample of the user's candidates, independently of their labels"
 DESIGNED = (
-    "the judged items of a user were drawn with the chances that their rows carry, which no candidate had at 0, and "
-    "came back whatever their labels"
+    "labelled items were sampled with the stated probabilities, positive for every candidate, and independently of "
+    "their labels"
 )
 WEIGHTED = (
-    "each judged item stands for others as its chance to be judged says, the same for all candidates of a user or its "
-    "propensity, whatever its label"
+    "labelled items were sampled with the same probability for all candidates of a user, or with their propensity, "
+    "independently of their labels"
 )
 LOGGED = (
     "every candidate had a chance to be shown (propensity above 0), and the propensities are right",

@@ -31,7 +31,7 @@ from truerank.estimators.rows import LOGGED, UNIFORM, FormOfSums, WeightedRows, 
 from truerank.metrics.discounts import expected_discount
 
 DRAWN = frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED})
-LEFT_OUT = "have no judged item"
+LEFT_OUT = "have no labelled item"
 RECALL = Ratio(), (Column.GAIN, Column.RELEVANT)
 
 
@@ -317,8 +317,8 @@ class Published(Estimator):
         assumptions=(UNIFORM,),
         ties=LABEL_FREE,
         stands=True,
-        left_out="have no judged relevant item; they tend to have few relevant items, so this mean leans towards users "
-        "with many (compare pooled)",
+        left_out="have no labelled relevant item; they tend to have few relevant items, so this mean leans towards "
+        "users with many (compare pooled)",
         differs="a mean that leans towards users with many relevant items",
     )
 
@@ -327,7 +327,7 @@ class Published(Estimator):
 
     def estimand(self, request: Request, unit: str = "user") -> str:
         return (
-            f"mean {request.metric} over users weighted by their chance to have a judged relevant item, "
+            f"mean {request.metric} over users weighted by their probability to have a labelled relevant item, "
             "so users with many relevant items count more"
         )
 

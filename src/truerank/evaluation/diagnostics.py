@@ -194,7 +194,7 @@ def _by_exposure(
         off = abs(total - pairs) > FAR * noise and abs(total / pairs - 1) > MUCH
         key = "propensity-scale.log" if off else "propensities.sum"
         scale = message(key, stand_for=total, pairs=pairs, numbers={"smallest": float(propensity.min())})
-        return Exposed.BIASED, "rows carry the propensity with which they were shown", [scale]
+        return Exposed.BIASED, "rows carry the propensity with which they were exposed", [scale]
     why = tested.verdict.rstrip(".")
     if tested.random or tested.random is None:
         return Exposed.RANDOM, why, []

@@ -91,8 +91,8 @@ def _check_rate(setting: Setting, rate: float) -> None:
     empty = float(((1 - rate) ** n).sum())
     if empty >= 3 and (labelled > 0).all():
         raise InputError(
-            f"{source}: with a rate of {rate:g} about {empty:,.0f} users would have no judged item, but all have one. "
-            "Users without one count too: name all users with "
+            f"{source}: with a rate of {rate:g} about {empty:,.0f} users would have no labelled item, but all have "
+            "one. Users without one count too: name all users with "
             f"{option('population FILE', 'truerank.read(..., users=...)')}."
         )
 
@@ -114,7 +114,7 @@ def _check_complete(setting: Setting) -> None:
         )
     raise InputError(
         f"{needs}, but user {user} has {int(labelled[unit]):,} labels for {int(n[unit]):,} candidates "
-        f"({len(missing):,} users so). {HELD_OUT}; {NEGATIVE}; if the judged items are a random sample, say "
+        f"({len(missing):,} users so). {HELD_OUT}; {NEGATIVE}; if the labelled items are a random sample, say "
         f"{option('exposure random')}."
     )
 

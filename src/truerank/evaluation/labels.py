@@ -194,7 +194,7 @@ def prepare_labels(
     labels = rows.get("labels")
     if labels is None or n_rows_of(labels) == 0:
         where = "labels" if labels is None else source_of(labels)
-        raise InputError(f"{where}: no rows; expected judged pairs of users and items.")
+        raise InputError(f"{where}: no rows; expected labelled pairs of users and items.")
     exposed, preset, learner = question.exposed, question.preset, question.exposure.learner(question.seed)
     requested = question.requested_metrics
     relevant_rows: list[Message] = []

@@ -244,7 +244,7 @@ def _assumed(
 ) -> tuple[PlannedPair, ...]:
     if not metrics or n_items is None or value is None:
         needed = {"metric": metrics or None, "n-items": n_items, "value": value}
-        raise InputError(_missing(needed, "judged rows with the scores of two models"))
+        raise InputError(_missing(needed, "labelled rows with the scores of two models"))
     if not 0 <= shared < 1:
         raise InputError(f"shared {shared:g}; expected a share of listed items, from 0 to below 1.")
     chosen = None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators")

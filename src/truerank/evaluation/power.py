@@ -39,7 +39,7 @@ class PlannedPair:
     model: str
     baseline: str
     components: Components
-    row: str = "judged item"
+    row: str = "labelled item"
     cluster: str = "user"
     users: int | None = None
     seen: float | None = None
@@ -83,7 +83,7 @@ def planned_pair(plan: Plan[Any], measured: Measured, pair: Pair, number: int) -
         model=pair[0],
         baseline=pair[1],
         components=components.towards(difference),
-        row="judged item" if plan.unit == plan.cluster == "user" else plan.unit,
+        row="labelled item" if plan.unit == plan.cluster == "user" else plan.unit,
         cluster=plan.cluster,
         users=users,
         seen=difference,
@@ -124,8 +124,8 @@ def sentence_of(pair: PlannedPair, sure: Sure) -> list[Message]:
         return []
     by_rows = f" x {rows:.3g} {pair.row}s" if pair.varies_by_rows else ""
     text = (
-        f"with these {users:,} {pair.cluster}s{by_rows} a difference of {pair.model} and {pair.baseline} is seen with "
-        f"{sure.power:.0%} power from {smallest:.2g} on"
+        f"with these {users:,} {pair.cluster}s{by_rows} a difference of {pair.model} and {pair.baseline} is detected "
+        f"with {sure.power:.0%} power from {smallest:.2g} on"
     )
     numbers: dict[str, float | int | str | None] = {
         "detectable": smallest, "power": sure.power, "users": users, "rows": rows, "comparisons": sure.family,

@@ -304,7 +304,7 @@ def residuals(terms: Smooth) -> Floats:
     """What each labelled row adds to the error of the value, before expansion."""
     if terms.rows is None:
         raise RefusedError(
-            "an interval for exactly these users needs the single judged rows, which this estimator does not give. "
+            "an interval for exactly these users needs the single labelled rows, which this estimator does not give. "
             f"Use {option('interval population', 'interval=Population()')}, or another estimator."
         )
     rows, totals = terms.rows.sums, terms.totals()
@@ -334,7 +334,7 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
     single = np.flatnonzero(terms.defined & (n == 1) & (size > 1))
     if len(single) == 1:
         raise RefusedError(
-            "one user has a single judged item, which tells nothing about chance within that user. "
+            "one user has a single labelled item, which tells nothing about chance within that user. "
             f"Use {option('interval population', 'interval=Population()')}, or leave that user out."
         )
     share = np.divide(n, size, out=np.ones(n_units), where=several)

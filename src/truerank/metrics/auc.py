@@ -28,9 +28,9 @@ class AUC(BaseMetric):
     on_full_labels: ClassVar[str] = "users with both relevant and other candidates"
     partial: ClassVar[str] = (
         "it compares relevant candidates with all others, and what was not judged may be either; pooled over users use "
-        "pairs; among the judged items alone it is unbiased for each user with both judged: use traditional"
+        "pairs; among the labelled items alone it is unbiased for each user with both labelled: use traditional"
     )
-    judged_only: ClassVar[str] = "users weighted by their chance to have both relevant and other items judged"
+    judged_only: ClassVar[str] = "users weighted by their probability to have both relevant and other items judged"
 
     @property
     def no_sums(self) -> str | None:

@@ -99,7 +99,7 @@ class Advice:
         if self.sparsity < densest - 0.001:
             reasons.append(f"your log is denser than any in the study ({self.sparsity:.1%} against {densest:.1%})")
         if isinstance(profile, LogProfile) and match.distance > FAR:
-            nearest = "the nearest logger" if match == self.loggers[0] else "the logger you named"
+            nearest = "the nearest logging policy" if match == self.loggers[0] else "the policy you named"
             reasons.append(f"its exposure is unlike that of {nearest}, {match.logger} (distance {match.distance:.2f})")
         if profile is not None and not is_alike(profile.positives_per_user, match.positives_per_user):
             reasons.append(

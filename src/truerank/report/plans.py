@@ -171,7 +171,7 @@ def design_answer(planned: PlannedDesign, place: Path) -> Answer:
     ]
     head = ["metric", "of", "variance / uniform", "uniform items for as much"]
     summary = AnswerSummary(
-        f"{len(propensity):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users.",
+        f"{len(propensity):,} pairs to expose, {planned.per_user} items to each of {len(design.users):,} users.",
         table=ResultTable.from_texts(head, rows, names=2),
         notes=(
             *([f"{few:,} of the users have fewer items left to show, {none:,} of them none."] if few else []),

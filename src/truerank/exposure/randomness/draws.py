@@ -240,9 +240,9 @@ class Unevenness:
         """What the effect means for items, in words."""
         more = "far more" if self.effect >= MUCH else "a little more"
         if self.direction is Direction.BOTH:
-            return f"some items were shown {more} often, others {more} rarely than chance gives"
+            return f"some items were exposed {more} often, others {more} rarely than uniform draws give"
         how = "rarely" if self.direction is Direction.RARELY else "often"
-        return f"some items were shown {more} {how} than chance gives"
+        return f"some items were exposed {more} {how} than uniform draws give"
 
 
 def unevenness(draws: Draws, dispersion: Dispersion, items: Ids) -> Unevenness:

@@ -197,7 +197,7 @@ def _about_overlap(overlap: int, expected: float, rule: Drawn, *, left_out: bool
         few = "are" if expected >= FEW else "are taken to be"
         return f"{pairs} {'' if expected >= FEW else 'too few to tell, '}candidates {few} all items."
     if overlap > expected:
-        return f"{pairs} training pairs were shown again more often than others. Candidates are taken to be all items."
+        return f"{pairs} training pairs were repeated more often than others. Candidates are taken to be all items."
     return (
         f"{pairs} training pairs were left out in part, so neither all items nor the unseen ones alone are the "
         "candidates. Find out which rows were left out; drawn 'unseen' asks about unseen items."
@@ -234,7 +234,7 @@ def _groups(log: Log, draws: Draws, seen: Pairs | None, *, seed: int) -> Check |
     test = interaction(tested, groups)
     if test is None:
         return None
-    finding = f"some groups of users were shown other items than other groups (groups from {source})"
+    finding = f"some groups of users were exposed to other items than other groups (groups from {source})"
     return _chi_square("groups of users x items", *test, finding)
 
 
@@ -243,7 +243,7 @@ def _contrast(name: str, draws: Draws, score: Floats, what: str) -> Check | None
     difference, variance = draws.contrast(score)
     if variance <= 1e-12 * max(1.0, float((score**2).sum())):
         return None
-    finding = f"items that are {what} were shown {'more' if difference > 0 else 'less'} often"
+    finding = f"items that are {what} were exposed {'more' if difference > 0 else 'less'} often"
     return _normal(name, difference / math.sqrt(variance), finding)
 
 
