@@ -7,7 +7,6 @@ standard output; a block that writes nothing has nothing below it.
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,7 +52,7 @@ def made() -> dict[str, str]:
         demo = Path(scratch) / "demo"
         demo.mkdir()
         command = steps(f"```console\n$ {DEMO} --quiet\n```")[0]
-        subprocess.run(command.command(), cwd=demo, check=True, capture_output=True)
+        command.run(demo).check_returncode()
         made: dict[str, str] = {}
         for path in pages():
             folder = Path(scratch) / str(len(made))

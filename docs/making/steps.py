@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -27,8 +28,9 @@ class Step:
     words: tuple[str, ...]
 
     def run(self, place: Path) -> subprocess.CompletedProcess[str]:
-        """In a folder, as a reader would; Python that reads on needs the files of what stands before."""
-        return subprocess.run(self.command(), cwd=place, capture_output=True, text=True, check=False)
+        """In a folder, as a reader would who has truerank alone."""
+        env = os.environ | {"TRUERANK_PLUGINS": "none"}
+        return subprocess.run(self.command(), cwd=place, env=env, capture_output=True, text=True, check=False)
 
     def command(self) -> list[str]:
         return [sys.executable, *self.words]

@@ -7,11 +7,13 @@ A package names what it offers in its pyproject.toml, and it is there as soon as
 
 The groups are `truerank.metrics`, `truerank.estimators`, `truerank.models`, `truerank.datasets` (classes),
 `truerank.readers` (functions from a path to a frame, named by the ending of the files they read) and
-`truerank.protocols` (functions from a dataset's folder to the logs of a paper's split, by name).
+`truerank.protocols` (functions from a dataset's folder to the logs of a paper's split, by name). The environment
+variable TRUERANK_PLUGINS=none leaves all of them out.
 """
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Any
 
@@ -27,6 +29,8 @@ def plugins(group: str) -> dict[str, Any]:
     from importlib.metadata import entry_points
 
     offered: dict[str, Any] = {}
+    if os.environ.get("TRUERANK_PLUGINS") == "none":
+        return offered
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         package = entry.dist.name if entry.dist is not None else entry.value
         try:
