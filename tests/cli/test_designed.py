@@ -27,7 +27,7 @@ def came_back() -> None:
 def test_a_design_is_made_shown_and_evaluated(run: Run, folder: Path) -> None:
     found = run(*MADE)
     assert (found.code, found.err) == (0, "")
-    assert "12 pairs to show, 3 items to each of 4 users" in found.out
+    assert "12 pairs to expose, 3 items to each of 4 users" in found.out
     assert "variance / uniform" in found.out
     assert "at most about 4 times" in found.out
     shown = pl.read_parquet("design/shown.parquet")

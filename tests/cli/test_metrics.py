@@ -65,7 +65,7 @@ def test_what_partial_labels_cannot_give_is_refused(run: Any, metric: str, advic
 def test_auc_among_judged_items_says_what_it_is(run: Any) -> None:
     outcome = call(run, "sample.csv", "--exposure", "random", "--metric", "AUC", "--estimator", "traditional")
     (estimate,) = json.loads(outcome.out)["estimates"]
-    assert estimate["estimand"].startswith("mean AUC over users weighted by their chance to have both")
+    assert estimate["estimand"].startswith("mean AUC over users weighted by their probability to have both")
     assert not any("not AUC over the catalogue" in text for text in estimate["warnings"])
 
 

@@ -248,7 +248,7 @@ CASES = [
     Case("ndcg of negative rewards", f"{CALL} --estimator ndcg", ("ndcg", "like has negative values", "ips"),
          swap("log.csv", "1,7,10,1,1,", "1,7,10,1,-1,")),
     Case("snips as a mean of means", f"{CALL} --normaliser mean-of-means --estimator snips", ("snips", "use ips")),
-    Case("level 95", f"{CALL} --level 95", ("level 95",)),
+    Case("level 95", f"{CALL} --level 95", ("level is 95",)),
     Case("a logger without a column", f"{CALL} --logger a=@new", ("no column logger",)),
     Case("a logger without exposures", f"{CALL} --logger a=@new", ("logger b", "--logger"),
          extra("logger", "a a a a b b b b")),

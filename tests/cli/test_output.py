@@ -258,7 +258,7 @@ def test_users_without_rows_count_with_a_rate(run: Run, folder: Path) -> None:
     # user 1's item 10 has rank 1: 1 / 0.5 over four users; without a rate 5 candidates / 1 judged over one user
     assert (with_rate["value"], with_rate["units"], with_rate["undefined"]) == (0.5, 4, 0)
     assert (without["value"], without["units"], without["undefined"]) == (5.0, 1, 3)
-    assert "3 of 4 users are excluded: they have no judged item" in without["warnings"]
+    assert "3 of 4 users are excluded: they have no labelled item" in without["warnings"]
 
 
 def test_a_huge_cut_off_is_no_trouble(run: Run) -> None:

@@ -19,7 +19,7 @@ REWARDS = ["--difference", "0.01", "--mean-reward", "0.2", "--effective", "0.4"]
 def test_assumed_figures_give_a_curve_in_every_form(run: Run, folder: Path) -> None:
     text = run("plan", "exposure", *PRECISION)
     assert text.code == 0
-    assert text.out.startswith("A difference of 0.02 in Precision@10 needs about 17,696 users with 20 judged\n")
+    assert text.out.startswith("A difference of 0.02 in Precision@10 needs about 17,696 users with 20 labelled\n")
     plain = json.loads(run("plan", "exposure", *PRECISION, "--format", "json").out)
     rows = [row for row in plain["plan"] if row["estimator"] == "hajek"]
     assert [row["users"] for row in rows if row["per_user"] == 20] == [17696]
@@ -51,7 +51,7 @@ def test_a_picture_and_a_report(run: Run, folder: Path) -> None:
     assert run("plan", "exposure", *PRECISION, "--out", "plan.svg", "--report", "plan.html").code == 0
     for name, start in (("plan.svg", "<svg"), ("plan.html", "<!doctype html>")):
         assert Path(name).read_text().startswith(start)
-        assert "judged items per user" in Path(name).read_text()
+        assert "labelled items per user" in Path(name).read_text()
     assert "about 17,696 users" in Path("plan.html").read_text()
 
 
@@ -59,7 +59,7 @@ def test_a_picture_and_a_report(run: Run, folder: Path) -> None:
     ("args", "message"),
     [
         (["exposure", "--metric", "Precision@10"], "--difference"),
-        (["exposure", *PRECISION, "--power", "2"], "power 2"),
+        (["exposure", *PRECISION, "--power", "2"], "power is 2"),
         (["exposure", *PRECISION, "--scores", "a=a.npz"], "--scores goes with --pilot"),
         (["exposure", *PRECISION, "--out", "x.doc"], "unknown ending"),
         (["exposure", *PRECISION, "--pilot", "labels.csv", "--scores", "a=a.npz"], "value 0.1"),

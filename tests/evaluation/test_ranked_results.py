@@ -198,4 +198,4 @@ def test_why_there_is_no_interval() -> None:
     assert "from one user" in because(first(LOG.with_columns(user=pl.lit(1))))
     frame = LOG.with_columns(logger=pl.Series(["a", "a", "a", "a", "b"]))
     loggers = {"a": RankColumn("position"), "b": RankColumn("position")}
-    assert "a logger has a single session" in because(first(frame, loggers=loggers))
+    assert "a logging policy has a single session" in because(first(frame, loggers=loggers))

@@ -112,7 +112,7 @@ def test_a_plan_from_a_pilot_and_the_line_at_the_end_of_an_evaluation() -> None:
     assert results.messages[-1] is message
     plan = tr.plan_exposure(labels, scores, difference=0.05, metrics=["Precision@5"])
     assert message.numbers["detectable"] == pytest.approx(plan.pairs[0].detectable(plan.sure, 10.0))
-    assert "60 users x 10 judged items" in str(message)
+    assert "60 users x 10 labelled items" in str(message)
     assert str(message) in " ".join(str(results).split())
     table = plan.table()
     assert table.filter("at_hand")["per_user"].to_list() == [10.0]

@@ -560,7 +560,7 @@ def test_design_interval_is_refused_where_none_is_known(estimator: Estimator) ->
 
 def test_one_user_with_a_single_judged_item_is_refused_but_for_a_pool_of_one() -> None:
     judged = SMALL[0].terms(HorvitzThompson(), DCG(2), [(0,), (0, 1), (0, 1)], keep_rows=True)
-    with pytest.raises(RefusedError, match="single judged item"):
+    with pytest.raises(RefusedError, match="single labelled item"):
         around(Design(), judged, level=0.95)
     known = Tiny([[1], [1, 0, 1, 0]]).terms(HorvitzThompson(), DCG(2), [(0,), (0, 2)], keep_rows=True)
     assert math.isfinite(around(Design(), known, level=0.95).stderr)

@@ -87,7 +87,7 @@ def test_popularity_is_found() -> None:
     assert found.random is False
     assert check(found, "items") < 1e-6
     assert check(found, "popularity in training") < 1e-6
-    assert "popular in training were shown more often" in found.verdict
+    assert "popular in training were exposed more often" in found.verdict
 
 
 def test_personal_exposure_with_even_margins_is_found_by_groups_alone() -> None:
@@ -105,7 +105,7 @@ def test_liked_items_shown_more_often_are_found() -> None:
     rng = np.random.default_rng(5)
     label = world(rng)
     found = randomness(log_of(drawn(rng, 8, weight=np.exp(2 * label)), label))
-    assert "items that are liked were shown more often" in found.verdict
+    assert "items that are liked were exposed more often" in found.verdict
 
 
 def test_draws_among_unseen_items_are_seen_and_said() -> None:

@@ -52,7 +52,11 @@ def test_where_most_orders_are_unknown_nothing_is_advised_to_be_used() -> None:
     ("look", "sparsity", "words"),
     [
         (tiny_look(), 0.998, "your log is sparser than any in the study (99.8% against 60.0%)"),
-        (tiny_look(spread=2.0), 0.6, "its exposure is unlike that of the nearest logger, popularity (distance 1.40)"),
+        (
+            tiny_look(spread=2.0),
+            0.6,
+            "its exposure is unlike that of the nearest logging policy, popularity (distance 1.40)",
+        ),
         (
             tiny_look(items=1000, rows=200_000, positives=2000),
             0.6,

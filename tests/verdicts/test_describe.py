@@ -44,7 +44,9 @@ def uneven(found: Randomness) -> Unevenness:
 def test_items_shown_too_rarely_are_said_to_be_shown_too_rarely() -> None:
     weight = np.where(np.arange(N_ITEMS) < 12, 0.05, 1.0)
     found = randomness(log_of(drawn(np.random.default_rng(1), 6, weight=weight)))
-    assert found.verdict.startswith("Not random: some items were shown far more rarely than chance gives (coefficient")
+    assert found.verdict.startswith(
+        "Not random: some items were exposed far more rarely than uniform draws give (coefficient"
+    )
     assert "often" not in found.verdict
     assert uneven(found).direction is Direction.RARELY
     assert uneven(found).too_rarely == 12
@@ -56,7 +58,7 @@ def test_items_shown_too_rarely_are_said_to_be_shown_too_rarely() -> None:
 def test_items_shown_too_often_are_said_to_be_shown_too_often() -> None:
     weight = np.where(np.arange(N_ITEMS) < 2, 8.0, 1.0)
     found = randomness(log_of(drawn(np.random.default_rng(2), 6, weight=weight)))
-    assert found.verdict.startswith("Not random: some items were shown far more often than chance gives")
+    assert found.verdict.startswith("Not random: some items were exposed far more often than uniform draws give")
     assert uneven(found).direction is Direction.OFTEN
     assert [each.item for each in sorted(uneven(found).most_often, key=lambda each: each.item)] == ["i00", "i01"]
 

@@ -17,12 +17,12 @@ PAGE = DOCS / "verdicts.md"
 FOLDER = DOCS / "figures" / "verdicts"
 
 
-def test_every_reason_that_takes_a_verdict_away_has_its_section() -> None:
+def test_every_reason_that_takes_a_verdict_away_has_its_paragraph() -> None:
     codes = set(re.findall(r'message\(\s*"([a-z-]+)', inspect.getsource(verdicts)))
     assert codes >= {"few-informative", "no-spread", "one-cluster", "unseen-exposure"}
     page = PAGE.read_text()
     for code in codes:
-        assert re.search(rf"^### .*\(`{code}`\)$", page, flags=re.M), code
+        assert re.search(rf"^\*\*.*\(`{code}`\)\.\*\*", page, flags=re.M), code
         assert code in PICTURES
 
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     Reading, "columns", "positive", "items: All items that could have been shown.",
     "n-items: How many items could have been shown; by default those in LOG.",
 )  # fmt: skip
-@shared("--candidates", is_flag=True, help="Also which sampled candidates keep the true order of models.")
+@shared("--sampled-candidates", is_flag=True, help="Also which sampled candidates keep the true order of models.")
 @file(
     "--study", metavar="DIR",
-    help="A folder of `truerank study reliability` for --candidates; by default one that comes with truerank.",
+    help="A folder of `truerank study reliability` for them; by default one that comes with truerank.",
 )  # fmt: skip
 @shared("--study-logger", metavar="NAME", help="The study's logging policy to take, instead of the nearest.")
 @common("metric: One that was studied; by default nDCG@100, or else the study's last.")
@@ -42,7 +42,7 @@ def advise(
     log: Path,
     scoring: Scoring,
     reading: Reading,
-    candidates: bool,
+    sampled_candidates: bool,
     study: Path | None,
     study_logger: str | None,
     metrics: tuple[str, ...],
@@ -53,14 +53,15 @@ def advise(
 ) -> None:
     """Report what kind of data LOG is, which estimators are valid for it, and which command to run next.
 
-    LOG is any table of users and items, with labels or ratings, or of impressions at positions. With --candidates
-    (or an option of it: --study, --study-logger, --metric, --sparsity, --n-users) the answer includes which sampled
-    candidates keep the true order of models, by a study whose logs are like LOG: yours, or the nearer of two that come
-    with truerank, on KuaiRec and Jester. Positives alone need --study-logger and --sparsity for that.
+    LOG is any table of users and items, with labels or ratings, or of impressions at positions. With
+    --sampled-candidates (or an option of it: --study, --study-logger, --metric, --sparsity, --n-users) the answer
+    includes which sampled candidates keep the true order of models, by a study whose logs are like LOG: yours, or the
+    nearer of two that come with truerank, on KuaiRec and Jester. Positives alone need --study-logger and --sparsity
+    for that.
 
     \b
     truerank advise log.parquet --scores als=als.npz --scores pop=pop.parquet
-    truerank advise log.parquet --candidates --n-items 10728 --study study
+    truerank advise log.parquet --sampled-candidates --n-items 10728 --study study
     """
     from truerank.evaluation.diagnostics import diagnose
     from truerank.io.atomic_write import MARKER
@@ -82,7 +83,7 @@ def advise(
         scores=scoring.models(reading, items=items),
     )
     advice = None
-    if any((candidates, study, study_logger, metrics, sparsity is not None, n_users)):
+    if any((sampled_candidates, study, study_logger, metrics, sparsity is not None, n_users)):
         advice = _advice(
             log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
         )

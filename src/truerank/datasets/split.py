@@ -109,7 +109,7 @@ def split_by_protocol(name: str, folder: Path, *, seed: int) -> Mapping[str, Log
     offered = plugins("truerank.protocols")
     if name not in offered:
         there = f"expected one of {', '.join(offered)}" if offered else f"{RESEARCH} has some: pip install {INSTALL}"
-        raise InputError(f"unknown {option('protocol')} {name!r}; {there}.")
+        raise InputError(f"unknown protocol {name!r}; {there}.")
     parts: Mapping[str, Log] = offered[name](folder, seed=seed)
     return parts
 

@@ -30,7 +30,7 @@ class AUC(BaseMetric):
         "it compares relevant candidates with all others, and what was not judged may be either; pooled over users use "
         "pairs; among the labelled items alone it is unbiased for each user with both labelled: use traditional"
     )
-    judged_only: ClassVar[str] = "users weighted by their probability to have both relevant and other items judged"
+    judged_only: ClassVar[str] = "users weighted by their probability to have both relevant and other items labelled"
 
     @property
     def no_sums(self) -> str | None:
