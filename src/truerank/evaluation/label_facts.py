@@ -48,7 +48,8 @@ def predictions_of(question: LabelQuestion) -> tuple[dict[Assistance, Prediction
     if (assist is not None or judge is not None) and question.exposed not in Assisted.info.exposures:
         raise RefusedError(
             f"with {option(f'exposure {question.exposed}')} every label is there, or taken to be, so that nothing is "
-            f"left to predict; leave {option('judge')} and {option('assist')} out."
+            f"left to predict. If people labelled a random part of the pairs, say {option('exposure random')}; if a "
+            f"design chose them, {option('exposure designed')}; else drop {option('judge')} and {option('assist')}."
         )
     if judge is not None:
         rows = read_judge(judge)
