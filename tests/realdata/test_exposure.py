@@ -36,7 +36,7 @@ def test_the_random_part_of_coat_is_random_and_the_chosen_part_is_not() -> None:
     assert chosen.random is False
     assert check(chosen, "items").statistic == pytest.approx(2618, abs=0.5)
     assert all(each.failed for each in chosen.checks)
-    assert "liked were shown more often" in chosen.verdict
+    assert "liked were exposed more often" in chosen.verdict
 
 
 def test_full_matrices_have_nothing_to_test() -> None:
@@ -52,7 +52,7 @@ def test_full_matrices_have_nothing_to_test() -> None:
     assert randomness(grid).random is None
     positives = randomness(grid.select(grid.label > 0))
     assert positives.random is False
-    assert "some items were shown far more often" in positives.verdict
+    assert "some items were exposed far more often" in positives.verdict
 
 
 def test_a_random_sample_of_kuairec_is_random() -> None:
