@@ -55,7 +55,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("evaluate", "labels.csv", "--scores", f"m{EVIL}=scores.csv", "--metric", "Recall@2"), 0),
+        (
+            ("evaluate", "labels.csv", "--exposure", "full", "--scores", f"m{EVIL}=scores.csv", "--metric", "Recall@2"),
+            0,
+        ),
         ((f"{EVIL}",), 2),
     ],
 )
@@ -92,7 +95,7 @@ def test_all_that_is_no_text_is_written_out() -> None:
 def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "labels.csv").write_text("user,item,label\n1,2,1\n")
-    for words in (["advise", "pipe.csv"], ["evaluate", "labels.csv", "--scores", "m=pipe.csv"]):
+    for words in (["advise", "pipe.csv"], ["evaluate", "labels.csv", "--exposure", "full", "--scores", "m=pipe.csv"]):
         ended = subprocess.run(
             [*TRUERANK, *words],
             cwd=tmp_path,

@@ -116,7 +116,7 @@ def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "plan_sessions": (tr.plan_sessions, {"difference": 0.1, "reward": 0.2, "effective": 0.4}),
         "intervene": (tr.intervene, {"log": LOG, "strategy": "full", "seed": 0}),
         "with_inclusion": (tr.with_inclusion, {"log": LOG, "strategy": "full"}),
-        "expose": (tr.expose, {"world": LOG, "logger": "uniform", "sparsity": 0.5, "seed": 0}),
+        "expose": (tr.expose, {"dataset": LOG, "policy": "uniform", "sparsity": 0.5, "seed": 0}),
         "fit_propensities": (tr.exposure.fit_propensities, {"model": "power:0.5", "log": LOG}),
         "calibration": (
             tr.exposure.calibration,

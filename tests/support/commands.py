@@ -33,7 +33,7 @@ ALLOCATE = (
     "--metric Precision@3 --out made --quiet"
 )
 WATCH = (
-    "watch timed.parquet --scores good.csv --scores poor.csv --metric Precision@1 --require good>poor "
+    "watch timed.parquet --exposure full --scores good.csv --scores poor.csv --metric Precision@1 --require good>poor "
     "--planned 200 --quiet"
 )
 SPLIT = "split ratings.csv --out made --quiet"
@@ -89,6 +89,11 @@ COMMANDS = (
     Writing("design again", words(f"{ALLOCATE} --seed 2 --force"), before=words(f"{ALLOCATE} --seed 1")),
     Writing("design in an empty folder", words(ALLOCATE), empty=True),
     Writing("looks", words(f"{WATCH} --out made.json")),
+    Writing("report of looks", words(f"{WATCH} --report made.html --out made"), heavy=True),
+    Writing("report of a plan", words("plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2 "
+                                      "--report made.html --out made"), heavy=True),
+    Writing("report of a plan of sessions", words("plan sessions --difference 0.1 --mean-reward 0.2 --effective 0.4 "
+                                                  "--report made.html --out made"), heavy=True),
     Writing("test set", words("intervene labels.parquet --strategy full --out made.parquet --quiet")),
     Writing("parts", words(SPLIT)),
     Writing("folds instead of parts", words(f"{SPLIT} --by random --folds 2 --force"), before=words(SPLIT)),

@@ -132,7 +132,7 @@ BY_NAME: dict[str, Wanted] = {
     "drawn": DRAWN,
     "interval": INTERVAL,
     **dict.fromkeys(("model", "rule"), TEXT),
-    **dict.fromkeys(("log", "world", "train", "random", "exclude"), LOG),
+    **dict.fromkeys(("log", "dataset", "train", "random", "exclude"), LOG),
     "progress": PROGRESS,
     "engine": ENGINE,
     "call": FUNCTION,

@@ -16,13 +16,13 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Bools, Ints
-from truerank.core.errors import TruerankError
+from truerank.core.errors import InputError, TruerankError
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log, has_user_units
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
-from truerank.core.validation import ANYTHING, checked_arguments
+from truerank.core.validation import ANYTHING, checked_arguments, shown
 from truerank.engines.engine import Chunked, Workers, chunks_wanted, map_chunks
 from truerank.engines.named import as_engine, of_the_kind_of
 from truerank.evaluation.sources import Part, streamed
@@ -281,6 +281,9 @@ def intervene(
     [7, 8]
     """
     if isinstance(log, Log):
+        for name, other in (("train", train), ("random", random)):
+            if not (other is None or isinstance(other, Log)):
+                raise InputError(f"intervene: {name} is {shown(other)}; expected a log, as log is one.")
         rule = drawing_rule(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
         return log.select(rule.draw(log, seed=seed))
     drawn = draw_table(
