@@ -22,7 +22,7 @@ from truerank.core.estimator import Learned, Request
 from truerank.core.log import Log
 from truerank.estimators.impressions import Exposures
 from truerank.estimators.weighted import IPS
-from truerank.exposure.policies.policies import logging_policy
+from truerank.exposure.policies import logging_policy
 from truerank.exposure.policies.targets import RankColumn, target_policy
 from truerank.exposure.positions.position_models import Logarithmic, Positions
 from truerank.inference.intervals import Population

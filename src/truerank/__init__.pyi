@@ -20,8 +20,8 @@ from truerank.evaluation.watch import watch as watch
 from truerank.exposure import positions as positions
 from truerank.exposure.expose import expose as expose
 from truerank.exposure.interventions import with_inclusion as with_inclusion
-from truerank.exposure.randomness.tests import describe as describe
-from truerank.exposure.randomness.tests import randomness as randomness
+from truerank.exposure.randomness import describe as describe
+from truerank.exposure.randomness import randomness as randomness
 from truerank.inference import agreement as agreement
 from truerank.inference.intervals import Bootstrap as Bootstrap
 from truerank.inference.intervals import Design as Design

@@ -24,7 +24,7 @@ from truerank.evaluation.design import (
     exposure_probabilities,
     wishes,
 )
-from truerank.exposure.design import ExposureDesign
+from truerank.exposure.kinds import ExposureDesign
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.sampling.pools import Members

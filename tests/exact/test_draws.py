@@ -11,8 +11,8 @@ import pytest
 
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
+from truerank.exposure.randomness import _overlap, _users
 from truerank.exposure.randomness.draws import Draws, item_dispersion
-from truerank.exposure.randomness.tests import _overlap, _users
 
 N_ITEMS = 4
 SIZES = [(1, 2, 3), (2, 2, 2), (1, 1), (2, 0, 3), (2,)]

@@ -8,7 +8,7 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned
-from truerank.exposure.policies.policies import TrafficShares
+from truerank.exposure.policies import TrafficShares
 from truerank.exposure.policies.rankers import ranker_exposures
 from truerank.exposure.policies.targets import ExposureColumn, mixed_policy
 from truerank.exposure.positions.position_models import Exponential

@@ -16,7 +16,7 @@ import pytest
 from truerank.cli import Interruption, outcome, terminal
 from truerank.cli.outcome import told
 from truerank.core.errors import InputError
-from truerank.models.settings import load
+from truerank.models import load
 
 
 @pytest.mark.parametrize(

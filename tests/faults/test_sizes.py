@@ -28,7 +28,7 @@ from truerank.evaluation.question import Question
 from truerank.inference.intervals import Bootstrap
 from truerank.io.read import read
 from truerank.models import matrix
-from truerank.models.ease import EASE
+from truerank.models.least_squares import EASE
 from truerank.simulation import dataset
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank.simulation.feed import FeedSettings

@@ -15,7 +15,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
-from truerank.exposure.randomness.tests import Randomness, randomness
+from truerank.exposure.randomness import Randomness, randomness
 
 N_USERS, N_ITEMS = 150, 60
 

@@ -20,8 +20,7 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.metrics.recall import Recall
-from truerank.models import Labels, Side
-from truerank.models.settings import settings_of, space
+from truerank.models import Labels, Side, settings_of, space
 from truerank.ranking.scores.scores import Factors
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 

@@ -10,7 +10,7 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
-from truerank.models.features import indicators
+from truerank.models.libraries import indicators
 
 IDS = Ids.of(["a", "b", "c", "d"])
 

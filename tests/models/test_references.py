@@ -16,12 +16,9 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.core.rng import cell_keys, library_seed
 from truerank.models.baselines import AvgRating, PosPop
-from truerank.models.ease import EASE
-from truerank.models.ials import IALS
-from truerank.models.kunn import KUNN
+from truerank.models.least_squares import EASE, IALS
 from truerank.models.libraries import ALS, BPR, LightFM, LightFMLoss
-from truerank.models.neighbours import ItemKNN, Preference, UserKNN, cosine
-from truerank.models.sar import SAR, Occurrence, Similarity
+from truerank.models.neighbours import KUNN, SAR, ItemKNN, Occurrence, Preference, Similarity, UserKNN, cosine
 
 N_USERS, N_ITEMS = 40, 25
 
@@ -142,7 +139,7 @@ def test_ease(regularisation: float) -> None:
 
 
 def test_ease_of_more_items_than_a_block_mirrors_right() -> None:
-    from truerank.models.ease import mirror
+    from truerank.models.least_squares import mirror
 
     full = np.random.default_rng(0).normal(size=(50, 50))
     full += full.T
@@ -227,7 +224,7 @@ def test_ials_has_one_solution_whichever_way_a_row_is_solved(monkeypatch: pytest
     model = IALS(factors=12, iterations=3, regularisation=0.1, rows=Preference.VALUES)
     found = []
     for few in (0.0, 0.25, 10.0):  # none, some, all
-        monkeypatch.setattr("truerank.models.ials.FEW", few)
+        monkeypatch.setattr("truerank.models.least_squares.FEW", few)
         found.append(np.asarray(model.fit(log(), seed=5).block(np.arange(len(log().users)))))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-6, atol=1e-9)

@@ -12,7 +12,7 @@ from realdata import folder_of
 from truerank.datasets.coat import Coat
 from truerank.exposure.propensities import fit_propensities
 from truerank.exposure.propensities.calibration import calibration
-from truerank.exposure.randomness.tests import Check, Randomness, randomness
+from truerank.exposure.randomness import Check, Randomness, randomness
 from truerank.io.features import read_features
 
 pytestmark = pytest.mark.realdata

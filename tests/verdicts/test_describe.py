@@ -15,8 +15,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.datasets.coat import Coat
+from truerank.exposure.randomness import COMMON, Randomness, randomness
 from truerank.exposure.randomness.draws import Direction, Unevenness
-from truerank.exposure.randomness.tests import COMMON, Randomness, randomness
 
 N_ITEMS = 60
 

@@ -13,10 +13,9 @@ from truerank.estimators.discounted import LearntDiscountRaw, LogDiscountRaw, Ra
 from truerank.estimators.impressions import Limited
 from truerank.estimators.weighted import IPS
 from truerank.exposure.policies.targets import RankColumn
-from truerank.models.ease import EASE
-from truerank.models.kunn import KUNN, from_items, from_users, nearest_rows
+from truerank.models.least_squares import EASE
 from truerank.models.matrix import positives
-from truerank.models.neighbours import Draw, nearest
+from truerank.models.neighbours import KUNN, Draw, from_items, from_users, nearest, nearest_rows
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.dcg.movielens import CLAIMS, INTERACTIONS, EASEPath, discounted_gains, first_items
 from truerank_research.papers.dcg.platform import CANDIDATES, FORMS, LEVELS, NEW, OLD, REWARDS, Platform, draw_week

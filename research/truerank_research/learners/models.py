@@ -10,9 +10,8 @@ from truerank.core.log import Log
 from truerank.core.plugins import INSTALL, RESEARCH
 from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Side
+from truerank.models import NOTHING_BESIDE, Side, load
 from truerank.models.matrix import check_factors
-from truerank.models.settings import load
 from truerank.ranking.scores.scores import Factors, factors
 from truerank_research.learners.recipes import (
     AutoDebias,

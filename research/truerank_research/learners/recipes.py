@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from truerank.models import Labels
-from truerank.models.settings import LogUniform, OneOf, setting
+from truerank.models import Labels, LogUniform, OneOf, setting
 
 RATES = OneOf((1e-4, 1e-3, 1e-2, 1e-1))
 

@@ -21,7 +21,7 @@ from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random
-from truerank.models.ease import EASE
+from truerank.models.least_squares import EASE
 from truerank.models.neighbours import ItemKNN
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, study

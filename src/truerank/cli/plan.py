@@ -249,7 +249,7 @@ def _allocate(
 ) -> None:
     """Choose what to show, write it to a folder, and say what it saves."""
     from truerank.evaluation.design import SHARE, design_exposure
-    from truerank.exposure.design import FOLDER
+    from truerank.exposure.kinds import FOLDER
     from truerank.io.atomic_write import check_place
     from truerank.io.paths import files_of
     from truerank.report.plans import design_answer

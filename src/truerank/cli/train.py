@@ -153,7 +153,7 @@ def _listing(name: str | None) -> list[str]:
     """All recommenders, a line each; or one, with a line for each of its settings."""
     from truerank import models
     from truerank.core.values import options_of
-    from truerank.models.settings import settings_of
+    from truerank.models import settings_of
 
     if name is None:
         catalogue = models.catalogue()

@@ -15,7 +15,7 @@ from truerank.core.terms import Smooth
 from truerank.estimators.impressions import Counted, Exposures, Limited, RankedContext
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.refusals import IMPRESSIONS
-from truerank.exposure.policies.policies import Rows, views
+from truerank.exposure.policies import Rows, views
 
 UNCORRECTED = "labels of items seen far down count as much as others although they had less chance"
 

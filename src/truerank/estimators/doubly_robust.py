@@ -27,7 +27,7 @@ from truerank.estimators.cross_fitting import CrossFitted, FoldSums, mean_over_c
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, RankedContext
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.refusals import IMPRESSIONS
-from truerank.exposure.policies.policies import logging_policy
+from truerank.exposure.policies import logging_policy
 from truerank.io.sessions import RankedChunk
 
 

@@ -23,7 +23,7 @@ from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Smooth, ratio, smooth
-from truerank.exposure.policies.policies import Policy, Rows
+from truerank.exposure.policies import Policy, Rows
 from truerank.exposure.positions.position_models import Positions
 
 BLOCK = 1 << 17  # rows whose exposures stay in cache

@@ -19,7 +19,7 @@ from truerank.core.record import record
 from truerank.core.rows import Column
 from truerank.core.terms import Refitted, Smooth, Terms
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, Refits, blocks, limited_by
-from truerank.exposure.policies.policies import Policy, Rows, WholeList, tables_of
+from truerank.exposure.policies import Policy, Rows, WholeList, tables_of
 from truerank.exposure.positions.position_models import Positions
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted

@@ -33,7 +33,7 @@ from truerank.core.sizes import check_size
 from truerank.core.validation import ANYTHING, COUNT, NAMED, NUMBER, checked_arguments
 from truerank.core.wording import option
 from truerank.evaluation.sources import check_call
-from truerank.exposure.design import COLUMNS, ExposureDesign
+from truerank.exposure.kinds import COLUMNS, ExposureDesign
 from truerank.io.log_schema import LogSchema
 from truerank.io.read import read
 from truerank.metrics import METRICS

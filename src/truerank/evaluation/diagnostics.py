@@ -21,8 +21,8 @@ from truerank.estimators.impressions import RankedContext
 from truerank.estimators.refitting import CHOSEN, FIVE, RankedEstimator
 from truerank.evaluation.compatibility import DEFAULT_METRICS, names_for
 from truerank.exposure.propensities import PROPENSITIES
+from truerank.exposure.randomness import Randomness, randomness
 from truerank.exposure.randomness.labelled import LARGE
-from truerank.exposure.randomness.tests import Randomness, randomness
 from truerank.inference.verdicts import FEWEST
 from truerank.io.batches import LazyTable
 from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule, with_usual

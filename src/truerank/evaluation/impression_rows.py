@@ -33,7 +33,7 @@ from truerank.evaluation.impression_checks import (
 from truerank.evaluation.impression_source import LogFacts
 from truerank.evaluation.measure import Measured, MeasuredEstimate
 from truerank.evaluation.question import Examined, Pair, Plan, Points, Remarks, RowMaker, run_checks
-from truerank.exposure.policies.policies import (
+from truerank.exposure.policies import (
     Policy,
     TrafficShares,
     check_own_exposures,

@@ -36,7 +36,7 @@ from truerank.evaluation.impression_source import ImpressionSource, source_of
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate, Question
 from truerank.evaluation.sources import check_call, learn_models
-from truerank.exposure.policies.policies import TrafficShares
+from truerank.exposure.policies import TrafficShares
 from truerank.exposure.policies.rankers import with_exposures
 from truerank.exposure.policies.targets import Target, column_names
 from truerank.exposure.positions import as_positions

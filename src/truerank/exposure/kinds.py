@@ -3,25 +3,34 @@
 Every kind says which estimators are for it (`exposed`), whether pairs that are not listed have a label (`complete`),
 which rows are relevant (`labelled`), the declared `rate` of uniform draws, and what must be learned of exposure: a
 `learner` of propensities or None, and a `description` of what it found.
+
+A design of exposure says which items to expose to whom: a folder with `shown.parquet` (user, item, batch, propensity)
+and `design.json` (how it was made). The propensity of a row is its probability to be drawn in its batch, given what was
+drawn in the batches before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
+import msgspec
 import numpy as np
+import polars as pl
 
-from truerank.core.arrays import frozen
+from truerank.core.arrays import LEAST_CHANCE, frozen
 from truerank.core.errors import InputError
 from truerank.core.estimator import Exposed, Learned
+from truerank.core.ids import Ids
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
 from truerank.core.ranking import Returned
 from truerank.core.record import record
 from truerank.core.values import Probability, Value
-from truerank.exposure.design import ExposureDesign
+from truerank.core.wording import either
 from truerank.exposure.propensities import (
     PROPENSITIES,
     Fitted,
@@ -30,7 +39,9 @@ from truerank.exposure.propensities import (
     PropensityModel,
     column_of,
 )
+from truerank.io.atomic_write import FolderKind, check_folder, whole_file, whole_folder
 from truerank.io.features import Features, read_features
+from truerank.io.files import read_table, write_table
 from truerank.io.read import read
 
 
@@ -216,3 +227,131 @@ class BiasedExposure(Exposure):
 EXPOSURES: Kind[Exposure] = Kind(
     "exposure", also=(FullExposure, HoldoutExposure, RandomExposure, DesignedExposure, BiasedExposure)
 )
+
+
+SHOWN, SETTINGS = "shown.parquet", "design.json"
+FOLDER = FolderKind("exposure design", (SHOWN, SETTINGS))
+A_DESIGN = f"a folder of what {either('truerank plan exposure --allocate', 'truerank.design_exposure')} chose"
+COLUMNS = ("user", "item", "batch", "propensity")
+
+
+@record(eq=False)
+class ExposureDesign:
+    """Pairs to be exposed: `pairs` has columns user and item, which are positions in `users` and `items`.
+
+    A pair was drawn in its `batch`, from 1, with its `propensity`, given the batches before. `settings` say how.
+    """
+
+    users: Ids
+    items: Ids
+    pairs: pl.DataFrame
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    source: str = "the design"
+
+    @classmethod
+    def from_table(
+        cls, shown: pl.DataFrame, *, source: str = "the design", settings: Mapping[str, Any] | None = None
+    ) -> Self:
+        """From a table of users, items, batches and propensities."""
+        missing = [name for name in COLUMNS if name not in shown.columns]
+        if missing:
+            raise InputError(
+                f"{source}: no column {missing[0]!r}; expected {', '.join(COLUMNS)}. Make the design again."
+            )
+        if not shown.height:
+            raise InputError(f"{source}: has no rows; expected pairs to be shown. Make the design again.")
+        users, user = Ids.factorise(shown["user"], where=f"{source}, column 'user'")
+        items, item = Ids.factorise(shown["item"], where=f"{source}, column 'item'")
+        drawn = shown.select(pl.col("batch").cast(pl.Int64), pl.col("propensity").cast(pl.Float64))
+        bad = drawn.with_row_index("row", 1).filter(
+            ~(pl.col("propensity").is_between(LEAST_CHANCE, 1) & (pl.col("batch") >= 1)).fill_null(False)
+        )
+        for row, batch, propensity in bad.head(1).rows():
+            raise InputError(
+                f"{source}: row {row:,} has propensity {propensity} and batch {batch}; expected a probability in "
+                "(0, 1] and a batch from 1. Make the design again."
+            )
+        pairs = pl.DataFrame({"user": user, "item": item}).with_columns(drawn.get_columns())
+        if pairs.select("user", "item").is_duplicated().any():
+            raise InputError(f"{source}: a pair is to be shown twice; expected each once. Make the design again.")
+        return cls(users, items, pairs, settings or {}, source)
+
+    @classmethod
+    def read(cls, source: Any) -> Self:
+        """From the folder that `write` made, or from a table."""
+        if isinstance(source, pl.DataFrame):
+            return cls.from_table(source)
+        if not isinstance(source, str | Path):
+            raise InputError(
+                f"design is a {type(source).__name__}; expected the folder of a design, or what design_exposure gave."
+            )
+        folder = Path(source)
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder; expected {A_DESIGN}.")
+        check_folder(folder, kind=FOLDER.name, expected=A_DESIGN)
+        settings = msgspec.json.decode((folder / SETTINGS).read_bytes())
+        return cls.from_table(read_table(folder / SHOWN), source=str(folder), settings=settings)
+
+    def table(self) -> pl.DataFrame:
+        """A row for each pair to be exposed, sorted by user, batch and item."""
+        ids = (self.users.values.gather(self.pairs["user"]), self.items.values.gather(self.pairs["item"]))
+        named = dict(zip(COLUMNS, (*ids, *self.pairs.select("batch", "propensity").get_columns()), strict=True))
+        return pl.DataFrame(named).sort("user", "batch", "item")
+
+    def write(self, path: str | Path, *, force: bool = False) -> None:
+        """A folder with the table and the settings, whole or not at all."""
+        with whole_folder(Path(path), kind=FOLDER, force=force) as part:
+            write_table(self.table(), part / SHOWN)
+            with whole_file(part / SETTINGS) as temporary:
+                temporary.write_bytes(msgspec.json.format(msgspec.json.encode(self.settings)) + b"\n")
+
+    @property
+    def n_batches(self) -> int:
+        return max(self.pairs["batch"].to_list(), default=1)
+
+    def joined(self, log: Log) -> tuple[Log, Returned]:
+        """The rows of a log that the design has, with what each represents as 1 / propensity; and how much came back.
+
+        Rows that are not in the design have no known probability: they are left out, and counted. Rows that did not
+        come back count as missing at random: those of the same user and batch that did represent them. A row of batch s
+        represents 1 / π in the estimate of its own batch, and itself in those of later ones; batches of which
+        something came back count the same, whatever came back of them.
+
+        >>> table = pl.DataFrame({"user": [7] * 2, "item": [1, 2], "batch": [1, 1], "propensity": [0.5, 0.25]})
+        >>> back = Log(Ids.of([7]), Ids.of([2, 9]), np.zeros(2, np.int64), np.arange(2), {"label": np.ones(2)})
+        >>> rows, returned = ExposureDesign.from_table(table).joined(back)
+        >>> rows.propensity.tolist(), returned.unasked, returned.partial  # one of two came back
+        ([0.125], 1, 1)
+        """
+        users = self.users.locate(log.users, where=f"{log.source}, column 'user', against the users of {self.source}")
+        items = self.items.locate(log.items, where=f"{log.source}, column 'item', against {self.source}")
+        labels = pl.DataFrame({"unit": log.user, "user": users[log.user], "item": items[log.item]}).with_row_index()
+        rows = labels.join(self.pairs, on=["user", "item"], maintain_order="left")
+        key = ["user", "batch"]
+        back = rows.group_by(key).agg(back=pl.len())
+        batches = (
+            self.pairs.group_by(key)
+            .agg(drawn=pl.len())
+            .join(back, on=key)
+            .with_columns(
+                n_batches=pl.len().over("user"), later=pl.col("batch").rank("dense", descending=True).over("user") - 1
+            )
+        )
+        missing = pl.col("drawn") / pl.col("back")  # how many each row represents
+        represented = (1 / pl.col("propensity") + pl.col("later")) * missing / pl.col("n_batches")
+        joined = rows.join(batches, on=key, maintain_order="left").select("index", propensity=1 / represented)
+        n_drawn = np.append(np.bincount(self.pairs["user"], minlength=len(self.users)), 0)[users]
+        n_back = np.bincount(rows["unit"], minlength=len(users))
+        returned = Returned(
+            drawn=int(n_drawn.sum()),
+            back=len(rows),
+            unasked=len(log) - len(rows),
+            partial=int(np.count_nonzero((n_back > 0) & (n_back < n_drawn))),
+            silent=int(np.count_nonzero(n_back == 0)),
+        )
+        labelled = log.select(joined["index"].to_numpy().astype(np.int64))
+        return replace(labelled, propensity=frozen(joined["propensity"].to_numpy().copy())), returned
+
+    def absent_users(self, users: Ids) -> int:
+        """How many users of the design are not among these."""
+        return int(np.count_nonzero(users.locate(self.users) < 0))

@@ -15,7 +15,7 @@ from truerank.core.log import Pairs
 from truerank.core.messages import Message, message
 from truerank.core.record import record
 from truerank.estimators.impressions import Exposures, Limited, Per, blocks, total_known, total_of
-from truerank.exposure.policies.policies import WholeList
+from truerank.exposure.policies import WholeList
 from truerank.inference.linearization import Bounds
 from truerank.inference.tails import tail_length
 from truerank.inference.verdicts import MUCH_LOST, UnseenExposure

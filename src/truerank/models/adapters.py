@@ -14,7 +14,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
 from truerank.io.text import TextTypes
-from truerank.models.settings import load
+from truerank.models import load
 from truerank.ranking.scores.scores import factors, per_user, product
 from truerank.ranking.scores.tables import lists, top
 

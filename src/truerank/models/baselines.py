@@ -12,9 +12,8 @@ from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
-from truerank.models import NOTHING_BESIDE, Labels, Model, Side
+from truerank.models import NOTHING_BESIDE, Labels, Model, Side, setting
 from truerank.models.matrix import positive_rows, raw_name, values
-from truerank.models.settings import setting
 from truerank.ranking.scores.scores import Dense, Factors, Function, Matrix, dense, factors, per_user
 
 

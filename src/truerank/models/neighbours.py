@@ -1,4 +1,4 @@
-"""Neighbours: similar items, similar users."""
+"""Models of neighbours: similar items, similar users, both in one score (KUNN), items that occur together (SAR)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
+from truerank.core.ranking import Scores
 from truerank.core.record import record
-from truerank.core.rng import cell_keys
-from truerank.models import NOTHING_BESIDE, Model, Side
-from truerank.models.matrix import positives, valued
-from truerank.models.settings import OneOf, setting
-from truerank.ranking.scores.scores import Product
+from truerank.core.rng import cell_keys, cell_uniforms
+from truerank.models import NOTHING_BESIDE, Model, OneOf, Side, setting
+from truerank.models.matrix import counts, listed, positives, valued
+from truerank.ranking.scores.scores import Function, Matrix, Product, per_user
 
 BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
 
@@ -123,7 +123,7 @@ def _selected(block: Any, keep: Any) -> Any:
     return csr_array((block.data[keep], block.indices[keep], start), shape=block.shape)
 
 
-GRID = OneOf(tuple(range(10, 101, 10)))
+GRID, KUNN_GRID = OneOf(tuple(range(10, 101, 10))), OneOf(tuple(range(70, 111, 5)))
 
 
 class Preference(StrEnum):
@@ -194,3 +194,155 @@ class ItemKNN(UserKNN):
     name: ClassVar[str] = "item-knn"
     summary: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
     of_items: ClassVar[bool] = True
+
+
+@record
+class KUNN(Model):
+    """Score S_U + S_I of unified nearest neighbours (Verstrepen and Goethals 2014), R the positives, c their counts.
+
+    S_U(u, i) = Σ_v R_vi sim(u, v) / √c(i) over the nearest users v of u, sim(u, v) = Σ_i R_ui R_vi / √(c(u) c(v) c(i));
+    S_I(u, i) = Σ_j R_uj sim(i, j) / √c(u) over the nearest items j of i, sim(i, j) = Σ_u R_ui R_uj / √(c(i) c(u) c(j)).
+    Nobody is a neighbour of herself. Of the neighbours that equal the k-th, as many as have room are drawn by the seed.
+    Without positives the score is 0.
+
+    User 1 likes 7, user 2 likes 7 and 8: sim(1, 2) = 1/√(1·2·2) = 1/2, so S_U(1, 8) = 1/2, and sim(8, 7) =
+    1/√(1·2·2) = 1/2, so S_I(1, 8) = 1/2, together 1:
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8]}))
+    >>> KUNN().fit(log, seed=0).block([0]).round(6).tolist()
+    [[0.353553, 1.0]]
+    """
+
+    users: int = setting(100, "similar users that each user has", least=1, search=KUNN_GRID)
+    items: int = setting(100, "similar items that each item has", least=1, search=KUNN_GRID)
+    name: ClassVar[str] = "kunn"
+    summary: ClassVar[str] = "Nearest users and nearest items in one score, weighted by how rare they are."
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
+        liked = positives(log)
+        with watching(progress) as report:
+            by_user, by_item = Draw(log.users.keys(), seed), Draw(log.items.keys(), seed)
+            users = nearest_rows(liked, self.users, draw=by_user, progress=report, what="comparing users")
+            items = nearest_rows(liked.T.tocsr(), self.items, draw=by_item, progress=report, what="comparing items")
+        (of_users, by_users), (of_items, by_items) = from_users(liked, users), from_items(liked, items)
+        left, right = hstack([of_users, of_items], format="csr"), vstack([by_users, by_items], format="csr")
+        return Product(csr_array(left), csr_array(right), log.users, log.items)
+
+
+def nearest_rows(liked: Any, k: int, *, draw: Draw, **progress: Any) -> Any:
+    """The k most similar users of each user, with sim(u, v); of items x users those of items."""
+    of_row, of_column = roots(liked)
+
+    def similarity(block: Any, first: int) -> Any:
+        return scaled(block, of_row[first : first + block.shape[0]], of_row)
+
+    return neighbours(liked, k, similarity=similarity, weight=of_column, draw=draw, **progress)
+
+
+def from_users(liked: Any, users: Any) -> tuple[Any, Any]:
+    """S_U as a product of two sparse matrices."""
+    of_user, of_item = roots(liked)
+    return users, scaled(liked, np.ones(len(of_user)), of_item)
+
+
+def from_items(liked: Any, items: Any) -> tuple[Any, Any]:
+    """S_I as a product of two sparse matrices."""
+    of_user, of_item = roots(liked)
+    return scaled(liked, of_user, np.ones(len(of_item))), items.T.tocsr()
+
+
+def roots(liked: Any) -> tuple[Floats, Floats]:
+    """1 / √c of each user and of each item."""
+    counts = (np.diff(liked.indptr), np.bincount(liked.indices, minlength=liked.shape[1]))
+    of_user, of_item = (np.asarray(1 / np.sqrt(np.maximum(count, 1))) for count in counts)
+    return of_user, of_item
+
+
+class Similarity(StrEnum):
+    """How alike two items are, c_ij the users that have both.
+
+    COSINE   c_ij / √(c_ii c_jj)
+    JACCARD  c_ij / (c_ii + c_jj - c_ij)
+    """
+
+    COSINE = "cosine"
+    JACCARD = "jaccard"
+
+
+class Occurrence(StrEnum):
+    """Which rows count as occurring together: positive ones, or all that are listed."""
+
+    POSITIVES = "positives"
+    ROWS = "rows"
+
+
+class Zeros(StrEnum):
+    """What happens to scores of 0: they stay tied, or get noise in (0, 0.01) while all others rise by 0.02."""
+
+    TIED = "tied"
+    NOISE = "noise"
+
+
+@record
+class SAR(Model):
+    """s_u(i) = Σ_j a_uj S_ji, a_uj the number of positive rows of the pair, S the similarity of items.
+
+    SAR of Microsoft Recommenders without time decay: all similarities count, an item's with itself too. Names for the
+    two readings of the study "sampled evaluation": `SAR.published()` counts co-occurrence on positives;
+    `SAR.released()` on all rows, negative ones too, and breaks ties at 0 by seeded noise. A user or an item without
+    rows scores 0.
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8]}))
+    >>> SAR(Similarity.JACCARD).fit(log, seed=0).block([0, 1]).tolist()
+    [[1.0, 0.5], [1.5, 1.5]]
+    """
+
+    similarity: Similarity = setting(Similarity.COSINE, "how alike two items are")
+    occurrence: Occurrence = setting(Occurrence.POSITIVES, "rows that count as occurring together")
+    zeros: Zeros = setting(Zeros.TIED, "scores of 0 stay tied, or get seeded noise")
+    name: ClassVar[str] = "sar"
+    summary: ClassVar[str] = "Items that occur together with those the user liked: cosine or Jaccard, all of them."
+
+    @classmethod
+    def published(cls, similarity: Similarity = Similarity.COSINE) -> SAR:
+        """As the paper says."""
+        return cls(similarity)
+
+    @classmethod
+    def released(cls, similarity: Similarity = Similarity.COSINE) -> SAR:
+        """As the paper's code does."""
+        return cls(similarity, Occurrence.ROWS, Zeros.NOISE)
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Scores:
+        affinity = counts(log)
+        rows = positives(log) if self.occurrence is Occurrence.POSITIVES else listed(log)
+        alike = cosine if self.similarity is Similarity.COSINE else _jaccard
+        with watching(progress) as report:
+            columns, parts = rows.T.tocsr(), []
+            n = np.diff(columns.indptr).astype(np.float64)
+            for first, block in together(columns):
+                if report is not None:
+                    report("comparing items", first, columns.shape[0])
+                parts.append(alike(block, first, n))
+        similar = csr_array(vstack(parts, format="csr"))
+        scores = Product(affinity, similar, log.users, log.items)
+        return scores if self.zeros is Zeros.TIED else _noisy(scores, seed=seed)
+
+
+def _jaccard(block: Any, first: int, n: Floats) -> Any:
+    row = first + np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    value = block.data / (n[row] + n[block.indices] - block.data)
+    return csr_array((value, block.indices, block.indptr), shape=block.shape)
+
+
+def _noisy(scores: Product, *, seed: int) -> Function:
+    user_key, item_key = scores.users.keys(), scores.items.keys()
+
+    def call(row: int) -> Matrix:
+        values = scores.block(np.array([row]))[0]
+        noise = cell_uniforms(seed, "sar zeros", np.full(len(item_key), user_key[row]), item_key)
+        return np.where(values == 0, 0.01 * noise, values + 0.02)
+
+    return per_user(call, users=scores.users, items=scores.items, name=SAR.name)

@@ -13,7 +13,7 @@ from truerank.core.errors import InputError, extra
 from truerank.core.escaping import chart_spec, printable
 from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
-from truerank.models.settings import load
+from truerank.models import load
 
 INSTALL = extra("report")
 PIXELS = 2  # of a PNG for each of a chart: sharp on paper

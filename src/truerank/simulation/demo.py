@@ -26,7 +26,7 @@ from truerank.io.files import write
 from truerank.metrics.recall import Recall
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random
-from truerank.models.ease import EASE
+from truerank.models.least_squares import EASE
 from truerank.models.neighbours import ItemKNN
 from truerank.ranking.scores.files import write_scores
 from truerank.ranking.scores.scores import dense

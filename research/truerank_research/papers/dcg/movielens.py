@@ -16,10 +16,9 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.log import Log
 from truerank.inference.agreement import correlation, disagreement, rank_correlation
 from truerank.io.read import read
-from truerank.models.ease import mirror
-from truerank.models.kunn import from_items, from_users, nearest_rows
+from truerank.models.least_squares import mirror
 from truerank.models.matrix import one_thread, positives
-from truerank.models.neighbours import Draw, nearest
+from truerank.models.neighbours import Draw, from_items, from_users, nearest, nearest_rows
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset

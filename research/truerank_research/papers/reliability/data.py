@@ -21,7 +21,7 @@ from truerank.io.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Side
 from truerank.models.libraries import LightFM
-from truerank.models.sar import SAR
+from truerank.models.neighbours import SAR
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, Preset, study

@@ -30,7 +30,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.models import Model
 from truerank.models.baselines import AvgRating, PosPop
-from truerank.models.ials import IALS
+from truerank.models.least_squares import IALS
 from truerank.models.neighbours import ItemKNN, UserKNN
 from truerank.ranking.kernel.rank import rank
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, share

@@ -20,7 +20,7 @@ from truerank.exposure.interventions import (
 )
 from truerank.models import Model
 from truerank.models.baselines import AvgRating, PosPop
-from truerank.models.ials import IALS
+from truerank.models.least_squares import IALS
 from truerank.models.neighbours import ItemKNN, Preference, UserKNN
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.papers.splits import split_random, wtd

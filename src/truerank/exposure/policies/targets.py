@@ -15,7 +15,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Array, Log, Logged
 from truerank.core.record import record
 from truerank.core.wording import option
-from truerank.exposure.policies.policies import POSITION, Policy, TrafficCounts, WholeList, groups_of, rules_of
+from truerank.exposure.policies import POSITION, Policy, TrafficCounts, WholeList, groups_of, rules_of
 from truerank.exposure.positions.position_models import Positions
 from truerank.io.columns import TableColumns, table_columns
 

@@ -15,7 +15,7 @@ import polars.selectors as cs
 
 from truerank.core.escaping import chart_spec, embedded_json, printable
 from truerank.core.record import record
-from truerank.models.settings import load
+from truerank.models import load
 from truerank.report.charts import CONFIG, INSTALL, PlotPanel
 from truerank.report.numbers import number, p_value
 from truerank.report.view import Answer
