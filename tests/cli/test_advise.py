@@ -63,15 +63,6 @@ def test_json_and_csv_have_the_same_figures(run: Run, study: Path) -> None:
     assert [row["recommended"] for row in rows].count("true") == 1
 
 
-def test_the_recommended_is_shown_below_the_best(run: Run, study: Path) -> None:
-    content = json.loads(run("advise", "log.csv", "--study", "study", "--top", "1", "--format", "json").out)[
-        "candidates"
-    ]
-    names = [(each["sampler"], each["size"]) for each in content["choices"]]
-    assert (content["recommended"]["sampler"], content["recommended"]["size"]) in names
-    assert len(names) <= 2
-
-
 def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
     for name in ("liked.csv", "pairs.csv"):
         found = run("advise", name, "--study", "study", "--study-logger", "uniform", "--sparsity", "0.5")
@@ -116,32 +107,3 @@ def test_one_sentence_for_what_is_wrong(run: Run, study: Path, args: list[str], 
     assert found.code == 2
     assert message in found.message
     assert not found.out
-
-
-def test_no_file_of_the_study_is_replaced(run: Run, study: Path) -> None:
-    (study / "means.parquet").write_bytes(b"means")
-    before = {each.name: each.read_bytes() for each in study.iterdir()}
-    tables = {f"{name}.parquet" for name in ("results", "means", "pairs", "logs")}
-    assert set(before) == {"study.json", "truerank.json", *tables}
-    for name in before:
-        found = run("advise", "log.csv", "--study", "study", "--out", f"study/../study/{name}")
-        assert found.code == 2
-        assert "would be replaced" in found.message
-    assert {each.name: each.read_bytes() for each in study.iterdir()} == before
-
-
-def test_an_unfinished_study_is_refused(run: Run, study: Path) -> None:
-    (study / "truerank.json").unlink()
-    found = run("advise", "log.csv", "--study", "study")
-    assert found.code == 2
-    assert "study: is not complete" in found.message
-    assert "the command that began it goes on with it" in found.message
-
-
-def test_a_larger_log_in_another_order_gives_the_same(run: Run, study: Path) -> None:
-    table = pl.read_csv("log.csv")
-    table.sample(fraction=1.0, shuffle=True, seed=1).write_parquet("other.parquet")
-    pl.concat([table, table.head(50)]).write_csv("twice.csv")  # a pair counts once
-    names = ("log.csv", "other.parquet", "twice.csv")
-    outs = [json.loads(run("advise", name, "--study", "study", "--quiet", "--format", "json").out) for name in names]
-    assert outs[0]["candidates"] == outs[1]["candidates"] == outs[2]["candidates"]

@@ -204,15 +204,3 @@ def test_the_open_bandit_sample_has_propensities_of_choices(run: Run, folder: Pa
     assert {"ips", "snips"} <= valid(content)
     assert not [each for each in content["findings"] if each["severity"] == "warning"]
     runs(run, content["next"])
-
-
-def test_estimators_of_another_quantity_are_named_only_to_compare_with(run: Run, folder: Path) -> None:
-    rng = np.random.default_rng(5)
-    rows = [(user, item, int(rng.random() < 0.3)) for user in range(60) for item in rng.permutation(40)[:10]]
-    pl.DataFrame(rows, schema=["user", "item", "label"], orient="row").write_csv(folder / "drawn.csv")
-    found = json.loads(run("advise", "drawn.csv", "--format", "json").out)
-    cautions = {row["estimator"]: row["caution"] for row in found["estimators"] if row["valid"]}
-    assert found["exposure"] == "random"
-    assert cautions["published"]
-    assert cautions["traditional"]
-    assert not cautions["pooled"]

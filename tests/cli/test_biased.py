@@ -78,22 +78,6 @@ def test_fitted_propensities_have_intervals_that_fit_them_again(run: Run, propen
     assert "Leave --bootstrap and --interval out" in refused.message
 
 
-def test_users_to_whom_nothing_was_shown_count(run: Run, folder: Path) -> None:
-    (folder / "everyone.csv").write_text("user\n1\n2\n3\n4\n")
-    (folder / "log.csv").write_text("user,item,label,propensity\n1,10,1,0.5\n")
-    assert values(run, f"{CALL} --estimator ips")["DCG@2", "ips"] == pytest.approx(2)
-    assert values(run, f"{CALL} --estimator ips --population everyone.csv")["DCG@2", "ips"] == pytest.approx(2 / 4)
-
-
-def test_a_scale_that_does_not_fit_is_said(run: Run, folder: Path) -> None:
-    codes = [message["code"] for message in json.loads(run(*shlex.split(f"{CALL} --format json")).out)["messages"]]
-    assert "propensity-scale" not in codes
-    lines = [",".join(str(value) for value in (*row[:3], 0.9)) for row in ROWS]
-    (folder / "log.csv").write_text("\n".join(["user,item,label,propensity", *lines]) + "\n")
-    found = json.loads(run(*shlex.split(f"{CALL} --format json")).out)
-    assert "propensity-scale" in [message["code"] for message in found["messages"]]
-
-
 BAD = {
     "a propensity of 0": ("log.csv", "4,10,1,0.2", "4,10,1,0.0", "", "expected a probability in (0, 1]"),
     "a propensity above 1": ("log.csv", "4,10,1,0.2", "4,10,1,1.2", "", "expected a probability in (0, 1]"),
@@ -172,30 +156,8 @@ def test_several_clips_cost_one_call(run: Run) -> None:
     ]
 
 
-@pytest.mark.parametrize("option", ["--random mar.csv", "--clip 3", "--reward-model r.npz"])
-def test_options_of_biased_exposure_go_with_it(run: Run, option: str) -> None:
-    found = run(*shlex.split(f"evaluate labels.csv --scores a=a.npz {option}"))
-    assert found.code == 2
-    assert "with --exposure biased" in found.message
-
-
-@pytest.mark.parametrize("estimator", ["ips", "snips", "naive", "doubly-robust"])
-def test_estimators_of_biased_logs_need_biased_exposure(run: Run, estimator: str) -> None:
-    found = run(*shlex.split(f"evaluate labels.csv --scores a=a.npz --metric Recall@2 --estimator {estimator}"))
-    assert found.code == 2
-    assert "say --exposure biased" in found.message
-
-
 def test_a_reward_model_without_some_item_is_refused(run: Run, folder: Path) -> None:
     np.savez(folder / "r.npz", scores=np.full((4, 4), 0.3), users=[1, 2, 3, 4], items=[10, 20, 30, 40])
     found = run(*shlex.split(f"{CALL} --estimator doubly-robust --reward-model r.npz"))
     assert found.code == 2
     assert "the reward model lacks some users or items" in found.message
-
-
-def test_top_lists_serve_but_not_for_a_reward_model(run: Run) -> None:
-    call = CALL.replace("a=a.npz", "t=top.csv")
-    assert values(run, f"{call} --estimator ips")
-    found = run(*shlex.split(f"{call} --estimator doubly-robust"))
-    assert found.code == 2
-    assert "--items FILE" in found.message

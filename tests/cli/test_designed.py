@@ -123,28 +123,6 @@ def test_watching_ends_with_what_is_shown(run: Run, folder: Path, rule: str, cod
     assert run(*words).code == 4
 
 
-def test_the_picture_of_looks(run: Run, folder: Path) -> None:
-    pytest.importorskip("altair")
-    many_users()
-    words = ["watch", "timed.csv", "--scores", "good.csv", "--scores", "poor.csv", "--metric", "Precision@1",
-             "--require", "good > poor"]  # fmt: skip
-    found = run(*words, "--out", "looks.svg")
-    assert found.code == 0
-    assert found.err == "Stop: good is better than poor on Precision@1, significant with 200 users.\n"
-    content = Path("looks.svg").read_text()
-    assert content.startswith("<svg")
-    assert "users so far" in content
-
-
-def test_users_with_little_left_to_show_are_counted(run: Run, folder: Path) -> None:
-    rows = [(1, item) for item in (10, 20, 30, 40, 50)] + [(2, item) for item in (10, 20, 30)]
-    pl.DataFrame(rows, schema=["user", "item"], orient="row").write_csv("seen.csv")
-    found = run("plan", "exposure", "--allocate", "--scores", "a.npz", "--scores", "b.csv", "--exclude", "seen.csv",
-                "--per-user", "3", "--metric", "Precision@2", "--out", "design")  # fmt: skip
-    assert found.code == 0, found.err
-    assert "2 of the users have fewer items left to show, 1 of them none." in found.out
-
-
 def test_labels_of_another_design_are_told(run: Run, folder: Path) -> None:
     assert run(*MADE).code == 0
     design = pl.read_parquet("design/shown.parquet")
@@ -155,12 +133,3 @@ def test_labels_of_another_design_are_told(run: Run, folder: Path) -> None:
                 "--scores", "b.csv", "--metric", "Precision@2")  # fmt: skip
     assert f"none of the {len(unasked)} rows is in the design" in " ".join(found.out.split())
     assert "of the design (" not in found.out
-
-
-def test_what_has_no_clip_is_not_told_to_clip(run: Run, folder: Path) -> None:
-    assert run(*MADE).code == 0
-    pl.read_parquet("design/shown.parquet").select("user", "item", label=pl.lit(1)).write_csv("back.csv")
-    found = run("evaluate", "back.csv", "--exposure", "designed", "--design", "design", "--scores", "a.npz",
-                "--scores", "b.csv", "--metric", "Precision@2", "--verbose")  # fmt: skip
-    assert "one row has" in " ".join(found.out.split())
-    assert "clip" not in found.out + found.err

@@ -77,21 +77,6 @@ def test_seed_preset_and_powers(run: Run, folder: Path) -> None:
     assert drawn("--strategy wtd_h --floor 0.01 --seed 1")
 
 
-def test_what_is_said(run: Run) -> None:
-    said = call(run, f"{CALL} --strategy skew --out test.parquet")
-    assert "1 items of heldout.csv (3 rows) are unseen in biased.csv" in said
-    assert "variance / mean of rows per item" in said
-    assert call(run, f"{CALL} --strategy skew --out test.parquet --quiet") == ""
-    said = call(run, f"{CALL} --strategy equal-per-item --fraction 0.95 --out test.parquet")
-    assert "14 rows were asked for; each item gives the same number, rounded down, and items with fewer rows" in said
-    said = call(run, f"{CALL} --strategy popularity-stratified --fraction 0.5 --out test.parquet")
-    assert "4 of 15 rows drawn" in said
-    assert "7 rows were asked for; each stratum gives the same number, rounded down, or all the rows it has." in said
-    own = f"intervene heldout.csv --train heldout.csv --random few.csv {COLUMNS}"
-    said = call(run, f"{own} --strategy wtd --floor 0 --fraction 0.95 --out test.parquet")
-    assert "14 rows were asked for; all other rows have weight 0 and are never drawn." in said
-
-
 def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> None:
     """All rows with their probabilities; one evaluation gives what all test sets give on average."""
     said = call(run, f"{CALL} --strategy skew --inclusion --out all.parquet")
@@ -184,16 +169,6 @@ def test_one_message_and_nothing_left_behind(run: Run, folder: Path, name: str) 
     assert outcome.out == ""
     assert words in outcome.message
     assert sorted(folder.iterdir()) == before
-
-
-@pytest.mark.parametrize(
-    ("out", "words"),
-    [("test.xlsx", "unknown ending '.xlsx'"), ("absent/test.csv", "folder is missing"), ("result", "folder")],
-)
-def test_an_output_that_cannot_be_written_is_refused_first(run: Run, out: str, words: str) -> None:
-    outcome = run(*shlex.split(f"{CALL} --strategy reg --out {out}"))
-    assert outcome.code == 2
-    assert words in outcome.message
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
-from truerank.inference.intervals import Bootstrap, Design
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -151,35 +150,6 @@ def test_a_difference_that_predictions_make_less_sure_is_said() -> None:
     assert share == pytest.approx((stderr["assisted"] / stderr["hajek"]) ** 2, rel=0.02)
     helpful = evaluated(label == right)
     assert not [each for each in helpful.messages if each.code == "assistance-costs"]
-
-
-@pytest.mark.parametrize("interval", [None, Design(), Bootstrap(20)])
-@pytest.mark.parametrize("metric", ["Precision@2", "Recall@2"])
-def test_few_users_and_lists_without_judged_rows_are_no_error(metric: str, interval: Any) -> None:
-    """Five users with one or four judged items each: one model's value may be unknown where the other's is not."""
-    items = 20
-    first = np.tile(-np.arange(items, dtype=float), (5, 1))
-    both, unknown = {"a": first, "b": first[:, ::-1].copy()}, 0
-    for seed, judged in ((seed, judged) for seed in range(6) for judged in (1, 4)):
-        rng = np.random.default_rng(seed)
-        label = (rng.random((5, items)) < 0.3).astype(float)
-        rows = [(u, int(i), int(label[u, i])) for u in range(5) for i in rng.choice(items, judged, replace=False)]
-        user, item = (each.ravel() for each in np.indices((5, items)))
-        results = tr.evaluate(
-            {
-                name: tr.scores.dense(matrix, users=np.arange(5), items=np.arange(items))
-                for name, matrix in both.items()
-            },
-            pl.DataFrame(rows, schema=["user", "item", "label"], orient="row"),
-            exposure="random",
-            metrics=[metric],
-            judge=pl.DataFrame({"user": user, "item": item, "label": label.ravel()}),
-            estimators=["assisted(by=judge)"],
-            **({} if interval is None else {"interval": interval}),
-        )
-        values = [each.value for each in results.estimates if each.estimator.startswith("assisted")]
-        unknown += np.isnan(values).sum() == 1
-    assert unknown  # the case was there
 
 
 def test_search_files_work_at_once(run: Run, folder: Path) -> None:

@@ -62,13 +62,6 @@ def test_what_partial_labels_cannot_give_is_refused(run: Any, metric: str, advic
     assert advice in outcome.message
 
 
-def test_auc_among_judged_items_says_what_it_is(run: Any) -> None:
-    outcome = call(run, "sample.csv", "--exposure", "random", "--metric", "AUC", "--estimator", "traditional")
-    (estimate,) = json.loads(outcome.out)["estimates"]
-    assert estimate["estimand"].startswith("mean AUC over users weighted by their probability to have both")
-    assert not any("not AUC over the catalogue" in text for text in estimate["warnings"])
-
-
 def test_like_decides_how_labels_were_collected(run: Callable[..., Any]) -> None:
     call = (
         "evaluate",

@@ -90,15 +90,3 @@ def test_wrong_calls_say_what_to_do_and_leave_nothing(
     assert found.code == 2
     assert message in found.message
     assert [name for name in sorted(path.name for path in folder.iterdir()) if name != "t"] == before
-
-
-def test_pairs_alone_are_positives_and_it_is_said(run: Run) -> None:
-    found = run("train", "popularity", "train.csv", "--out", "result/s.npz")
-    assert found.code == 0
-    assert "train.csv: no value column, so each of its 2 rows counts as positive" in found.err
-
-
-def test_an_empty_log(run: Run, folder: Path) -> None:
-    (folder / "empty.csv").write_text("user,item,label\n")
-    assert "no rows; expected" in run("train", "popularity", "empty.csv", "--out", "x.npz").message
-    assert not (folder / "x.npz").exists()

@@ -91,13 +91,6 @@ def test_defaults_several_rewards_and_a_column_as_target(run: Run) -> None:
     assert {each["estimator"] for each in content["estimates"]} == {"ips", "snips"}
 
 
-def test_a_default_estimator_without_the_normaliser_is_left_out(run: Run) -> None:
-    outcome = run(*shlex.split(f"{CALL} --normaliser mean-of-means --format json"))
-    assert outcome.code == 0
-    assert {each["estimator"] for each in json.loads(outcome.out)["estimates"]} == {"ips"}
-    assert "excluded: new with snips" in outcome.err
-
-
 def test_sessions_without_a_row_count(run: Run, folder: Path) -> None:
     (folder / "all.csv").write_text("session\n1\n2\n3\n4\n5\n")
     content = called(run, f"{CALL} --estimator ips --sessions all.csv")
@@ -112,22 +105,6 @@ def test_propensities_instead_of_positions(run: Run, folder: Path) -> None:
     assert [(each["metric"], each["estimator"], each["value"]) for each in content["estimates"]] == [
         ("reward per impression", "ips", 0.5), ("reward per impression", "snips", 1.5 / 3.5),
     ]  # fmt: skip
-
-
-def test_a_fitted_position_model_widens_the_interval(run: Run, folder: Path) -> None:
-    rows = ["session,item,position,like,new"]
-    for session in range(200):
-        depth = 1 + (session * 7919) % 5
-        rows += [f"{session},{p},{p},{(session + p) % 3 == 0:d},{depth + 1 - p}" for p in range(1, depth + 1)]
-    (folder / "long.csv").write_text("\n".join(rows) + "\n")
-    call = "offpolicy long.csv --reward like --target new=@new --estimator ips"
-    content = called(run, f"{call} --position fit:exp")
-    fits = content["provenance"]["details"]["fits"]  # type: ignore[call-overload]
-    assert fits[0]["parameter"] == "gamma"
-    given = called(run, f"{call} --position exp:{fits[0]['value']}")
-    free, fixed = content["estimates"][0], given["estimates"][0]
-    assert free["value"] == pytest.approx(fixed["value"])
-    assert free["stderr"] != pytest.approx(fixed["stderr"], rel=1e-6)
 
 
 def test_several_loggers(run: Run, folder: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import os
 import re
 import subprocess
@@ -89,19 +88,6 @@ def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
     assert given == made
 
 
-def test_labels_without_a_positive_are_a_result(run: Run, folder: Path) -> None:
-    text = (folder / "labels.csv").read_text()
-    (folder / "labels.csv").write_text(text.replace(",1\n", ",0\n"))
-    content = parsed(run, "evaluate labels.csv --scores a=a.npz --metric Recall@2 --metric Precision@2 --metric DCG@2")
-    recall, precision, dcg = content["estimates"]
-    assert [recall[key] for key in ("value", "stderr", "low", "high")] == [None] * 4
-    assert (recall["units"], recall["undefined"]) == (0, 4)
-    assert recall["warnings"] == ["no user has a defined value"]
-    for each in (precision, dcg):
-        assert (each["value"], each["low"], each["units"], each["undefined"]) == (0, 0, 4, 0)
-    assert precision["high"] == pytest.approx(1 - 0.025 ** (1 / 4))  # what four users cannot rule out
-
-
 @pytest.mark.parametrize(
     "more",
     [
@@ -139,14 +125,6 @@ def test_csv_reads_back(run: Run) -> None:
     values = [each["value"] for each in content["estimates"]] + [each["difference"] for each in content["comparisons"]]
     assert frame["value"].to_list() == values
     assert frame["p"].to_list() == [None] * 4 + [each["p"] for each in content["comparisons"]]
-
-
-def test_csv_leaves_undefined_empty(run: Run, folder: Path) -> None:
-    (folder / "labels.csv").write_text("user,item,label\n" + "".join(f"1,{item},0\n" for item in (10, 20, 30, 40, 50)))
-    outcome = run("evaluate", "labels.csv", "--scores", "a=a.npz", "--metric", "Recall@2", "--format", "csv")
-    frame = pl.read_csv(io.StringIO(outcome.out))
-    assert "nan" not in outcome.out.lower()
-    assert frame.select("value", "low", "high").row(0) == (None, None, None)
 
 
 # -------------------------------------------------------------------------------------------------------------- places
@@ -246,28 +224,3 @@ def test_a_matrix_takes_its_ids_from_files_in_their_order(run: Run, folder: Path
         run, "evaluate labels.csv --scores m=turned.npy --users users.csv --items items.csv --metric Recall@2"
     )
     assert named["estimates"] == plain["estimates"]
-
-
-def test_users_without_rows_count_with_a_rate(run: Run, folder: Path) -> None:
-    """Declared by --population: with a rate an empty sample is worth 0, without one it is undefined."""
-    (folder / "users.csv").write_text("user\n1\n2\n3\n4\n")
-    (folder / "one.csv").write_text("user,item,label\n1,10,1\n")
-    call = "evaluate one.csv --scores a=a.npz --exposure random --population users.csv --metric Precision@1"
-    call += " --estimator horvitz-thompson"
-    with_rate, without = (parsed(run, f"{call} {more}")["estimates"][0] for more in ("--rate 0.5", ""))
-    # user 1's item 10 has rank 1: 1 / 0.5 over four users; without a rate 5 candidates / 1 judged over one user
-    assert (with_rate["value"], with_rate["units"], with_rate["undefined"]) == (0.5, 4, 0)
-    assert (without["value"], without["units"], without["undefined"]) == (5.0, 1, 3)
-    assert "3 of 4 users are excluded: they have no labelled item" in without["warnings"]
-
-
-def test_a_huge_cut_off_is_no_trouble(run: Run) -> None:
-    """K only says how deep to look: memory must not grow with it."""
-    content = parsed(
-        run, "evaluate labels.csv --scores a=a.npz --metric Recall@1000000000000 --metric DCG@1000000000000"
-    )
-    recall, dcg = (each["value"] for each in content["estimates"])
-    assert recall == 1
-    # ranks of the relevant items: user 1: 1 and 3; user 2: 4; user 3: 3; user 4: 3 and 4
-    ranks = [1, 3, 4, 3, 3, 4]
-    assert dcg == pytest.approx(sum(1 / math.log2(rank + 1) for rank in ranks) / 4, rel=1e-15)

@@ -46,15 +46,6 @@ def test_a_pilot_says_what_it_could_have_shown(run: Run, folder: Path) -> None:
     assert "Precision@10, hajek: b - a" in several
 
 
-def test_a_picture_and_a_report(run: Run, folder: Path) -> None:
-    pytest.importorskip("altair")
-    assert run("plan", "exposure", *PRECISION, "--out", "plan.svg", "--report", "plan.html").code == 0
-    for name, start in (("plan.svg", "<svg"), ("plan.html", "<!doctype html>")):
-        assert Path(name).read_text().startswith(start)
-        assert "labelled items per user" in Path(name).read_text()
-    assert "about 17,696 users" in Path("plan.html").read_text()
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -12,7 +12,6 @@ import pytest
 
 import truerank
 from truerank.cli import output
-from truerank.evaluation import sources
 from truerank.report import document
 
 if TYPE_CHECKING:
@@ -49,15 +48,6 @@ def test_groups_answer_the_same_question(run: Run, folder: Path) -> None:
     assert content["estimates"] == parsed(run, CALL)["estimates"]
     inputs = content["provenance"]["inputs"]
     assert ("groups", "groups.csv") in [(entry["role"], entry["source"]) for entry in inputs]
-
-
-def test_groups_by_activity(run: Run, folder: Path) -> None:
-    lines = (folder / "labels.csv").read_text().splitlines()
-    (folder / "labels.csv").write_text(
-        "\n".join([line for line in lines if not line.startswith(("1,5", "2,5"))]) + "\n"
-    )
-    content = parsed(run, f"{CALL.replace('labels.csv', 'labels.csv --exposure random')} --within 2")
-    assert list(content["groups"]) == ["activity 4 to 4", "activity 5 to 5"]
 
 
 @pytest.mark.usefixtures("groups")
@@ -150,25 +140,3 @@ def test_large_inputs_are_hashed_only_where_asked(run: Run, monkeypatch: pytest.
         inputs = parsed(run, f"{CALL} {more}")["provenance"]["inputs"]
         assert [entry["sha256"] is not None for entry in inputs] == hashes
         assert all(entry["bytes"] for entry in inputs)
-
-
-# --------------------------------------------------------------------------------------------------------------- chunks
-
-
-@pytest.mark.parametrize("more", ["", "--exclude train.csv", "--candidates labels.csv", "--population everyone.csv"])
-def test_rows_that_are_streamed_give_the_same(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, more: str
-) -> None:
-    (folder / "everyone.csv").write_text("user\n1\n2\n3\n4\n")
-    held = parsed(run, f"{CALL} {more}")
-    monkeypatch.setattr(sources, "MEMORY_ROWS", 3)
-    streamed = parsed(run, f"{CALL} {more}")
-    assert streamed["estimates"] == held["estimates"]
-    assert streamed["comparisons"] == held["comparisons"]
-
-
-def test_a_bad_row_is_named_where_rows_are_streamed(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MEMORY_ROWS", 3)
-    text = (folder / "labels.csv").read_text()
-    (folder / "labels.csv").write_text(text.replace("4,10,1", "4,10,"))
-    assert "labels.csv, column 'label': row 16 is None" in run(*CALL.split()).message

@@ -75,15 +75,6 @@ def test_a_parquet_log_gives_parquet_and_an_evaluation_follows(log: Path, tmp_pa
     assert ended.code == 0, ended.err
 
 
-def test_what_is_there_is_not_overwritten(log: Path, tmp_path: Path) -> None:
-    out = tmp_path / "parts"
-    out.mkdir()
-    (out / "mine.txt").write_text("x")
-    ended = call("split", str(log), "--out", str(out))
-    assert ended.code == 2
-    assert [path.name for path in out.iterdir()] == ["mine.txt"]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -35,21 +35,6 @@ def study(finished: Path, folder: Path) -> Path:
     return folder / "study"
 
 
-def test_four_pictures_are_written_and_named(run: Run, study: Path) -> None:
-    found = run("study", "figures", "study", "--loggers", "uniform", "--sparsities", "0.5", "--undefined", "zero")
-    assert (found.code, found.err) == (0, "")
-    names = ("resolution", "fidelity", "robustness", "predictive_power")
-    assert found.out == "".join(f"{name:16} study/figures/{name}.svg\n" for name in names)
-    for name in names:
-        text = (study / "figures" / f"{name}.svg").read_text()
-        assert "Recall@2" in text
-        assert "uniform, 50 % hidden" in text
-    found = run("study", "figures", "study", "--format", "png", "--out", "here", "--samplers", "Full", "--loggers",
-                "uniform", "--of-means")  # fmt: skip
-    assert found.code == 0
-    assert {each.name for each in Path("here").iterdir()} == {"truerank.json", *(f"{name}.png" for name in names)}
-
-
 def test_refusals_are_one_sentence(run: Run, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [
         (("nothing",), "nothing: is no folder of a study"),

@@ -22,7 +22,6 @@ import psutil
 import pytest
 from engines_there import require
 
-import truerank as tr
 from truerank.core.errors import TruerankError
 from truerank.engines.engine import as_chunks, map_chunks
 from truerank.engines.named import as_engine
@@ -141,36 +140,6 @@ def test_a_worker_that_gets_no_more_memory_is_named(engine: Any) -> None:
     assert "\n" not in str(raised.value)
     with as_engine(engine).open() as workers:  # and the cluster is as good as before
         assert sorted(map_chunks(workers, abs, as_chunks([-1, -2]))) == [1, 2]
-
-
-def test_an_evaluation_whose_workers_get_no_more_memory() -> None:
-    """Libraries end the process where memory is refused, or raise; either is told, and no number comes out."""
-    require("dask")
-
-    def limited() -> None:
-        import resource
-
-        import numpy
-
-        import truerank as loaded
-
-        rows = {"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [1, 0, 0, 1]}
-        loaded.evaluate({"a": numpy.eye(2)}, rows, metrics=["Recall@1"])  # libraries are there before the limit is
-        with open("/proc/self/statm") as status:  # noqa: PTH123
-            now = int(status.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (now + 2**27, now + 2**27))
-
-    rng = np.random.default_rng(4)
-    scores = {"a": np.zeros((10_000, 4000))}  # each of two chunks has more than is left
-    cells = rng.choice(10_000 * 4000, 90_000, replace=False)
-    labels = pl.DataFrame({"user": cells // 4000, "item": cells % 4000, "label": rng.integers(0, 2, len(cells))})
-    with within(PATIENCE), as_engine("dask", threads=1).open() as workers:
-        client = workers.client  # type: ignore[attr-defined]
-        client.register_worker_callbacks(limited)
-        with pytest.raises(TruerankError, match=r"chunk \d of \d|the work") as raised:
-            tr.evaluate(scores, labels, exposure="random", engine=client)
-    assert "memory" in str(raised.value)
-    assert "\n" not in str(raised.value)
 
 
 # ---------------------------------------------------------------------------------------------------- nobody there more

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from calling import call
@@ -147,32 +144,6 @@ def test_mapped_scores_are_of_one_version(tmp_path: Path, change: Callable[[Path
     assert str(live) in str(raised.value)
 
 
-class Dataset:
-    """As pyarrow's: it names its files, and gives their rows as a stream; here one changes meanwhile."""
-
-    def __init__(self, path: Path, other: Path) -> None:
-        self.files, self.other = [str(path)], other
-
-    def count_rows(self) -> int:
-        return len(FIRST)
-
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        batches = pq.read_table(self.files[0]).to_batches(max_chunksize=100)
-        yield from batches[:2]
-        replace_file(Path(self.files[0]), self.other)
-        yield from batches[2:]
-
-    def to_reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(pq.read_schema(self.files[0]), self.to_batches())
-
-
-def test_the_files_of_a_dataset_are_of_one_version(tmp_path: Path) -> None:
-    live, other = write(FIRST, tmp_path / "live.parquet"), write(SECOND, tmp_path / "new.parquet")
-    with pytest.raises(InputError) as raised:
-        tr.evaluate(SCORES, Dataset(live, other), **OPTIONS)
-    assert str(live) in str(raised.value)
-
-
 @pytest.mark.parametrize(
     ("live", "other", "opened"), [("labels.parquet", "new.parquet", "m.npz"), ("m.npz", "new.npz", "n.npz")]
 )
@@ -200,15 +171,3 @@ def test_a_command_writes_no_results_of_a_file_that_changed(
     assert ended.code == 2, ended
     assert live in ended.err
     assert not Path("after.json").exists()
-
-
-def test_results_record_the_hash_of_what_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(FIRST, Path("labels.csv"))
-    np.savez("m.npz", scores=SCORES["m"], users=np.arange(USERS), items=np.arange(ITEMS))
-    words = ["evaluate", "labels.csv", "--scores", "m=m.npz", "--exposure", "random", "--metric", "Precision@5"]
-    for frame in (FIRST, SECOND):
-        write(frame, Path("labels.csv"))
-        assert call(*words, "--out", "r.json", "--quiet").code == 0
-        recorded = json.loads(Path("r.json").read_text())["provenance"]["inputs"][0]["sha256"]
-        assert recorded == hashlib.sha256(Path("labels.csv").read_bytes()).hexdigest()

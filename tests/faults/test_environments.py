@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import shutil
-import subprocess
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
-from calling import every_command
 from processes import COMMANDS, PLAIN, QUICK, Ended, Surroundings, as_user, copy, judge, prepare, run
 
 NO_HOME = {"HOME": None, "XDG_CACHE_HOME": None, "NUMBA_CACHE_DIR": None}
@@ -41,8 +37,6 @@ OUTPUTS = [
     Surroundings("closed output", redirections=">&-", shown=True, codes=REFUSED),
     Surroundings("closed output and messages", redirections=f">&- {CLOSED_ERR}", shown=True, codes=REFUSED),
 ]
-SHOWING = [name for name, command in COMMANDS.items() if command.shows]
-LIGHT = [name for name, command in COMMANDS.items() if not command.heavy]
 # a spread: each surrounding once, the commands in turn
 SPREAD = [(place, QUICK[at % len(QUICK)]) for at, place in enumerate(ENVIRONMENTS)]
 SHOWN_SPREAD = [(place, ("plan", "describe")[at % 2]) for at, place in enumerate(OUTPUTS)]
@@ -52,13 +46,6 @@ SHOWN_SPREAD = [(place, ("plan", "describe")[at % 2]) for at, place in enumerate
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     prepare(folder, study=False)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def studied(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("studied")
-    prepare(folder, study=True)
     return folder
 
 
@@ -93,29 +80,6 @@ def test_results_that_cannot_be_shown_are_refused_and_readers_may_leave(
     check(name, place, inputs, tmp_path)
 
 
-def test_every_command_is_tried() -> None:
-    tried = {command.words[: len(path)] for command in COMMANDS.values() for path, _ in every_command()}
-    assert {path for path, _ in every_command()} <= tried
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LIGHT)
-@pytest.mark.parametrize("place", ENVIRONMENTS, ids=lambda place: place.name)
-def test_every_command_does_the_same_wherever_it_runs(
-    place: Surroundings, name: str, studied: Path, tmp_path: Path
-) -> None:
-    check(name, place, studied, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SHOWING)
-@pytest.mark.parametrize("place", OUTPUTS, ids=lambda place: place.name)
-def test_every_command_can_tell_whether_it_was_heard(
-    place: Surroundings, name: str, studied: Path, tmp_path: Path
-) -> None:
-    check(name, place, studied, tmp_path)
-
-
 def test_a_reader_that_left_changes_no_verdict(inputs: Path, tmp_path: Path) -> None:
     """What --require asks is answered by the exit code, whoever reads the rest: random scores are no better."""
     require = ("--require", "b > pop: Recall@5")
@@ -127,47 +91,6 @@ def test_a_reader_that_left_changes_no_verdict(inputs: Path, tmp_path: Path) -> 
 
 
 # ----------------------------------------------------------------------------------------------------------- container
-
-CONTAINER = """
-set -e
-mount --make-rprivate /
-mount --bind "$1" "$1"
-mount -o remount,bind,ro /
-for place in /tmp /var/tmp /dev/shm; do mountpoint -q $place && mount -o remount,bind,ro $place || true; done
-cd "$1"
-shift
-exec "$@"
-"""
-
-
-def container(folder: Path) -> tuple[str, ...]:
-    """What starts a process in a system where only one folder can be written to, as a user without a name."""
-    start = ("unshare", "--mount") if os.getuid() == 0 else ("unshare", "--mount", "--map-root-user")
-    begin = (*start, "bash", "-c", CONTAINER, "bash", str(folder))
-    if shutil.which("unshare") is None or subprocess.run([*begin, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no namespaces may be made here")
-    return (*begin, *as_user(STRANGER))
-
-
-def in_container(name: str, inputs: Path, folder: Path) -> Ended:
-    here = copy(inputs, folder / "here")
-    place = Surroundings("container", before=container(here), variables=NO_HOME | {"TMPDIR": None})
-    found = run(COMMANDS[name], here, within=place)
-    judge(found, plain(name, inputs), within=place)
-    assert not (here / "~").exists()
-    return found
-
-
-def test_a_kernel_runs_in_a_container_that_keeps_nothing(inputs: Path, tmp_path: Path) -> None:
-    found = in_container("offpolicy", inputs, tmp_path)
-    notes = [line for line in found.err.splitlines() if "compiled code is kept in memory only" in line]
-    assert len(notes) == 1, found.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_runs_in_a_container(name: str, studied: Path, tmp_path: Path) -> None:
-    in_container(name, studied, tmp_path)
 
 
 def test_plain_surroundings_are_judged_too(inputs: Path) -> None:

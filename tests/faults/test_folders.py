@@ -14,7 +14,7 @@ from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
 from truerank.io.atomic_write import MARKER, FolderKind, check_folder, whole_file, whole_folder
-from truerank.io.checkpoint import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
+from truerank.io.checkpoint import Blocks, DamagedBlockError, keep_question, working
 from truerank.io.files import read_table, write_table
 from truerank.reliability import FinishedStudy, study
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset, write_dataset
@@ -30,43 +30,8 @@ def write_thing(path: Path, text: str = "new", *, force: bool = False) -> None:
         (part / "in" / "b.txt").write_text(text)
 
 
-def write_half(path: Path) -> None:
-    with whole_folder(path, kind=KIND, force=True) as part:
-        (part / "a.txt").write_text("half")
-        raise RuntimeError
-
-
 def names(path: Path) -> list[str]:
     return sorted(each.relative_to(path).as_posix() for each in path.rglob("*") if each.is_file())
-
-
-# -------------------------------------------------------------------------------------------- B3: files of the user
-
-
-def test_force_replaces_only_what_truerank_made(tmp_path: Path) -> None:
-    write_thing(tmp_path / "x", "old")
-    with pytest.raises(InputError, match=r"holds a thing already\..*force=True"):
-        write_thing(tmp_path / "x")
-    (tmp_path / "x" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"holds a thing, and notes\.txt that truerank did not write so"):
-        write_thing(tmp_path / "x", force=True)
-    (tmp_path / "x" / "notes.txt").unlink()
-    (tmp_path / "x" / "in" / "b.txt").write_text("my own")
-    with pytest.raises(InputError, match=r"and in/b\.txt that"):
-        write_thing(tmp_path / "x", force=True)
-    (tmp_path / "x" / "in" / "b.txt").write_text("old")
-    write_thing(tmp_path / "x", force=True)
-    assert (tmp_path / "x" / "in" / "b.txt").read_text() == "new"
-    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
-
-
-def test_what_fails_leaves_nothing_and_keeps_the_old(tmp_path: Path) -> None:
-    write_thing(tmp_path / "x", "old")
-    for place in ("x", "y"):
-        with pytest.raises(RuntimeError):
-            write_half(tmp_path / place)
-    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
-    assert (tmp_path / "x" / "a.txt").read_text() == "old"
 
 
 # ------------------------------------------------------------------------------------------------ B4: mixed worlds
@@ -118,16 +83,6 @@ def test_no_flipped_byte_of_a_block_goes_unnoticed(tmp_path: Path) -> None:
     path.write_bytes(whole[:-1])
     assert blocks.drop_damaged([path]) == ["a.block"]
     assert not path.exists()
-
-
-def test_a_block_in_the_place_of_another_and_one_of_another_question(tmp_path: Path) -> None:
-    blocks = Blocks(b"question", "")
-    blocks.write(pl.DataFrame({"x": [1]}), tmp_path / "a.block")
-    (tmp_path / "b.block").write_bytes((tmp_path / "a.block").read_bytes())
-    with pytest.raises(DamagedBlockError):
-        blocks.read(tmp_path / "b.block")
-    with pytest.raises(OtherBlockError, match=r"another version of the question\. Choose a new folder"):
-        Blocks(b"another", "").read(tmp_path / "a.block")
 
 
 class StoppedError(Exception):

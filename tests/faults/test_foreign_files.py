@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -181,18 +180,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 EVALUATE = "evaluate labels.parquet --scores a=a.npz --metric Recall@2 --quiet"
 
 
-def test_a_long_command_leaves_a_folder_of_the_user_as_it_is(here: Path) -> None:
-    command = "study reliability labels.parquet --unlisted negative --scores a=a.npz --scores b=a.npz --out mine"
-    for name in ("a.txt", ".film.mkv.part", "sub/.y.part", ".lock"):
-        (here / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / "mine" / name).write_text("mine")
-    before = contents(here)
-    refused = call(*command.split())
-    assert refused.code == 2
-    assert "mine: " in refused.err
-    assert contents(here) == before
-
-
 @pytest.mark.parametrize("force", [(), ("--force",)])
 def test_a_marker_never_says_what_is_deleted(here: Path, force: tuple[str, ...]) -> None:
     """It looks like a folder whose filling was cut short: one listed file is missing, another is the user's."""
@@ -205,25 +192,6 @@ def test_a_marker_never_says_what_is_deleted(here: Path, force: tuple[str, ...])
     before = contents(here)
     assert call(*EVALUATE.split(), "--save", "home/shared/results", *force).code == 2
     assert contents(here) == before
-
-
-def test_a_file_of_another_name_is_kept_even_if_a_marker_lists_it(here: Path) -> None:
-    FIRST.save(here / "res")
-    (here / "res" / "mine.txt").write_text("mine")
-    marker = json.loads((here / "res" / "truerank.json").read_text())
-    sha256 = hashlib.sha256(b"mine").hexdigest()
-    marker["files"]["mine.txt"] = {"bytes": 4, "sha256": sha256}
-    (here / "res" / "truerank.json").write_text(json.dumps(marker, indent=1))
-    before = contents(here)
-    with pytest.raises(InputError, match=r"mine\.txt"):
-        SECOND.save(here / "res", force=True)
-    assert contents(here) == before
-
-
-def test_results_called_as_the_marker_hinder_no_reading(here: Path) -> None:
-    assert call(*EVALUATE.split(), "--out", "truerank.json").code == 0
-    ended = call(*EVALUATE.split())
-    assert ended.code == 0, ended
 
 
 def test_what_is_private_is_private_while_it_is_written(here: Path) -> None:
@@ -240,37 +208,6 @@ def test_what_is_private_is_private_while_it_is_written(here: Path) -> None:
         SECOND.save(here / "res", force=True)
     assert modes == {0o700}
     assert stat.S_IMODE((here / "res").stat().st_mode) == 0o700
-
-
-KILLED = """
-import os, signal, sys
-import truerank as tr
-results = tr.Results.read("res")
-def kill(event, arguments):
-    if event == "os.rename" and os.path.basename(os.fspath(arguments[1])) == "res":
-        os.kill(os.getpid(), signal.SIGKILL)
-sys.addaudithook(kill)
-results.save("res", force=True)
-"""
-
-
-def test_after_a_kill_between_two_renames_the_old_folder_is_found(here: Path) -> None:
-    FIRST.save(here / "res")
-    whole = contents(here / "res")
-    ended = subprocess.run([sys.executable, "-c", KILLED], env=environment({}), check=False)
-    assert ended.returncode == -signal.SIGKILL
-    assert not (here / "res").exists()
-    before = contents(here)
-    for force in (False, True):
-        with pytest.raises(InputError, match=r"res: .*\.res\.[0-9a-f]{16}\.old"):
-            SECOND.save(here / "res", force=force)
-    assert contents(here) == before
-    (old,) = (path for path in here.iterdir() if path.name.endswith(".old"))
-    assert contents(old) == whole
-    old.rename(here / "res")
-    assert tr.Results.read(here / "res").estimates == FIRST.estimates
-    SECOND.save(here / "res", force=True)
-    assert tr.Results.read(here / "res").estimates == SECOND.estimates
 
 
 WAITING = """

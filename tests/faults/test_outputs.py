@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import threading
 from pathlib import Path
 
 import pytest
 from calling import Called, call
 from commands import EVALUATE, FEED, OFFPOLICY, SPLIT, WORLD, make_inputs, words
-from processes import TRUERANK, as_user, copy, environment
 
 from truerank.io.atomic_write import check_folder
-
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -31,13 +26,6 @@ def refused(outcome: Called, *said: str) -> None:
     assert outcome.err.count("truerank: ") == 1, outcome.err
     for word in said:
         assert word in outcome.err, outcome.err
-
-
-def as_nobody(command: str, folder: Path) -> Called:
-    """As a user who owns nothing, where this one is root and may do all."""
-    start = [*as_user(NOBODY), *TRUERANK, *words(command)]
-    ended = subprocess.run(start, cwd=folder, env=environment({}), capture_output=True, text=True, check=False)
-    return Called(ended.returncode, ended.stdout, ended.stderr)
 
 
 def test_a_folder_that_is_read_is_not_replaced(here: Path) -> None:
@@ -81,16 +69,6 @@ def test_a_folder_is_replaced_by_its_own_kind_only(here: Path) -> None:
     assert contents(here) == before
 
 
-def test_a_file_that_may_not_be_written_to_is_not_replaced(here: Path) -> None:
-    copied = copy(here, here.parent / "copied")
-    (copied / "r.json").write_text("mine")
-    (copied / "r.json").chmod(0o444)
-    ended = as_nobody(f"{EVALUATE} --out r.json", copied)
-    refused(ended, "r.json: cannot be written (Permission denied)")
-    assert (copied / "r.json").read_text() == "mine"
-    assert not list(copied.glob(".*.part"))
-
-
 def test_links_that_lead_to_each_other(here: Path) -> None:
     Path("loop").symlink_to("loop")
     Path("nowhere").symlink_to("missing/there")
@@ -122,36 +100,6 @@ def test_names_that_look_like_options_or_patterns(here: Path) -> None:
         check_folder(here / name, kind="split", expected="parts")
         assert call(*words(EVALUATE), f"--out={name}.json").code == 0, name
         assert (here / f"{name}.json").read_bytes()[:1] == b"{"
-
-
-def test_two_processes_into_one_file_leave_one_of_both(here: Path) -> None:
-    calls = [words(f"{EVALUATE} --metric Recall@{k} --out r.json") for k in (1, 5)]
-    expected = []
-    for each in calls:
-        assert call(*each).code == 0
-        expected.append(Path("r.json").read_bytes())
-
-    def run(each: tuple[str, ...]) -> None:
-        ended.append(subprocess.run([*TRUERANK, *each], env=environment({}), capture_output=True, check=False))
-
-    ended: list[subprocess.CompletedProcess[bytes]] = []
-    threads = [threading.Thread(target=run, args=(each,)) for each in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [each.returncode for each in ended] == [0, 0]
-    assert Path("r.json").read_bytes() in expected
-    assert not list(here.glob(".*.part"))
-
-
-def test_a_folder_that_may_not_be_written_to_is_said_in_one_sentence(here: Path) -> None:
-    copied = copy(here, here.parent / "copied")
-    before = contents(copied)
-    copied.chmod(0o555)
-    for command in (f"{EVALUATE} --out r.json", f"{EVALUATE} --save made", f"{EVALUATE} --units u.parquet", SPLIT):
-        refused(as_nobody(command, copied), "cannot be", "Choose")
-    assert contents(copied) == before
 
 
 def test_no_place_for_temporary_files_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

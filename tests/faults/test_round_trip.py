@@ -11,15 +11,13 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from calling import Called, call
 from hypothesis import HealthCheck, given, settings
@@ -202,46 +200,7 @@ def test_ids_out_are_ids_in(form: Format, examples: int, folder: Path) -> None:
     assert seen["evaluated"] > 0, seen
 
 
-@pytest.mark.parametrize("form", FORMATS, ids=str)
-def test_each_odd_id_beside_a_plain_one(form: Format, folder: Path) -> None:
-    """None of the listed ids is left to chance: each meets its neighbour in the list, which it could be taken for."""
-    seen: Counter[str] = Counter()
-    for users in pairwise([each for each in ODD if form.holds(each)]):
-        path = folder / form.file
-        rows = laid(users, ["x", "y"])
-        path.write_bytes(form.write(rows))
-        found = intervened(path, ".csv")
-        assert found in (None, [(user, item) for user, item, _ in rows]), users
-        seen["refused" if found is None else "kept"] += 1
-    assert seen["kept"] > 4 * seen["refused"], seen
-
-
 # -------------------------------------------------------------------------------------------------------------- Python
-
-
-FRAMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
-    "polars": pl.DataFrame,
-    "lazy": lambda columns: pl.DataFrame(columns).lazy(),
-    "pandas": pd.DataFrame,
-    "nullable": lambda columns: pd.DataFrame(columns).convert_dtypes(),
-    "arrow": pa.table,
-}
-
-
-@pytest.mark.parametrize("make", FRAMES.values(), ids=list(FRAMES))
-def test_frames_and_what_is_written_of_them(make: Callable[[dict[str, list[Any]]], Any], folder: Path) -> None:
-    @settings(max_examples=30, deadline=None, database=None)
-    @given(unique(5))
-    def each(users: list[str]) -> None:
-        log = tr.read(make({"user": users, "item": list(range(len(users))), "label": [1] * len(users)}))
-        assert sorted(log.users.texts()) == sorted(users)
-        for ending in (".csv", ".parquet"):
-            path = folder / f"written{ending}"
-            tr.write(log, path)
-            assert sorted(pairs_in(path)) == sorted(zip(users, map(str, range(len(users))), strict=True))
-            assert sorted(tr.read(path).users.texts()) == sorted(users)
-
-    each()
 
 
 @pytest.mark.parametrize("ids", [[2**63, 1], [2**64 - 1, 2**63], [-1, 2**63], [10**30, 7], [2**53 + 1, 2**53]])

@@ -83,13 +83,6 @@ def test_a_signal_at_any_moment_ends_in_good_order(inputs: Path, tmp_path: Path)
     assert codes.get(3, 0) >= 4, codes
 
 
-@pytest.mark.slow
-def test_signals_at_many_moments_of_many_commands(inputs: Path, tmp_path: Path) -> None:
-    names = (*FILES, "simulate", "study")
-    codes = at_many_moments(inputs, tmp_path, names, count=15, seed=2)
-    assert codes.get(3, 0) >= 40, codes
-
-
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_a_signal_while_modules_load_is_no_traceback(number: signal.Signals, inputs: Path) -> None:
     code, said = interrupt(COMMANDS["evaluate"].call(), inputs, number, after=0.0)

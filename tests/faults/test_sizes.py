@@ -58,10 +58,6 @@ def looked_up_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "_available", sizes._available.__wrapped__)
 
 
-def test_available_memory_is_a_number_of_bytes() -> None:
-    assert 2**20 < sizes.available_memory() < 2**60
-
-
 def test_the_least_of_machine_container_and_process_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     proc, groups = tmp_path / "proc", tmp_path / "groups"
     (proc / "self").mkdir(parents=True)
@@ -139,10 +135,6 @@ def test_an_estimate_is_no_more_than_what_is_taken() -> None:
     assert 0.5 * taken < dataset.CELL_BYTES * 400 * 500 < taken
 
 
-def test_a_million_models_with_a_baseline_are_no_pairs() -> None:
-    _check_pairs(10**6, baseline="0")
-
-
 # ------------------------------------------------------------------------------------------------------- command line
 
 
@@ -160,24 +152,6 @@ def test_memory_that_ends_on_the_way_is_one_sentence(
     assert said.count("\n") == 1
     assert "not enough memory (Unable to allocate 1. TiB for an array)" in said
     assert "internal error" not in said
-
-
-def test_a_limit_of_the_process_is_seen(tmp_path: Path) -> None:
-    """Under `ulimit -v` a world that the machine could hold is refused, and exit code and sentence say so."""
-    call = [sys.executable, "-P", "-m", "truerank", "simulate", "world", "--n-users", "50000", "--n-items", "2000"]
-    limit = 6 * 2**30
-
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-    path = os.pathsep.join(each for each in sys.path if each)
-    ended = subprocess.run(
-        [*call, "--out", str(tmp_path / "w")], preexec_fn=limited, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
-    )  # fmt: skip
-    assert ended.returncode == 2, ended.stderr
-    assert "needs at least 8" in ended.stderr
-    assert not (tmp_path / "w").exists()
 
 
 def test_packed_text_that_unpacks_to_more_than_memory_is_refused(

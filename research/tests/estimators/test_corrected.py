@@ -17,7 +17,7 @@ from truerank.metrics.recall import Recall
 from truerank_research.estimators.corrected import Corrected
 from truerank_research.estimators.curve_messages import check_fit
 from truerank_research.estimators.histograms import Histograms
-from truerank_research.estimators.rank_curve import fit_curve, plausible
+from truerank_research.estimators.rank_curve import fit_curve
 from truerank_research.validation.truth.contenders import ShownRows
 from truerank_research.validation.truth.known import SyntheticSettings, synthetic
 from truerank_research.validation.truth.mean_recall import ranks_of
@@ -54,26 +54,11 @@ def drawn(seed: int = 0) -> Histograms:
     return Histograms(relevant.astype(np.float64), judged, size, np.array([5.0, 15.0, 50.0, 200.0]), 2)
 
 
-def test_with_every_label_it_is_the_plain_mean() -> None:
-    found = {each.estimator: each for each in asked(N_ITEMS, estimators=["corrected", "published"]).estimates}
-    assert found["corrected"].value == found["published"].value
-    assert found["corrected"].stderr == pytest.approx(found["published"].stderr, rel=1e-9)
-
-
 def test_the_fit_is_that_of_the_first_implementation() -> None:
     """Value and standard error as a plain loop over users, nodes and bins gives them."""
     found = fit_curve(drawn(), like_nothing=0.0).found
     error = float(np.sqrt((found.influence**2).sum()))
     assert (found.mean, error) == pytest.approx(GOLDEN, rel=1e-4)
-
-
-def test_the_order_of_users_changes_no_bit() -> None:
-    rows = drawn()
-    order = np.random.default_rng(4).permutation(len(rows.size))
-    other = Histograms(rows.relevant[order], rows.judged[order], rows.size[order], rows.last, rows.within)
-    one, two = (fit_curve(each, like_nothing=0.1).found for each in (rows, other))
-    assert one.mean == two.mean
-    assert (one.influence[order] == two.influence).all()
 
 
 def test_influences_are_what_users_add() -> None:
@@ -100,19 +85,6 @@ def test_it_gives_no_verdict_unless_every_label_is_known(n: int) -> None:
     doubted = {message.code for each in results.estimates if each.estimator == "corrected" for message in each.warnings}
     assert ("few-with-relevant" in doubted) == (n == 2)
     assert asked(N_ITEMS, estimators=["corrected"]).comparisons[0].verdict == "worse"
-
-
-def test_the_share_who_like_nothing_can_be_declared_and_its_effect_is_said() -> None:
-    plain, declared = (
-        asked(8, estimators=[each]).estimates[0] for each in ("corrected", "corrected(like_nothing=0.2)")
-    )
-    assert declared.value < plain.value  # fewer users who like little, whose recall is high
-    assert declared.settings == {"like_nothing": "0.2"}
-    shares = plausible(drawn())
-    assert 0.0 in shares
-    said = [message for message in plain.warnings if message.code == "like-nothing"]
-    assert said
-    assert "corrected(like_nothing=...)" in said[0].text
 
 
 @pytest.mark.parametrize("correction", [0.0, 0.05, 0.5])

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank_research.estimators.curved_recall import binned, sums_by_bin
-from truerank_research.estimators.histograms import Histograms
 
 RANKS = st.one_of(st.integers(0, 60).map(float), st.just(np.inf), st.sampled_from([3.5, 4.0, 5.0, 14.0, 2e7]))
 ROWS = st.lists(st.tuples(RANKS, st.sampled_from([0.0, 0.0, 1.0, 7.0]), st.integers(0, 3)), max_size=30)
@@ -22,15 +21,3 @@ def test_sums_by_bin_are_those_of_shares(rows: list[tuple[float, float, int]], k
     np.add.at(wanted, unit.astype(np.int64), share * values[:, None])
     found = sums_by_bin(above, tied, values, unit=unit.astype(np.int64), n=4, k=k)
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=0)
-
-
-@given(rows=st.lists(st.lists(st.integers(0, 2), min_size=6, max_size=6), min_size=1, max_size=25))
-def test_distinct_rows_are_those_of_numpy(rows: list[list[int]]) -> None:
-    columns = np.array(rows, dtype=np.float64)
-    found, place, count = Histograms(
-        columns[:, :2], columns[:, 2:4], columns[:, 4:], np.array([5.0, 9.0]), 1
-    ).distinct()
-    wanted, at, times = np.unique(columns, axis=0, return_inverse=True, return_counts=True)
-    assert np.concatenate([found.relevant, found.judged, found.size], axis=1).tolist() == wanted.tolist()
-    assert place.tolist() == at.reshape(-1).tolist()
-    assert count.tolist() == times.tolist()

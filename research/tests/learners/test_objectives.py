@@ -14,7 +14,6 @@ from truerank_research.learners.debiasing import (
     POSITIVE,
     JointLearning,
     MetaLearning,
-    Sampled,
     Weighted,
     hardest,
 )
@@ -108,28 +107,6 @@ def test_doubly_robust_loss_by_hand() -> None:
     assert float(found.detach()) == pytest.approx((1 + 0.25) / 2 + 2 * (0 - 1), rel=1e-6)
 
 
-def test_a_perfect_imputation_gives_the_gradient_of_full_information() -> None:
-    """With g = y - ŷ everywhere the correction vanishes, and each score is pulled by ŷ - y, seen or not."""
-    sigma = [1 / (1 + math.exp(-1)), 1 / (1 + math.exp(2))]
-    objective, rows = doubly_robust(LogLoss(), guess=[1 - sigma[0], 0 - sigma[1]])
-    objective.loss_on(Batch.of(rows), PairBlock(np.array([0]), np.array([0, 1]))).backward()
-    gradient = objective.setup.parameters[3].grad
-    assert gradient is not None
-    assert gradient.ravel().tolist() == pytest.approx([(sigma[0] - 1) / 2, sigma[1] / 2], abs=1e-6)
-
-
-def test_an_imputation_of_no_error_is_ips() -> None:
-    """Where g is 0, as under strong weight decay, ê is ℓ at its own minimum: doubly robust steps are those of IPS."""
-    objective, rows = doubly_robust(LogLoss(), guess=[0.0, 0.0])
-    objective.loss_on(Batch.of(rows), PairBlock(np.array([0]), np.array([0, 1]))).backward()
-    plain = setup(biases([0.0], [1.0, -2.0]), rows)
-    Weighted(Bias(), plain).loss(Batch.of(rows)).backward()
-    one, other = objective.setup.parameters[3].grad, plain.parameters[3].grad
-    assert one is not None
-    assert other is not None
-    assert one.ravel().tolist() == pytest.approx(other.ravel().tolist(), abs=1e-7)
-
-
 def test_true_propensities_make_dr_unbiased_whatever_is_imputed() -> None:
     """Expectation over all 2^4 outcomes of what is seen = the mean loss of all pairs, gradients included."""
     label, chance = np.array([1, 0, 0, 1.0]), np.array([0.9, 0.2, 0.5, 0.4])
@@ -189,27 +166,6 @@ def test_the_hardest_of_the_drawn_items_are_kept(drawn: int, hardness: float, ke
         score = (p[u] @ q[items].T).numpy()
         assert np.sort(score)[::-1][:kept] == pytest.approx(np.sort((p[u] @ q[found[at]].T).numpy())[::-1], rel=1e-5)
         assert set(found[at].tolist()) <= set(items.tolist())
-
-
-def test_hard_negatives_by_hand() -> None:
-    """One user likes item 0; of three others all are drawn often, so the hardest is the one with score 2.
-
-    -ln σ(0.5) - ln(1 - σ(2)) = ln(1 + e^-0.5) + ln(1 + e²).
-    """
-    rows = examples([0], [0], [1], [1.0], shape=(1, 4))
-    method = HardNegatives(drawn=60, hardness=0.01)
-    objective = Sampled(method, setup(biases([0.0], [0.5, 2.0, -1.0, 1.0]), rows))
-    found = float(objective.loss(Batch.of(rows)).detach())
-    assert found == pytest.approx(softplus(-0.5) + softplus(2.0), rel=1e-6)
-
-
-def test_a_positive_that_is_held_out_is_no_negative() -> None:
-    """Item 1 has the highest score but is liked, though not trained on: the hardest other one is item 3."""
-    rows = examples([0], [0], [1], [1.0], shape=(1, 4))
-    liked = examples([0, 0], [0, 1], [1, 1], [1.0, 1.0], shape=(1, 4)).positives
-    own = setup(biases([0.0], [0.5, 2.0, -1.0, 1.0]), rows, liked=liked)
-    found = float(Sampled(HardNegatives(drawn=60, hardness=0.01), own).loss(Batch.of(rows)).detach())
-    assert found == pytest.approx(softplus(-0.5) + softplus(1.0), rel=1e-6)
 
 
 # --------------------------------------------------------------------------------------------------------- AutoDebias

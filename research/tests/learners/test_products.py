@@ -29,12 +29,6 @@ def matrices(dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, torch.Te
     return p, q
 
 
-def test_scores_of_pairs_are_entries_of_the_product() -> None:
-    p, q = matrices()
-    found = scores(p, q, Pattern.of(USER, ITEM, shape=SHAPE))
-    assert torch.allclose(found, (p @ q.T)[USER, ITEM], rtol=0, atol=1e-12)
-
-
 def test_pairs_may_be_repeated_more_often_than_there_are_cells() -> None:
     p, q = matrices()
     user, item = np.sort(np.tile(USER, 9)), np.tile(ITEM, 9)
@@ -42,12 +36,6 @@ def test_pairs_may_be_repeated_more_often_than_there_are_cells() -> None:
     assert torch.allclose(scores(p, q, pattern), (p @ q.T)[user, item], rtol=0, atol=1e-12)
     assert torch.autograd.gradcheck(lambda p, q: scores(p, q, pattern), (p, q))
     assert torch.autograd.gradgradcheck(lambda p, q: scores(p, q, pattern), (p, q))
-
-
-def test_first_and_second_derivatives_of_scores() -> None:
-    pattern = Pattern.of(USER, ITEM, shape=SHAPE)
-    assert torch.autograd.gradcheck(lambda p, q: scores(p, q, pattern), matrices())
-    assert torch.autograd.gradgradcheck(lambda p, q: scores(p, q, pattern), matrices())
 
 
 def dense_propagation(layers: int, embedding: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -17,8 +16,8 @@ from truerank_research.papers.reliability.figures import (
     WorldScale,
     excelling,
 )
-from truerank_research.papers.reliability.questions import TABLES, published, verdict_of
-from truerank_research.papers.reliability.sampler_claims import CLAIMS, MOSTLY, REVISED
+from truerank_research.papers.reliability.questions import verdict_of
+from truerank_research.papers.reliability.sampler_claims import CLAIMS
 
 SCALE = WorldScale("nDCG@20", "nDCG@10", cutoff=20, large=50, half=20, moderate=20)
 SIZES = (1, 10, 20, 50)
@@ -72,14 +71,6 @@ def by_sparsity(*values: float) -> Value:
 def gains(**of: float) -> Value:
     """0.2 at the smallest size, and at others what a sampler gains more."""
     return lambda question, logger, sparsity, sampler, size: 0.2 + (of.get(sampler, 0.0) if size != SIZES[0] else 0.0)
-
-
-def supporting(n: int) -> Value:
-    """Exposed is clearly beaten by Random in all but the first n of the 12 logs in which something is hidden."""
-    logs = [(logger.split("(")[0], sparsity) for logger in LOGGERS for sparsity in SPARSITIES[1:]]
-    return lambda q, logger, sparsity, sampler, size: (
-        0.4 if sampler == "Exposed" and (logger, sparsity) in logs[n:] else 0.5
-    )
 
 
 HOLDS, PART, NOT = Verdict.REPLICATES, Verdict.IN_PART, Verdict.FAILS
@@ -156,39 +147,3 @@ def test_who_excels() -> None:
         rest = wins("Skew", *(each for each in ALL if each != missing))
         assert excel(rest) == ()
         assert verdict("C.3", rest) is HOLDS
-
-
-def test_wording_decides_the_share_that_is_needed() -> None:
-    assert [verdict("C.2", supporting(n)) for n in (12, 10, 9, 5, 4)] == [HOLDS, HOLDS, PART, PART, NOT]
-    assert {each.name for each in CLAIMS if each.needed == MOSTLY} == {
-        "Q1.3", "Q1.7", "Q2.9", "Q3.2", "Q3.5", "Q4.4", "C.5"
-    }  # fmt: skip
-    assert set(REVISED) <= set(NAMED)
-
-
-def test_curves_end_at_the_large_size() -> None:
-    """What happens at n = 50 is nothing to a scale whose large size is 20."""
-    scale = replace(SCALE, large=20, half=10, moderate=10)
-
-    def word(name: str, *values: float) -> Verdict:
-        return judge(NAMED[name], StudyFigures.read(frame(by_size(*values)), scale=scale))
-
-    for last in (0.0, 0.9):
-        for name in ("Q2.1", "Q3.2", "Q4.1"):
-            assert word(name, 0.1, 0.2, 0.3, last) is HOLDS
-        assert word("Q1.1", 0.3, 0.1, 0.2, last) is HOLDS
-        assert word("Q1.1", 0.3, 0.2, 0.1, last) is NOT
-        assert word("Q1.2", 0.3, 0.1, 0.2, last) is HOLDS
-        assert word("Q2.3", 0.1, 0.91, 0.92, last) is HOLDS
-        assert word("Q2.4", 0.1, 0.7, 0.74, last) is HOLDS
-        assert word("Q2.4", 0.1, 0.7, 0.8, last) is NOT
-
-
-def test_published_curves() -> None:
-    """What was read off the figures obeys the identities that the definitions imply, up to reading."""
-    values = {(question, *where): value for question in TABLES for where, value in published(question).items()}
-    assert len(values) == 262
-    for (question, *where), value in values.items():
-        other = values.get(("predictive_power", *where))  # type: ignore[arg-type]
-        if question == "robustness" and where[-1] == "Full" and other is not None:
-            assert value == pytest.approx(other, abs=0.01)

@@ -8,11 +8,8 @@ import pytest
 
 import truerank as tr
 from realdata import folder_of
-from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.datasets.split import short_first
 from truerank_research.papers.splits import (
-    coat_parts,
     dcg_movielens,
     kuairec_parts,
     movielens_parts,
@@ -63,17 +60,6 @@ def test_weighted_draws_have_the_right_first_probabilities() -> None:
     assert np.abs(found - chance).max() < 5 * np.sqrt(0.25 / users)
 
 
-def test_short_videos_come_first() -> None:
-    user, item = [1, 2, 3, 1, 2], [7, 7, 7, 8, 8]
-    log = tr.read(pl.DataFrame({"user": user, "item": item, "label": 1}), items=[7, 8, 9])
-    durations = np.array([900.0, 10, 20, 12, 14])[np.lexsort((item, user))]
-    with_durations = Log(log.users, log.items, log.user, log.item, {**log.rewards, "video_duration": durations})
-    # medians 20 and 13, and one that nobody knows
-    assert short_first(with_durations, scale=1).tolist() == [-2, -1, -3]
-    with pytest.raises(InputError, match="popular_first"):
-        short_first(log)
-
-
 def test_wtd() -> None:
     rng = np.random.default_rng(1)
     train = tr.read(
@@ -102,14 +88,6 @@ def test_dcg_movielens() -> None:
     assert len(both) == int(liked[liked >= 14].sum())
     n = np.bincount(parts["train"].user) + np.bincount(parts["test"].user, minlength=len(parts["train"].users))
     assert (np.bincount(parts["train"].user) == np.ceil(n / 2)).all()
-
-
-@pytest.mark.realdata
-def test_wtd_on_coat() -> None:
-    parts = coat_parts(folder_of("coat"), seed=0)
-    assert {name: len(part) for name, part in parts.items()} == {
-        "train": 4176, "heldout": 2784, "weights": 696, "validation": 696, "truth": 3248,
-    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-import truerank as tr
 from truerank.core.arrays import Ints
 from truerank.estimators import terms_of
 from truerank.estimators.weighted import Published
@@ -23,7 +22,6 @@ from truerank_research.papers.ure.data import (
     inclusion_chance,
     recall_at,
     split_of,
-    traditional,
     weighted_mean,
 )
 from truerank_research.papers.ure.reevaluation_claims import BIAS
@@ -59,14 +57,6 @@ def test_a_split_has_every_cell_once() -> None:
     assert not found.label[~valid].any()
 
 
-def test_positions_are_ranks_of_candidates_with_padding_last() -> None:
-    found, position = split(), positions()
-    for user in range(N_USERS):
-        n = int(found.count[user])
-        assert sorted(position[user, :n]) == list(range(1, n + 1))
-        assert (position[user, n:] > n).all()
-
-
 def test_draws_are_uniform_nested_and_of_candidates_alone() -> None:
     found = split()
     place = found.draw(12, seed=0, number=1)
@@ -91,21 +81,6 @@ def test_the_estimate_of_the_paper_is_the_librarys(k: int) -> None:
     (terms,) = terms_of(Published(), found.sampled_log(place), found.ranks(position, place), metrics=[Recall(k)])
     ours = recall_at(np.take_along_axis(position, place, axis=1), np.take_along_axis(found.label, place, axis=1), [k])
     assert ours[0] == pytest.approx(terms.value(), abs=1e-12)
-
-
-def test_recall_among_the_sample_is_what_evaluate_says_of_the_sample_alone() -> None:
-    found, position = split(), positions()
-    place = found.draw(15, seed=0, number=0)
-    log = found.sampled_log(place)
-    score = np.zeros((N_USERS, N_ITEMS))
-    score[log.user, log.item] = -np.take_along_axis(position, place, axis=1).ravel()
-    result = tr.evaluate(
-        {"m": tr.scores.dense(score, users=log.users, items=log.items)}, log,
-        exposure="full", candidates=log, metrics=["Recall@5"],
-    )  # fmt: skip
-    label = np.take_along_axis(found.label, place, axis=1)
-    ours = traditional(np.take_along_axis(position, place, axis=1), label, [5])
-    assert ours[0] == pytest.approx(result.estimates[0].value, abs=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------------- whom it keeps
@@ -142,9 +117,6 @@ def test_enumerated_means_are_those_of_the_specification() -> None:
     one, two = (sampled_means(frozenset({1, 4, 5}), n_items=6, judged=3, k=2, within=within) for within in (1, 2))
     assert one == {"m / n": Fraction(1, 3), "precision": Fraction(1, 2), "traditional": Fraction(41, 114)}
     assert two["traditional"] == Fraction(41, 57)
-
-
-# --------------------------------------------------------------------------------------------------------- agreement
 
 
 # -------------------------------------------------------------------------------------------------------------- coat
@@ -194,12 +166,6 @@ def test_the_printed_table_has_the_verdicts_that_the_paper_gives() -> None:
     found = _verdicts(_table_4())
     assert found.pop("yahoo") is Verdict.UNTESTABLE
     assert found == {claim.key: Verdict.REPLICATES for claim in reevaluation_claims.CLAIMS if claim.key in found}
-
-
-def test_orders_cannot_be_tested_where_intervals_overlap() -> None:
-    found = _verdicts(_table_4(half=0.3))
-    assert {found[key] for key in ("worse", "hard", "cutoff")} == {Verdict.UNTESTABLE}
-    assert found["discrepancy"] is Verdict.IN_PART
 
 
 def test_one_bias_outside_of_its_error_is_seen() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from truerank.core.errors import InputError
 from truerank.datasets.dataset import PublishedSize
 from truerank.datasets.yahoo_r3 import YahooR3
 from truerank_research.claims import Cell, Cells, Verdict
@@ -37,14 +35,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         sizes[part] = PublishedSize(users, ITEMS, len(rows), sum(int(rating > 3) for *_, rating in rows))
     monkeypatch.setattr(YahooR3, "published", sizes)
     return Run(Source(tmp_path))
-
-
-def test_the_counts_that_are_published_are_checked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [len(part) for part in CoatBlock(run.setting, YahooR3.name).parts()] == [720, 400]
-    short = {**YahooR3.published, "random": replace(YahooR3.published["random"], rows=401)}
-    monkeypatch.setattr(YahooR3, "published", short)
-    with pytest.raises(InputError, match="401"):
-        CoatBlock(run.setting, YahooR3.name).parts()
 
 
 def test_the_intervention_paper_takes_it(run: Run) -> None:

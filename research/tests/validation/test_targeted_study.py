@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,8 +11,6 @@ from truerank_research.validation.targeted_exposure import (
     BARS,
     PER_USER,
     TargetedSetting,
-    draw_exposures,
-    targeted_chances,
     true_variances,
 )
 
@@ -56,22 +52,3 @@ def test_variances_of_uniform_exposure_are_those_of_draws() -> None:
     known = truth.select("uniform", "hajek").row(0)
     assert drawn == pytest.approx(known, rel=0.2)  # the error of a variance of 1,000 draws is .045 of it
     assert known[1] < known[0]
-
-
-def test_values_of_a_draw_are_those_by_hand() -> None:
-    """Draw 0: what is in the first five and liked, each cell by one over its chance."""
-    models = SETTING.models()
-    cell, chance = targeted_chances(SETTING).draw(SETTING, 0)
-    assert len(cell) == PER_USER * models.shape[0]
-    rows = {(row["what"], row["metric"], row["estimator"]): row for row in draw_exposures(SETTING, 0, 1).to_dicts()}
-    truth = {(row["what"], row["metric"]): row["truth"] for row in true_variances(SETTING).to_dicts()}
-    ranks = models.ranks["svd-32"]
-    within = np.clip((SETTING.k - ranks.above) / (ranks.tied + 1), 0, 1)  # ties share the places that are left
-    hits = within * models.labels.label / SETTING.k / models.shape[0]
-    assert truth["svd-32", "Precision@5"] == pytest.approx(hits.sum())
-    assert rows["svd-32", "Precision@5", "horvitz-thompson"]["value"] == pytest.approx((hits[cell] / chance).sum())
-    weighed = (hits[cell] / chance).sum() / (within[cell] / chance).sum() * within.sum()
-    assert rows["svd-32", "Precision@5", "hajek"]["value"] == pytest.approx(weighed)
-    intervals = [row for row in rows.values() if not math.isnan(row["low"])]
-    assert {row["estimator"] for row in intervals} == {"hajek", "pooled"}
-    assert all(row["low"] <= row["value"] <= row["high"] for row in intervals)

@@ -12,8 +12,7 @@ from truerank.estimators.assisted import Assisted
 from truerank_research.runner import committed
 from truerank_research.validation.truth import worlds as of_study
 from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
-from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.mean_recall import ESTIMATORS, MeanRecallWorld
+from truerank_research.validation.truth.known import SyntheticSettings
 from truerank_research.validation.truth.worlds import TruthWorld
 
 TINY = SyntheticSettings(users=90, items=70, disliking=0.1)
@@ -66,31 +65,6 @@ def test_the_truth_is_what_estimators_give_when_all_is_judged(tiny: TruthWorld) 
     for contender in CONTENDERS:
         for model in world.rank:
             assert contender.terms(draw, model, 5).value() == pytest.approx(contender.truth(world, model, 5), abs=1e-12)
-
-
-def test_recall_rises_and_some_like_nothing_where_it_is_said() -> None:
-    def trend(settings: SyntheticSettings) -> float:
-        world = synthetic(settings, seed=1)
-        relevant = world.labels.sum(axis=1)
-        recall = (world.labels & (world.rank["popularity"] < 50)).sum(axis=1)[relevant > 0] / relevant[relevant > 0]
-        return float(np.corrcoef(relevant[relevant > 0].argsort().argsort(), recall.argsort().argsort())[0, 1])
-
-    assert trend(SyntheticSettings(400, 600, rising=True)) > 0.2
-    assert trend(SyntheticSettings(400, 600)) < -0.2
-    assert (synthetic(SyntheticSettings(400, 600, disliking=0.3), seed=1).labels.sum(axis=1) == 0).mean() >= 0.3
-
-
-def test_means_of_users_are_those_of_the_library(tiny: TruthWorld) -> None:
-    """The same draws, the same values and bounds as `evaluate` gives."""
-    world = MeanRecallWorld(tiny)
-    draw = tiny.draw(SEED, 1)
-    reported = {tuple(key): spread for *key, spread, _ in world.reported(SEED, 1)}
-    for estimator in (each.info.name for each in ESTIMATORS):
-        for k in tiny.cutoffs:
-            for model, (value, _) in evaluated(draw, f"Recall@{k}", estimator, by="").items():
-                spread = reported[model, f"Recall@{k}", estimator]
-                assert spread.value == pytest.approx(value, rel=1e-9), (model, k, estimator)
-                assert spread.low <= spread.value <= spread.high
 
 
 # ------------------------------------------------------------------------------------------------------------ its pages
