@@ -9,15 +9,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
 import pytest
-from reported import HOSTILE, judged, large, ranked, studied
+from reported import HOSTILE, judged, ranked, studied
 
 from truerank.core.results import Results
 from truerank.report.numbers import number, p_value
 from truerank.report.page.of_results import report_of
-from truerank.report.page.render import Page, PageTable, Section, cell, render
 
 Open = Any  # see conftest
 Opened = Any
@@ -150,31 +147,8 @@ def test_every_number_in_a_table_is_one_of_the_results(shown: Opened) -> None:
         assert set(cells) <= known[table]
 
 
-def test_numbers_are_written_as_python_writes_them(tmp_path: Path, opened: Open) -> None:
-    rng = np.random.default_rng(1)
-    values = [*(rng.normal(size=150) * 10.0 ** rng.integers(-9, 7, 150)).tolist(), 0.0, 1.0, 0.03125, -0.09375, 0.15625,
-              0.01, 0.0099999, 1e-7, -1.2e-05, 123456789.5, 1e22, math.nan, math.inf, None]  # fmt: skip
-    chances = [*rng.random(len(values) - 2).tolist(), 0.00001, math.nan]
-    frame = pl.DataFrame({"a": values, "p": chances}, schema={"a": pl.Float64, "p": pl.Float64})
-    section = Section(name="s", title="S", tables=(PageTable("Numbers", frame),))
-    path = tmp_path / "numbers.html"
-    path.write_bytes(render(Page(title="t", question="q", sections=(section,))))
-    found = opened(path)
-    for _ in range(3):
-        found.page.locator("[data-do=more]").evaluate("button => button.click()")
-    texts = [found.texts(f"tbody td:nth-child({at})") for at in (1, 2)]
-    assert texts[0] == [cell(value, "number") for value in values]
-    assert texts[1] == [cell(value, "p") for value in chances]
-
-
 def test_axe_finds_nothing(shown: Opened, axe: str) -> None:
     assert shown.violations(axe) == []
-
-
-def test_axe_would_find_something(tmp_path: Path, opened: Open, axe: str) -> None:
-    path = tmp_path / "bad.html"
-    path.write_text("<html><body><img src='data:,'><button></button></body></html>")
-    assert opened(path, wait=False).violations(axe)
 
 
 def test_it_fits_a_phone_in_the_dark(page: Path, opened: Open, axe: str) -> None:
@@ -239,19 +213,3 @@ def test_every_kind_of_report_is_drawn_and_accessible(
         found.until(f"{EMPTY}.length === 0")
         assert found.violations(axe) == []
         assert found.calm, found.said
-
-
-@pytest.mark.slow
-def test_very_many_models_stay_usable(tmp_path: Path, opened: Open) -> None:
-    path = tmp_path / "large.html"
-    large(1000, 20).html(path)
-    assert path.stat().st_size < 5e6
-    found = opened(path, wait=False)
-    found.page.wait_for_selector("#values-0 svg .role-mark path")
-    found.page.fill("#values-table-0 input", "model-0777")
-    assert found.texts("#values-table-0 .count") == ["20 of 20 rows"]
-    found.page.fill("#values-table-0 input", "")
-    found.page.locator("#values-table-0 th:nth-child(4) button").click()
-    assert found.texts("#values-table-0 .count") == ["25 of 20,000 rows"]
-    found.page.wait_for_selector("html[data-ready=yes]")
-    assert found.calm, found.said

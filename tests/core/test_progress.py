@@ -20,7 +20,6 @@ import pytest
 
 import truerank as tr
 from truerank.core import progress as module
-from truerank.core.errors import InputError
 from truerank.core.progress import watching
 from truerank.exposure.policies.targets import RankColumn
 
@@ -119,17 +118,6 @@ def test_a_bar_in_a_terminal_goes_away_however_work_ends(monkeypatch: pytest.Mon
         raise KeyboardInterrupt
     assert "ranking" in screen.getvalue()
     assert "\x1b[31m " not in screen.getvalue()
-
-
-def test_a_notebook_gets_the_bar_of_rich(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_in_notebook", lambda: True)
-    with watching(True) as say:
-        assert isinstance(say, module._Bar)
-
-
-def test_what_is_neither_is_refused() -> None:
-    with pytest.raises(InputError, match=r"progress is 'yes'.*True, or a function to call"):
-        evaluated("yes")
 
 
 SCRIPT = """

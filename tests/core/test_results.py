@@ -13,9 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truerank.core.errors import InputError
 from truerank.core.messages import Message, Severity
-from truerank.core.provenance import Input, Provenance, plain, shell_call, versions
+from truerank.core.provenance import Input, Provenance, plain
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.inference.verdicts import verdict_of
 
@@ -54,12 +53,6 @@ def test_undefined_equals_undefined_and_every_field_counts(value: Estimate | Com
     for field in dataclasses.fields(value):
         assert value != replace(value, **{field.name: OTHERS[field.name]}), field.name
     assert value != "something else"
-
-
-def test_no_clip_is_none_however_it_is_written() -> None:
-    assert replace(ESTIMATE, clip=math.inf).clip is None
-    assert replace(COMPARISON, clip=math.inf).clip is None
-    assert replace(ESTIMATE, ess=math.nan).ess is None
 
 
 @pytest.mark.parametrize(
@@ -107,18 +100,6 @@ def test_results_are_equal_if_all_they_hold_is() -> None:
     assert results != 3
 
 
-def test_what_is_not_held_is_refused_with_what_to_do() -> None:
-    results = Results((ESTIMATE,), ())
-    with pytest.raises(InputError, match="units=True"):
-        results.units()
-    with pytest.raises(InputError, match="units=True"):
-        results.by("activity")
-    with pytest.raises(InputError, match="which are of a"):
-        results.compare("a", "b")
-    divided = replace(results, segments=lambda segment: {segment: results})
-    assert divided.by("activity") == {"activity": results}
-
-
 # ---------------------------------------------------------------------------------------------------------- provenance
 
 
@@ -155,12 +136,3 @@ def test_provenance_is_plain_and_no_longer_the_callers() -> None:
     given["clips"].append(3)
     assert provenance.details == {"clips": [1.0, "inf"]}
     assert provenance.settings == {"kind": 1.5}
-
-
-def test_calls_that_make_results_again() -> None:
-    assert shell_call(["evaluate", "a b.csv", "--scores", "x=y.npz"]) == "truerank evaluate 'a b.csv' --scores x=y.npz"
-
-
-def test_versions_are_those_of_the_libraries_that_compute() -> None:
-    assert versions()["numpy"] == np.__version__
-    assert set(versions()) <= {"numpy", "polars", "numba"}

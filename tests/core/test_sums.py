@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from truerank.core import fast_sums
-from truerank.core.arrays import LONGER, SOME, Floats, exact_sum
+from truerank.core.arrays import LONGER, Floats, exact_sum
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
 from truerank.inference.intervals import Population, around
@@ -50,23 +50,8 @@ def test_sums_are_correctly_rounded(name: str) -> None:
     assert compiled is None or compiled == wanted
 
 
-@pytest.mark.parametrize("name", list(columns()))
-@pytest.mark.parametrize("n", [SOME - 1, SOME, 2000])
-def test_few_numbers_have_the_same_sum_where_compiled_sums_are_loaded(name: str, n: int) -> None:
-    values = columns()[name][:n]
-    found = exact_sum(values)
-    assert found == math.fsum(values.tolist())
-    assert not (found == 0 and math.copysign(1, found) < 0)
-
-
 def test_whole_numbers_are_added_as_such() -> None:
     assert exact_sum(np.arange(300)) == 44850  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["rewards", "signs", "whole", "large", "same"])
-def test_usual_numbers_take_one_pass(name: str) -> None:
-    """Without it a sum of ten million numbers takes many."""
-    assert fast_sums.exact_sum_of_many(columns()[name]) is not None
 
 
 @pytest.mark.parametrize("bad", [math.inf, math.nan])

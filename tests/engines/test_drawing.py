@@ -93,15 +93,6 @@ def test_all_strategies_on_engines(tmp_path: Path, strategy: str, engine: Any) -
     assert_frame_equal(drawn(path, strategy, engine), wanted(strategy))
 
 
-@pytest.mark.usefixtures("streamed")
-@pytest.mark.parametrize("sort", [False, True])
-def test_many_chunks_on_engines(tmp_path: Path, engine: Any, sort: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition, "CHUNK_ROWS", 200)
-    frame = logs()[0].sort("user") if sort else logs()[0]
-    found = drawn(in_files(frame, tmp_path / "log"), "wtd", engine)
-    assert_frame_equal(found.sort("note"), wanted("wtd").sort("note"))
-
-
 def here(frame: Any) -> pl.DataFrame:
     """The rows of a Spark or Dask frame."""
     return pl.DataFrame(frame.toArrow() if hasattr(frame, "toArrow") else frame.compute())

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +22,6 @@ import truerank as tr
 from truerank.core.errors import InputError, TruerankError
 from truerank.engines.engine import as_chunks, map_chunks
 from truerank.engines.named import as_engine
-
-N_CHUNKS = 6
-
-
-def killed_once(marker: Path) -> Callable[[int], int]:
-    """Work whose process dies without a word when it comes to chunk 2 for the first time."""
-
-    def work(number: int) -> int:
-        import os
-        import signal
-
-        if number == 2 and not marker.exists():
-            marker.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return number * number
-
-    return work
-
-
-def test_a_killed_worker_changes_nothing(tmp_path: Path, engine: Any) -> None:
-    marker = tmp_path / "killed"
-    with as_engine(engine).open() as workers:
-        found = sorted(map_chunks(workers, killed_once(marker), as_chunks(range(N_CHUNKS))))
-    assert marker.exists()
-    assert found == [number * number for number in range(N_CHUNKS)]
 
 
 def test_an_evaluation_during_which_a_worker_is_killed(dask: Any) -> None:
@@ -86,15 +60,6 @@ def test_a_chunk_that_always_ends_its_worker_is_told_in_one_sentence() -> None:
         list(map_chunks(workers, work, as_chunks([0])))
 
 
-def test_a_worker_without_memory_is_told_in_one_sentence(engine: Any) -> None:
-    def work(number: int) -> int:
-        raise MemoryError
-
-    with as_engine(engine).open() as workers, pytest.raises(TruerankError, match=r"no memory left") as raised:
-        list(map_chunks(workers, work, as_chunks([0])))
-    assert "\n" not in str(raised.value)
-
-
 def test_what_is_wrong_with_data_is_raised_as_it_is_here(engine: Any) -> None:
     def work(number: int) -> int:
         from truerank.core.errors import InputError
@@ -105,25 +70,6 @@ def test_what_is_wrong_with_data_is_raised_as_it_is_here(engine: Any) -> None:
     with as_engine(engine).open() as workers, pytest.raises(InputError, match="row 7 is wrong") as raised:
         list(map_chunks(workers, work, as_chunks([7])))
     assert raised.value.said(for_cli=True).endswith("use --columns user=NAME.")
-
-
-def test_who_stops_taking_stops_the_work(tmp_path: Path, engine: Any) -> None:
-    def work(number: int) -> int:
-        import time
-
-        (tmp_path / str(number)).touch()
-        time.sleep(0.05)
-        return number
-
-    with as_engine(engine).open() as workers:
-        results = map_chunks(workers, work, as_chunks(range(400)))
-        next(results)
-        results.close()  # type: ignore[attr-defined]
-        time.sleep(0.3)
-        begun = len(list(tmp_path.iterdir()))
-        assert begun < 40
-        time.sleep(0.5)
-        assert len(list(tmp_path.iterdir())) == begun
 
 
 def test_everything_listens_on_this_machine_only(engine: Any) -> None:
@@ -156,12 +102,6 @@ def test_neither_is_imported_unless_it_is_used() -> None:
     """
     found = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("text", ["", "ray", "dask:", "spark:", "local:4", "DASK"])
-def test_an_engine_that_is_not_known_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="expected local, dask, dask:ADDRESS, spark or spark:URL"):
-        as_engine(text)
 
 
 def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,19 +45,6 @@ def test_every_chunk_once(threads: int, n: int) -> None:
     total = n * (n + 1) // 2
     assert len(seen) == n
     assert not n or seen[-1] == ("measuring", total, total)
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_results_wait_until_they_are_taken(threads: int) -> None:
-    chunks = Numbers(40)
-    for taken, _ in enumerate(map_chunks(Threads(threads), number, chunks), start=1):
-        time.sleep(0.005)
-        assert len(chunks.begun) <= taken + threads
-
-
-def test_threads_work_at_the_same_time() -> None:
-    meeting = threading.Barrier(2, timeout=20)
-    assert len(list(map_chunks(Threads(2), lambda _: meeting.wait(), Numbers(2)))) == 2
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -61,15 +61,6 @@ def test_every_estimator_of_ranked_logs(position: str, engine: Any) -> None:
     same(earned(log, engine, position=position), earned(log, None, position=position))
 
 
-def test_a_rejected_position_model_is_checked_everywhere(engine: Any) -> None:
-    log = feed(150)
-    results = [earned(log, each, position="fit:log") for each in (engine, None)]
-    same(results[0], results[1])
-    reasons = [[reason.code for each in found.comparisons for reason in each.reasons] for found in results]
-    assert reasons[0] == reasons[1]
-    assert "position-model-rejected" in reasons[0]
-
-
 # -------------------------------------------------------------------------------------------------------------- streams
 
 
@@ -150,13 +141,6 @@ def test_a_reliability_grid(tmp_path: Path, engine: Any) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- frames
-
-
-def test_frames_of_spark(spark: Any) -> None:
-    log = feed()
-    there = spark.createDataFrame(log.to_arrow()).repartition(3)
-    options: dict[str, Any] = {"position": "exp:0.8", "seed": 1}
-    same(tr.off_policy(there, TARGETS, engine=spark, **options), tr.off_policy(log, TARGETS, **options))
 
 
 @pytest.mark.usefixtures("streamed")

@@ -12,8 +12,6 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
-from truerank.estimators.full import Traditional
-from truerank.estimators.weighted import Hajek, HorvitzThompson
 from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
@@ -72,19 +70,6 @@ def test_two_users_prove_nothing() -> None:
         assert found.verdict == "insufficient"
 
 
-def test_nobody_was_hit() -> None:
-    """A value of 0 from a sample without a hit is no proof of 0: no interval, and a warning."""
-    shown = np.zeros_like(LIKED)
-    shown[:, :3] = True
-    scores = np.tile(np.arange(N_ITEMS, dtype=float), (N_USERS, 1))
-    for interval in (tr.Population(), tr.Design()):
-        found = tr.evaluate({"m": scores}, tr.read(labels(shown)), exposure=RandomExposure(), interval=interval,
-                            metrics=[Precision(5)], estimators=["horvitz-thompson"]).estimates[0]  # fmt: skip
-        assert found.value == 0
-        assert np.isnan([found.stderr, found.low, found.high]).all()
-        assert "no-hit" in [message.code for message in found.warnings]
-
-
 def test_lists_shortened_by_exclusions_are_said_also_without_n() -> None:
     top = np.argsort(-SCORES["m"], axis=1)[:, :10]
     user = np.repeat(np.arange(N_USERS), 10)
@@ -97,20 +82,6 @@ def test_lists_shortened_by_exclusions_are_said_also_without_n() -> None:
     assert "short-lists" in [message.code for message in found.estimates[0].warnings]
 
 
-def test_a_user_bias_changes_no_rank() -> None:
-    p, q = RNG.normal(size=(N_USERS, 4)), RNG.normal(size=(N_ITEMS, 4))
-    plain, biased = tr.scores.factors(p, q), tr.scores.factors(p, q, user_bias=np.full(N_USERS, 1e6))
-    assert (plain.block(np.arange(N_USERS)) == biased.block(np.arange(N_USERS))).all()
-
-
-def test_orders_that_differ_by_chance_are_no_different_questions() -> None:
-    judged = tr.read(labels(RNG.random(LIKED.shape) < 0.1))
-    models = {name: RNG.random(LIKED.shape) for name in "abcd"}
-    found = tr.evaluate(models, judged, exposure=RandomExposure(), metrics=[Precision(5)],
-                        estimators=[HorvitzThompson(), Hajek()])  # fmt: skip
-    assert not any("estimate different things" in note for note in found.notes)
-
-
 def test_a_difference_says_over_how_many_users_it_is() -> None:
     judged = tr.read(labels(np.ones_like(LIKED)))
     half = tr.scores.dense(SCORES["m"][:100], users=np.arange(100))
@@ -118,13 +89,6 @@ def test_a_difference_says_over_how_many_users_it_is() -> None:
     assert found.comparisons[0].units == 100
     assert found.comparisons[0].difference == 0
     assert "over the 100 users" in str(found)
-
-
-def test_ranking_only_what_is_listed_needs_more_than_positives() -> None:
-    positives = tr.read(labels(LIKED))
-    exposure = FullExposure(Unlisted.NEGATIVE)
-    with pytest.raises(RefusedError, match="use full"):
-        tr.evaluate(SCORES, positives, exposure=exposure, metrics=[Recall(5)], estimators=[Traditional()])
 
 
 def test_a_sparse_matrix_tells_its_catalogue() -> None:

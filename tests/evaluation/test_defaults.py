@@ -40,7 +40,6 @@ def taken(results: Results) -> dict[str, set[str]]:
 
 
 STEADY = {"Recall@4": {"post-stratified"}, "Precision@4": {"hajek"}, "DCG@4": {"hajek"}}
-PLAINLY = {"Recall@4": {"pooled"}, "Precision@4": {"horvitz-thompson"}, "DCG@4": {"horvitz-thompson"}}
 
 
 def test_the_number_of_rows_does_not_choose() -> None:
@@ -62,15 +61,6 @@ def test_rows_that_all_miss_the_lists_give_no_value() -> None:
         assert "unbalanced" in [message.code for message in estimate.warnings]
 
 
-def test_the_defaults_are_reported() -> None:
-    rows = shown(60, 10).with_columns(propensity=pl.lit(0.25))
-    for exposure, steady in (("random", "hajek"), ("designed", "hajek"), ("biased", "snips")):
-        results = asked(rows if exposure != "random" else rows.drop("propensity"), exposure=exposure)
-        (reported,) = [message for message in results.messages if message.code == RULE]
-        assert f"post-stratified (Recall@4), {steady} (Precision@4, DCG@4)" in str(reported)
-        assert " ".join(results.details().split()).count(str(reported)) == 1
-
-
 def test_pairs_are_usual_where_sums_cannot_give_it() -> None:
     """AP over K or over all relevant items, and AUC, have unbiased sums; AP over the smaller of both has none."""
     metrics = ["AP@4(denominator=cutoff)", "AP@4(denominator=positives)", "AUC"]
@@ -82,32 +72,8 @@ def test_pairs_are_usual_where_sums_cannot_give_it() -> None:
         asked(shown(60, 10), metrics=["AP@4"])
 
 
-def test_nothing_is_said_where_nothing_was_chosen() -> None:
-    named = asked(shown(60, 10), estimators=["pooled", "horvitz-thompson"])
-    assert taken(named) == PLAINLY
-    full = asked(shown(60, 40), exposure="full")
-    held_out = asked(shown(60, 10).filter(pl.col("label") == 1), exposure="holdout")
-    for results in (named, full, held_out):
-        assert RULE not in {message.code for message in results.messages}
-
-
 def test_who_cannot_give_it_is_passed_over() -> None:
     """With strict ties the places of a list are not known."""
     strict = asked(shown(60, 10), ties="strict", metrics=["Recall@4"])
     assert taken(strict) == {"Recall@4": {"pooled"}}
     assert taken(asked(shown(60, 10), interval=Design())) == STEADY
-
-
-def test_who_has_a_judged_item_in_a_list_is_no_larger_user() -> None:
-    """A share of judged rows in lists is had by few: that makes users no more unequal than pooled recall finds them."""
-    rows = shown(1500, 3)
-    found = {
-        name: {
-            code
-            for each in asked(rows, metrics=["Recall@2"], estimators=[name]).estimates
-            for code in {message.code for message in each.warnings}
-        }
-        for name in ("pooled", "post-stratified")
-    }
-    assert found["post-stratified"] == found["pooled"]
-    assert "unequal-clusters" not in found["pooled"]

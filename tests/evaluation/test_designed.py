@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from truerank.evaluation.design import (
     DesignGoal,
     design_data,
     design_goal,
-    drawn_places,
     effects_of,
     exposure_probabilities,
     wishes,
@@ -180,27 +178,6 @@ def test_batches_are_weighed_as_fixed_beforehand() -> None:
         evaluated(back(design), design, interval=tr.Design())
 
 
-def test_two_batches_are_unbiased_over_every_draw() -> None:
-    """One item, then one of the two left: every pair of draws, with the chances of the second given the first."""
-    chance, z = (
-        {(): [0.5, 0.25, 0.25], (0,): [0, 0.4, 0.6], (1,): [0.7, 0, 0.3], (2,): [0.9, 0.1, 0]},
-        np.array([1, 0, 1]),
-    )
-    mean = 0.0
-    for first in range(3):
-        for second in (item for item in range(3) if item != first):
-            p, q = chance[()][first], chance[first,][second]
-            table = pl.DataFrame(
-                {"user": [0, 0], "item": [first, second], "batch": [1, 2], "propensity": [p, q]}
-            )  # fmt: skip
-            rows, _ = ExposureDesign.from_table(table).joined(
-                tr.read(table.with_columns(label=1).select("user", "item", "label"))
-            )
-            assert rows.propensity is not None
-            mean += p * q * float((z[np.sort([first, second])] / rows.propensity).sum())
-    assert mean == pytest.approx(z.sum(), abs=1e-12)
-
-
 def test_an_interval_for_exactly_these_users(planned: ExposureDesign) -> None:
     """Σ c (z / π - A)², c = (1 - π) n / (n - 1), over the rows of each user, by hand."""
     labels = back(planned)
@@ -223,18 +200,6 @@ def test_an_interval_for_exactly_these_users(planned: ExposureDesign) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- borders
-
-
-def test_a_folder_is_written_and_read(planned: ExposureDesign, tmp_path: Path) -> None:
-    planned.write(tmp_path / "design")
-    again = ExposureDesign.read(tmp_path / "design")
-    assert again.table().equals(planned.table())
-    assert dict(again.settings) == dict(planned.settings)
-    with pytest.raises(InputError, match="already"):
-        planned.write(tmp_path / "design")
-    (tmp_path / "design" / "shown.parquet").write_bytes(b"no table")
-    with pytest.raises(InputError, match="altered"):
-        ExposureDesign.read(tmp_path / "design")
 
 
 @pytest.mark.parametrize(
@@ -260,45 +225,3 @@ def test_labels_without_chances_are_refused(planned: ExposureDesign) -> None:
         tr.exposure.DesignedExposure("nowhere")
     with pytest.raises(InputError, match="no column 'batch'"):
         tr.exposure.DesignedExposure(pl.DataFrame({"user": [1], "item": [1], "propensity": [0.5]}))
-
-
-def test_savings_are_those_that_happen() -> None:
-    """In a world whose labels follow the guess: the variance of designed values over 200 draws is about what was said.
-
-    That of uniform exposure is known: Σ over users of N² (1 - n / N) S² / n.
-    """
-    rng = np.random.default_rng(5)
-    n_users, n_items, per_user = 50, 60, 6
-    matrix = rng.normal(size=(n_users, n_items))
-    given = {"a": tr.scores.dense(matrix, users=np.arange(n_users), items=np.arange(n_items))}
-    pairs = pl.DataFrame({"user": np.repeat(np.arange(n_users), 3), "item": rng.integers(0, n_items, 3 * n_users)})
-    world = design_data(given, exclude=pairs)
-    guess = np.array([world.likely(user) ** 2 for user in range(n_users)])[:, world.place]
-    label = rng.random(guess.shape) < guess
-    seen = np.zeros(label.shape, dtype=bool)
-    seen[pairs["user"], pairs["item"]] = True
-    order = np.where(seen, -np.inf, matrix).argsort(axis=1)[:, ::-1]
-    top = np.zeros(label.shape, dtype=bool)
-    np.put_along_axis(top, order[:, :5], True, axis=1)
-    z = np.where(seen, np.nan, label * top / 5 / n_users)
-    n = (~seen).sum(axis=1)
-    uniform = float((n**2 * (1 - per_user / n) * np.nanvar(z, axis=1, ddof=1) / per_user).sum())
-    goal = design_goal(world, [Precision(5)])
-    chances, listed = [], []
-    for user in range(n_users):
-        wish, rows = wished(world, goal, user)
-        chances.append(exposure_probabilities(world.likely(user), wish, world.excluded(user), per_user))
-        listed.append(rows)
-    values = []
-    for number in range(200):
-        rng, earned, stood = np.random.default_rng(number), 0.0, 0.0
-        for user, (chance, rows) in enumerate(zip(chances, listed, strict=True)):
-            drawn = drawn_places(chance, rows, DrawBy.SYSTEMATIC, rng)
-            hit = top[user, world.order[drawn]]
-            earned += float((hit * label[user, world.order[drawn]] / chance[drawn]).sum())
-            stood += float((hit / chance[drawn]).sum())
-        values.append(earned / stood)
-    planned = tr.design_exposure(given, metrics=["Precision@5"], exclude=pairs, per_user=per_user)
-    said = planned.savings[0].variance_ratio
-    assert said < 0.5
-    assert 0.5 < float(np.var(values)) / uniform / said < 1.6

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core.errors import InputError, RefusedError, TruerankError
+from truerank.core.errors import TruerankError
 
 METRICS = ["Recall@2", "Precision@2", "nDCG@2", "HitRate@2", "RR", "AP@2"]
 TEST = pl.DataFrame({"user": [1, 1, 2, 3, 4], "item": ["b", "d", "c", "a", "c"], "label": [1, 1, 1, 1, 0]})
@@ -49,36 +49,12 @@ def test_the_population_does_not_depend_on_how_the_test_part_came() -> None:
     assert [each.units for each in alone.estimates] == [each.units for each in among.estimates]
 
 
-def test_without_a_value_column_every_row_is_relevant() -> None:
-    positive = TEST.filter(pl.col("label") == 1)
-    assert [each.value for each in holdout(positive.drop("label")).estimates] == [
-        each.value for each in holdout(positive).estimates
-    ]
-    assert any(message.code == "relevant-rows" for message in holdout(positive.drop("label")).messages)
-
-
-def test_values_that_are_not_binary_need_a_rule() -> None:
-    graded = TEST.with_columns(rating=pl.Series([5.0, 2.0, 4.0, 1.0, 0.0])).drop("label")
-    with pytest.raises(InputError, match="positive"):
-        holdout(graded)
-    assert found(holdout(tr.read(graded, positive=">0")), "Recall@2").value == found(holdout(), "Recall@2").value
-    strict = holdout(tr.read(graded, positive=">3"))
-    assert found(strict, "Recall@2").value == pytest.approx((1 + 1) / 2)  # b of user 1, c of user 2
-    assert found(strict, "Recall@2").units == 2
-
-
 def test_lists_shorter_than_the_cutoff_end_and_matrices_need_not_know_every_item() -> None:
     deep = holdout(metrics=["Recall@2", "Recall@50"])
     assert found(deep, "Recall@50").value == found(deep, "Recall@2").value
     # a matrix over a, b, c: d was never in training, and is never recommended
     matrix = tr.scores.dense([[3.0, 2, 1], [1, 2, 3], [1, 3, 2]], users=[1, 2, 3], items=["a", "b", "c"])
     assert found(holdout(lists=matrix), "Recall@2").value == pytest.approx((0.5 + 1 + 0) / 3)
-
-
-def test_models_may_know_different_items() -> None:
-    other = pl.DataFrame({"user": [1, 2, 3], "item": ["d", "e", "f"], "rank": [1, 1, 1]})
-    results = tr.evaluate({"m": LISTS, "other": other}, TEST, exposure="holdout", metrics=["Recall@2"])
-    assert found(results, "Recall@2", "other").value == pytest.approx((0.5 + 0 + 0) / 3)
 
 
 def test_it_equals_known_negatives_where_every_user_has_a_relevant_item() -> None:
@@ -103,15 +79,6 @@ def test_users_without_a_list_and_without_a_relevant_item() -> None:
     assert found(zero, "Recall@2").value == pytest.approx((0.5 + 1 + 0) / 3)
     every = holdout(estimators=["holdout(without_relevant=zero)"])
     assert found(every, "Recall@2").value == pytest.approx((0.5 + 1 + 0 + 0) / 4)
-
-
-def test_lists_that_are_all_there_is_may_be_short_on_other_exposures() -> None:
-    full = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "label": [1, 0]})
-    lists = pl.DataFrame({"user": [1], "item": ["b"], "rank": [1]})
-    how: dict[str, Any] = {"exposure": "full", "metrics": ["Recall@2"], "items": ["a", "b"]}
-    with pytest.raises(RefusedError, match='lists="complete"'):
-        tr.evaluate({"m": lists}, full, **how)
-    assert tr.evaluate({"m": lists}, full, lists="complete", **how).estimates[0].value == 0
 
 
 def test_missing_labels_point_to_a_holdout_first() -> None:

@@ -28,14 +28,6 @@ def test_a_metric_that_partial_labels_cannot_give() -> None:
         tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["HitRate@1"])
 
 
-def test_an_estimator_that_is_for_other_logs() -> None:
-    results = tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["Recall@1"], estimators=["ips", "pooled"])
-    assert [estimate.estimator for estimate in results.estimates] == ["pooled"]
-    assert left_out(results) == [
-        'excluded: Recall@1 with ips: it is for logs with propensities; say exposure="biased".'
-    ]
-
-
 def test_an_estimator_of_ranked_logs_beside_another() -> None:
     log = pl.DataFrame(
         {

@@ -68,14 +68,6 @@ def test_an_estimator_of_labels_goes_beside_and_not_alone() -> None:
         holdout(metrics=["Recall@2"], estimators=["lists"])
 
 
-def test_texts_are_equally_far_apart() -> None:
-    """Of features in words: any two differ in two columns, also from the first in the alphabet."""
-    lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": ["a", "b", "b", "c"], "rank": [1, 2, 1, 2]})
-    features = pl.DataFrame({"item": list("abcd"), "kind": ["x", "y", "z", "x"]})
-    found = holdout(lists, exclude=None, metrics=["Diversity@2"], item_features=features)
-    assert found.units()["value"].to_list() == [2.0, 2.0, None]
-
-
 # ----------------------------------------------------------------------------------------------------- units and groups
 
 
@@ -86,24 +78,6 @@ def test_units_without_a_list_or_a_history_are_left_out_and_counted() -> None:
     assert found["Coverage@10"].value == 0.75
     alone = holdout(metrics=["PopularityLift@2"], exclude=TRAIN.filter(pl.col("user") != 1)).estimates[0]
     assert (alone.units, alone.undefined) == (1, 2)
-
-
-def test_coverage_of_a_unit_alone_is_none_and_its_parts_add_up() -> None:
-    results = holdout(metrics=["Coverage@2", "Gini@2", "Novelty@2"])
-    units = results.units()
-    for metric, value in (("Coverage@2", 0.75), ("Gini@2", results.estimates[1].value)):
-        own = units.filter(pl.col("metric") == metric)
-        assert own["value"].null_count() == len(own)
-        assert sum(own["numerator"]) / sum(own["denominator"]) == pytest.approx(value, abs=1e-12)
-    assert units.filter(pl.col("metric") == "Novelty@2")["value"].null_count() == 1
-
-
-def test_groups_are_counted_anew() -> None:
-    groups = holdout(metrics=["Coverage@1", "Coverage@2"]).by({1: "one", 2: "two"})
-    assert {name: [each.value for each in within.estimates] for name, within in groups.items()} == {
-        "one": [0.25, 0.5],
-        "two": [0.25, 0.5],
-    }
 
 
 def test_a_tie_at_the_end_of_a_list_is_said() -> None:
@@ -164,15 +138,6 @@ def test_the_interval_holds_the_value_of_as_many_users(results: tr.Results) -> N
     assert (exactly.low, exactly.high) == (exactly.value, exactly.value)
 
 
-def test_a_bootstrap_moves_the_value_by_what_each_user_adds() -> None:
-    how: dict[str, Any] = {"exposure": "holdout", "exclude": BEFORE, "metrics": ["Coverage@2", "Gini@5"]}
-    plain = tr.evaluate({"broad": BROAD}, LATER, **how)
-    drawn = tr.evaluate({"broad": BROAD}, LATER, interval=tr.Bootstrap(2000, seed=1), **how)
-    for one, other in zip(plain.estimates, drawn.estimates, strict=True):
-        assert other.value == one.value
-        assert other.stderr == pytest.approx(one.stderr, rel=0.1)
-
-
 # -------------------------------------------------------------------------------------------------------------- streams
 
 
@@ -195,6 +160,3 @@ def test_files_in_chunks_and_sums_on_disk_change_no_bit(
         assert (one.metric, one.value, one.units) == (other.metric, other.value, other.units)
         assert math.isclose(one.stderr, other.stderr, rel_tol=1e-12) or math.isnan(other.stderr)
     assert [each.verdict for each in found.comparisons] == [each.verdict for each in wanted.comparisons]
-
-
-# --------------------------------------------------------------------------------------------------------- command line

@@ -149,9 +149,3 @@ def test_what_cannot_be_matched_is_said() -> None:
     results = values(CASES["example"], "implicit", ["Precision@3", "nDCG@3"])
     (said,) = [message for message in results.messages if message.code == "unlike"]
     assert "min(K, relevant)" in said.text
-
-
-def test_a_metric_with_options_of_its_own_stays() -> None:
-    (estimate,) = values(CASES["example"], "rectools", ["AP@3(denominator=cutoff)"]).estimates
-    assert estimate.metric == "AP@3(denominator=cutoff)"
-    assert estimate.value == pytest.approx(stored("rectools")["example"]["MAP(divide_by_k=True)@3"][MEAN], abs=1e-9)

@@ -11,7 +11,6 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.core.log import Logged
 from truerank.estimators.doubly_robust import RankedDoublyRobust
 from truerank.estimators.impressions import Normaliser
 from truerank.estimators.weighted import IPS, SNIPS
@@ -80,14 +79,6 @@ def test_a_log_in_which_nothing_was_viewed_has_no_depths() -> None:
         of(frame, position=parse_position("fit:exp"))
 
 
-def test_a_table_is_refitted_without_the_deepest_session() -> None:
-    """The table without a part of the log may end before that part's sessions do; they are not weighed with it."""
-    frame = sessions(300, gamma=0.7, seed=3)
-    (found,) = of(frame, position=parse_position("fit:table")).estimates
-    assert found.stderr > 0
-    assert found.low < found.value < found.high
-
-
 def test_a_fit_that_hangs_on_one_session_has_no_interval_and_says_why() -> None:
     one = pl.DataFrame(
         {"session": [1, 2, 3, 4, 5, 6, 6], "item": [1, 1, 1, 1, 1, 1, 2], "position": [1, 1, 1, 1, 1, 1, 2],
@@ -97,15 +88,6 @@ def test_a_fit_that_hangs_on_one_session_has_no_interval_and_says_why() -> None:
     assert results.estimates[0].value > 0
     assert math.isnan(results.estimates[0].low)
     assert any(note.startswith("no interval") and "beyond rank 1" in note for note in results.notes)
-
-
-def test_a_surface_of_one_session_has_no_interval_and_says_why() -> None:
-    here = sessions(50, gamma=0.6, seed=4).with_columns(surface=pl.lit("x"))
-    pair = pl.DataFrame({"session": [90, 90], "item": [1, 2], "position": [1, 2], "reward": [1, 0], "new": [2, 1]})
-    frame = pl.concat([here, pair.with_columns(surface=pl.lit("y")).select(here.columns)])
-    results = of(frame, position=parse_position("x=fit:exp,y=fit:exp"))
-    assert math.isnan(results.estimates[0].stderr)
-    assert any("no session is there" in note for note in results.notes if note.startswith("no interval"))
 
 
 @pytest.mark.parametrize("position", ["exp:0.7", "fit:exp"])
@@ -129,17 +111,6 @@ def test_targets_without_a_common_session_have_no_difference(position: str, esti
     assert found.units == 0
     assert math.isnan(found.difference)
     assert math.isnan(found.p)
-
-
-def test_clicks_say_what_they_were_fitted_to() -> None:
-    rng = np.random.default_rng(2)
-    rows = [(s, int(item), place + 1, int(rng.random() < 0.6**place * (0.2 + 0.1 * item)))
-            for s in range(150) for place, item in enumerate(rng.permutation(5)[:3])]  # fmt: skip
-    frame = pl.DataFrame(rows, schema=["session", "item", "position", "like"], orient="row").with_columns(
-        seconds=0.5 * pl.col("like"), new=4 - pl.col("position")
-    )
-    results = of(frame, position=parse_position("fit:clicks"), logged=Logged.DISPLAYED, rewards=["seconds", "like"])
-    assert any("from 450 impressions and their like." in note for note in results.notes)
 
 
 # -------------------------------------------------------------------------------------------------------------- targets
@@ -211,49 +182,3 @@ def test_a_list_for_a_session_without_rows_needs_its_surface() -> None:
 def test_candidates_hold_what_was_shown(candidates: list[Any], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         of(LOG.with_columns(candidates=pl.Series(candidates)))
-
-
-def test_listed_candidates_may_come_in_any_order() -> None:
-    lists = [[1, 2, 3, 4], [4, 3, 2, 1], [2, 1, 4, 3], [1, 2], [2, 1], [3]]
-    log = tr.read_impressions(LOG.with_columns(candidates=pl.Series(lists)))
-    assert log.length is not None
-    assert log.candidates is not None
-    assert log.length.tolist() == [4, 2, 1]
-    assert [log.candidates.of_unit(unit).tolist() for unit in range(3)] == [[0, 1, 2, 3], [0, 1], [2]]
-
-
-# ---------------------------------------------------------------------------------------------------------------- order
-
-
-@pytest.mark.parametrize("users", [False, True], ids=["rows", "users"])
-def test_the_order_of_rows_without_sessions_does_not_change_a_bit(users: bool) -> None:
-    rng = np.random.default_rng(6)
-    n = 400
-    frame = pl.DataFrame(
-        {"item": rng.integers(0, 5, n), "propensity": rng.choice([0.1, 0.3, 0.7], n), "reward": rng.normal(size=n),
-         "new": rng.random(n)}
-    )  # fmt: skip
-    frame = frame.with_columns(user=pl.Series(rng.integers(0, 90, n))) if users else frame
-    for interval in (None, tr.Bootstrap(50)):
-        for estimator in (IPS(), SNIPS()):
-            found = {
-                of(each, {"new": ExposureColumn("new")}, position=None, interval=interval, estimators=[estimator])
-                .json()
-                for each in (frame, frame.reverse(), frame.sample(fraction=1.0, shuffle=True, seed=1))
-            }  # fmt: skip
-            assert len(found) == 1
-
-
-@pytest.mark.parametrize("position", ["exp:0.7", "fit:exp"])
-def test_the_order_of_a_target_does_not_change_a_bit(position: str) -> None:
-    frame = sessions(150, gamma=0.7, seed=7)
-    lists = frame.select("session", "item", rank="new")
-    last = lists.group_by("session", maintain_order=True).agg(pl.col("rank").max())
-    strange = [last.with_columns(item=pl.lit(900 + k, dtype=pl.Int64), rank=pl.col("rank") + k) for k in (1, 2)]
-    table = pl.concat([lists, *(each.select(lists.columns) for each in strange)])
-    estimators = [IPS(), SNIPS(), RankedDoublyRobust()]
-    found = {
-        of(frame, {"new": each}, position=parse_position(position), estimators=estimators).json()
-        for each in (table, table.reverse(), table.sample(fraction=1.0, shuffle=True, seed=1))
-    }
-    assert len(found) == 1

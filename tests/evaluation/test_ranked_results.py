@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 import truerank as tr
 from truerank.core.errors import RefusedError
-from truerank.core.log import Logged
 from truerank.estimators.discounted import LearntDiscountRaw, RankedNDCG, RankedPostNormalised
-from truerank.estimators.doubly_robust import RankedDoublyRobust
 from truerank.estimators.impressions import Normaliser
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
-from truerank.exposure.positions.position_models import Exponential, Place, Positions, YuleSimon
+from truerank.exposure.positions.position_models import Exponential
 
 HALF = Exponential(0.5)
 LOG = pl.DataFrame(
@@ -50,12 +47,6 @@ def test_no_reward_at_all_is_a_value_without_an_interval() -> None:
     assert "no-reward" in [message.code for message in found.warnings]
 
 
-def test_a_target_that_shows_nothing_of_the_log_earns_nothing_known() -> None:
-    found = first(LOG.with_columns(new=pl.lit(None, dtype=pl.Int64)))
-    assert found.value == 0
-    assert math.isnan(found.stderr)
-
-
 def test_sessions_without_a_ranking_are_left_out_and_counted() -> None:
     table = pl.DataFrame({"session": [1, 1, 2, 2], "item": [10, 20, 10, 20], "rank": [2, 1, 2, 1]})
     found = first(LOG, {"new": table})
@@ -80,28 +71,6 @@ def test_views_in_a_column_are_the_rows_that_count() -> None:
         assert with_column.value == pytest.approx(without.value)
         assert with_column.stderr == pytest.approx(without.stderr)
         assert with_column.ess == pytest.approx(without.ess)
-
-
-def test_surfaces_have_their_own_position_models() -> None:
-    frame = LOG.with_columns(surface=pl.Series(["a", "a", "b", "b", "a"]))
-    feed = Positions(((Place("a"), YuleSimon(1.5)), (Place("b"), HALF)))
-    assert first(frame, position=feed).value == pytest.approx((0.4 + 2 + 1) / 3)
-
-
-def test_users_are_clusters() -> None:
-    """Twice the same sessions of the same users says no more than once."""
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame(
-        {"session": np.arange(80), "user": np.arange(80), "item": 1, "position": 1, "reward": rng.integers(0, 2, 80),
-         "new": 1}
-    )  # fmt: skip
-    twice = pl.concat([frame, frame.with_columns(session=pl.col("session") + 80)])
-    for estimator in (IPS(), SNIPS(Normaliser.IMPRESSION)):
-        for interval in (None, tr.Bootstrap(300)):
-            once, again = (first(each, estimators=[estimator], interval=interval) for each in (frame, twice))
-            assert again.stderr == pytest.approx(once.stderr, rel=1e-9)
-            alone = first(twice.drop("user"), estimators=[estimator], interval=interval)
-            assert alone.stderr < 0.8 * once.stderr
 
 
 def test_the_variance_is_within_loggers() -> None:
@@ -134,23 +103,6 @@ def test_a_view_beyond_the_cut_off_is_refused_whatever_the_target(rank: int | No
                 first(frame, {"new": target}, position=CUT, estimators=[estimator])
     with pytest.raises(RefusedError, match="position 3 has a reward"):
         first(frame, position=CUT, logged="displayed")
-
-
-def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure() -> None:
-    """c = 0 and ε0 = 0: nothing was lost, nothing is known of what the target would earn there."""
-    frame = BEYOND.with_columns(reward=pl.Series([1, 0, 0, 0, 1]), new=pl.Series([2, 3, 1, 1, 2]))
-    table = frame.select("session", "item", rank="new")
-    viewed = frame.with_columns(viewed=pl.Series([1, 1, 0, 1, 1]))
-    for given, logged in ((frame, Logged.DISPLAYED), (viewed, Logged.VIEWED)):
-        for target in (RankColumn("new"), table):
-            estimators: list[Any] = [IPS()]
-            estimators += [] if isinstance(target, RankColumn) else [RankedDoublyRobust()]
-            found = tr.off_policy(given, {"new": target}, position=CUT, estimators=estimators, logged=logged)
-            assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)
-            # ε: .5, 0 and 1 in session 1, of which the 1 is out of reach; 1 and .5 in session 2
-            assert found.provenance.details["diagnostics"][0]["unsupported"] == pytest.approx(1 / 3)
-            assert any("33% of what the target would expose" in each for each in found.estimates[0].warning_texts)
-            assert all(math.isfinite(each.value) for each in found.estimates)
 
 
 def test_a_difference_without_any_reward_has_no_interval() -> None:

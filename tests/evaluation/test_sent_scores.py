@@ -50,16 +50,6 @@ SCORES: dict[str, Callable[[], Scores]] = {
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_some_users_alone_have_the_same_scores(name: str) -> None:
-    scores = SCORES[name]()
-    assert isinstance(scores, ByUser)
-    rows = np.array([3, 4, 700, len(KNOWN) - 1])
-    some = scores.with_users(Ids(scores.users.values[rows]), scores.user_side(rows))
-    np.testing.assert_array_equal(some.block(np.arange(4)), scores.block(rows))
-    assert some.users.texts() == scores.users.texts(rows)
-
-
-@pytest.mark.parametrize("name", SCORES)
 def test_shared_and_own_make_the_whole(name: str) -> None:
     users, items = Ids.of(LABELS["user"]), Ids.of(np.arange(N_ITEMS))
     whole = Aligned.of(SCORES[name](), users=users, items=items, name=name)

@@ -13,7 +13,6 @@ from truerank.core.arrays import Floats
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Refitted, ratio
 from truerank.evaluation.counts import ImpressionCounts
-from truerank.evaluation.gather import _bytes
 from truerank.evaluation.measure import Measured, by_cluster, join
 
 UNITS = 6
@@ -66,18 +65,3 @@ def test_what_questions_share_is_shared_again(step: str) -> None:
     if step != "some":  # of some units no interval is known
         refits = [each.values_without().tolist() for each in (first, second, third)]
         assert refits == [[0.0, 0.0], [0.5, 0.25], [1.0, 0.5]]  # each question has its own
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_sums_that_are_shared_are_counted_once(step: str) -> None:
-    measured = STEPS[step]()
-    kept = {id(each.whole): each.whole for each in measured.terms.values()}
-    assert len(kept) == 2
-    (defined,), (pattern,) = (
-        {id(each): each for each in column}.values()
-        for column in zip(
-            *((terms.defined, terms.columns()["pattern"]) for terms in measured.terms.values()), strict=True
-        )
-    )
-    shared = defined.nbytes + pattern.nbytes
-    assert _bytes(measured) == sum(each.sums.nbytes for each in kept.values()) + shared

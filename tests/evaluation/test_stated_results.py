@@ -183,25 +183,6 @@ def test_all_scores_tied(k: int) -> None:
     assert recall(Ties.RANDOM) in (0.0, 1.0)
 
 
-def test_the_bounds_of_two_relevant_items_that_tie() -> None:
-    labels = grid([[0, 1, 1, 0]])
-    for k, best, worst in ((1, 0.5, 0.0), (2, 1.0, 0.0), (3, 1.0, 0.5), (4, 1.0, 1.0)):
-        metric = Recall(k)
-        high = one(tr.evaluate(FLAT, labels, metrics=[metric], ties=Ties.OPTIMISTIC), metric).value
-        low = one(tr.evaluate(FLAT, labels, metrics=[metric], ties=Ties.PESSIMISTIC), metric).value
-        assert (low, high) == (worst, best)
-
-
-def test_random_ties_are_one_order() -> None:
-    """Every item is relevant, so whatever the order is, exactly K of N are in the top K."""
-    everything = grid([[1] * 7] * 20)
-    for k in range(1, 8):
-        metric = Recall(k)
-        found = one(tr.evaluate({"a": np.zeros((20, 7))}, everything, metrics=[metric], ties=Ties.RANDOM), metric)
-        assert found.value == pytest.approx(k / 7, rel=1e-15)
-        assert math.isnan(found.stderr)  # all users alike: nothing tells how others would differ
-
-
 def test_random_ties_depend_on_the_seed_alone() -> None:
     labels = grid([[0, 0, 1, 0, 0]] * 40)
     scores = {"a": np.zeros((40, 5))}
@@ -228,35 +209,6 @@ def test_a_single_user_has_a_value_but_no_interval(interval: Any) -> None:
     (difference,) = results.comparisons
     assert difference.difference == -1.0
     assert all(math.isnan(x) for x in (difference.low, difference.high, difference.p, difference.p_adjusted))
-
-
-# ----------------------------------------------------------------------------------------------------- nothing relevant
-
-
-def test_labels_without_a_positive_are_a_result() -> None:
-    kinds = (Recall, Precision, DCG, NDCG, HitRate, AveragePrecision, ReciprocalRank)
-    metrics: list[Metric] = [kind(2) for kind in kinds]
-    results = tr.evaluate({"a": dense([3, 2, 1], [1, 2, 3])}, grid([[0, 0, 0], [0, 0, 0]]), metrics=metrics)
-    for name in ("Recall@2", "nDCG@2", "AP@2", "RR@2"):
-        found = one(results, name)
-        assert math.isnan(found.value)
-        assert math.isnan(found.low)
-        assert counts(found) == (0, 2)
-        assert found.warning_texts == ("no user has a defined value",)
-    for name in ("Precision@2", "DCG@2", "HitRate@2"):
-        found = one(results, name)
-        assert (found.value, found.low, counts(found)) == (0.0, 0.0, (2, 0))
-        top = 1 + 1 / math.log2(3) if name == "DCG@2" else 1.0
-        assert found.high == pytest.approx(top * (1 - 0.025 ** (1 / 2)))  # what two users cannot rule out
-    assert "no labelled pair is relevant: Recall is undefined, Precision and DCG are 0." in results.notes
-
-
-def test_undefined_is_null_in_json() -> None:
-    scores = {"a": dense([3, 2, 1], [1, 2, 3]), "b": dense([1, 2, 3], [1, 2, 3])}
-    results = tr.evaluate(scores, grid([[0, 0, 0], [0, 0, 0]]), metrics=[Recall(2)])
-    content = json.loads(results.json(), parse_constant=pytest.fail)
-    assert [content["estimates"][0][key] for key in ("value", "stderr", "low", "high")] == [None] * 4
-    assert [content["comparisons"][0][key] for key in ("difference", "low", "high", "p")] == [None] * 4
 
 
 # -------------------------------------------------------------------------------------------------- exclusions, overlap
@@ -310,9 +262,6 @@ def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
 def test_nan_and_plus_infinity_are_refused(bad: float) -> None:
     with pytest.raises(InputError, match=r"score of user 0, item 1 is (nan|inf)"):
         tr.evaluate({"a": dense([1, bad])}, grid([[1, 0]]))
-
-
-# ------------------------------------------------------------------------------------------------------ declared users
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -466,13 +415,6 @@ def numbers(results: Results) -> Any:
 REFERENCE = numbers(of_ids(lambda user: user, lambda item: item))
 
 
-def test_the_reference_is_what_the_hand_says() -> None:
-    """In lists items 0 of user 0 and 3 of user 1, both relevant and at rank 1; beside them 2 of 4 rows are relevant."""
-    recall = (6 * 1.0) / (6 * 1.0 + 6 * 2 / 4)
-    dcg = 1.0 + 1 / math.log2(3)
-    assert [each["value"] for each in REFERENCE[0] if each["model"] == "a"] == pytest.approx([recall, dcg], rel=1e-15)
-
-
 def test_ids_on_both_sides_of_signed_64_bits() -> None:
     """Some ids fit and some do not: still the same numbers, matched one by one."""
     users = {0: 1, 1: 2**63 - 1, 2: 2**63 + 1}
@@ -554,17 +496,6 @@ def test_frames_of_every_library_give_the_same(kind: str) -> None:
     assert run(FRAMES[kind]).json() == run(FRAMES["polars"]).json()
 
 
-@pytest.mark.parametrize("kind", ["boolean", "numpy boolean", "float", "int8"])
-def test_labels_of_every_type_give_the_same(kind: str) -> None:
-    kinds: dict[str, Callable[[], Any]] = {
-        "boolean": lambda: LABELS.with_columns(pl.col("label") == 1),
-        "numpy boolean": lambda: as_pandas(LABELS).astype({"label": bool}),
-        "float": lambda: LABELS.with_columns(pl.col("label").cast(pl.Float64)),
-        "int8": lambda: LABELS.with_columns(pl.col("label").cast(pl.Int8)),
-    }
-    assert numbers(evaluated(kinds[kind]())) == REFERENCE
-
-
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 def test_text_files_as_spreadsheets_write_them(tmp_path: Path, newline: str, encoding: str) -> None:
@@ -633,13 +564,6 @@ def test_the_order_of_users_and_items_in_scores_does_not_matter(tmp_path: Path) 
         assert numbers(results) == REFERENCE
 
 
-def test_more_users_and_other_populations_do_not_matter() -> None:
-    """Scores of users nobody asks for change nothing, not even the bits."""
-    more = np.vstack([MATRIX, np.zeros((50, 4))])
-    results = tr.evaluate({"a": more, "b": OTHER}, LABELS, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
-    assert numbers(results) == REFERENCE
-
-
 def test_nothing_writes_into_its_inputs() -> None:
     matrix, frame = MATRIX.copy(), as_pandas(LABELS)
     matrix.setflags(write=False)
@@ -665,16 +589,3 @@ def test_users_without_a_relevant_item_can_count_as_zero() -> None:
         assert [each.units for each in found] == units
     assert "as 0" in found[0].estimand
     assert "as 0" not in found[2].estimand
-
-
-def test_a_missing_interval_has_its_reason() -> None:
-    """All scores equal: every user has the same share of a list, and no label would change the value."""
-    rng = np.random.default_rng(0)
-    rows = [(u, int(i), int(rng.random() < 0.3)) for u in range(60) for i in rng.choice(20, 6, replace=False)]
-    for metric, estimator in (("Recall@3", "post-stratified"), ("Recall@3", "pooled"), ("Recall@3", "assisted")):
-        found = tr.evaluate(
-            {"m": np.zeros((60, 20))}, table(rows), exposure="random", metrics=[metric], estimators=[estimator]
-        ).estimates[0]
-        assert found.value == pytest.approx(0.15)
-        assert math.isnan(found.low)
-        assert "no-interval" in [message.code for message in found.warnings]

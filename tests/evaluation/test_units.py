@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from ways import EXCLUDE, ITEMS, METRICS, MODELS, N_USERS, SEED, USERS, WAYS, Way, parametrized, read, rows_of
+from ways import EXCLUDE, ITEMS, MODELS, N_USERS, SEED, USERS, WAYS, Way, parametrized, read, rows_of
 
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
-from truerank.core.metric import OfCounts
 from truerank.core.results import Estimate, Results
 from truerank.core.units import COLUMNS
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance
 from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
 
 NO_QUOTIENT = {"assisted", "judge-alone", "post-stratified", "post-normalised"}
 KEY = ["model", "metric", "estimator", "reward", "clip"]
@@ -91,36 +89,6 @@ def test_what_units_contribute_adds_up_to_the_estimate(number: int) -> None:
         factor = 1.0 if known.null_count() else math.fsum(known) / len(known)
         close = 1e-10 if estimate.estimator in NO_QUOTIENT else 1e-14
         assert numerator / denominator * factor == pytest.approx(estimate.value, rel=close)
-
-
-@every_way
-def test_a_unit_has_the_value_it_would_have_alone(number: int) -> None:
-    """num / den, times its own known total; undefined where there is nothing to divide by; else its form's."""
-    if WAYS[number].estimator.info.name in NO_QUOTIENT:
-        return
-    together = pl.col("metric").is_in([str(metric) for metric in METRICS if isinstance(metric, OfCounts)])
-    assert whole(number).units().filter(together)["value"].drop_nulls().is_empty()  # no value but of all units
-    table = whole(number).units().filter(~together)
-    by_hand = (
-        pl.when((pl.col("defined")) & (pl.col("denominator") > 0))
-        .then(pl.col("numerator") / pl.col("denominator") * pl.col("total").fill_null(1.0))
-        .otherwise(None)
-    )
-    wanted = table.select(by_hand.alias("value"))["value"]
-    assert (table["value"].is_null() == wanted.is_null()).all()
-    np.testing.assert_allclose(table["value"].drop_nulls(), wanted.drop_nulls(), rtol=1e-14)
-
-
-def test_a_user_alone_has_its_own_share_of_judged_relevant_items() -> None:
-    """Two of three strata would be empty for most users: post-stratified tells of one user what pooled tells."""
-    way = next(way for way in WAYS if str(way).startswith("post-stratified   random"))
-    plain = next(way for way in WAYS if str(way).startswith("pooled   random"))
-    found, wanted = (evaluated(each, rows_of(each)).units().filter(pl.col("metric").str.starts_with("Recall"))
-                     for each in (way, plain))  # fmt: skip
-    both = found.join(wanted, on=["unit", "model", "metric"], suffix="_pooled")
-    assert len(both) == len(found) > 0
-    assert (both["value"].is_null() == both["value_pooled"].is_null()).all()
-    np.testing.assert_allclose(both["value"].drop_nulls(), both["value_pooled"].drop_nulls(), rtol=1e-12)
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
@@ -238,15 +206,6 @@ def test_groups_that_make_no_sense_are_explained(case: str) -> None:
         whole(ALONE[0]).by(segment)
 
 
-def test_too_many_groups_are_refused() -> None:
-    n = 1001
-    user, item = np.divmod(np.arange(2 * n), 2)
-    labels = pl.DataFrame({"user": user, "item": item, "label": item})
-    results = tr.evaluate({"m": np.tile([1.0, 0.0], (n, 1))}, labels, metrics=[Recall(1)])
-    with pytest.raises(InputError, match=r"1,001 groups .*; expected at most 1,000"):
-        results.by({each: f"group {each}" for each in range(n)})
-
-
 def test_quantiles_of_activity() -> None:
     """Activity is what was seen in training: users with equally many rows share a group."""
     seen = [0, 1, 1, 2, 3, 5]
@@ -276,13 +235,3 @@ def test_warnings_of_a_group_count_its_own_users() -> None:
         for name, part in results.items()
     }
     assert said == {"with": {"first": False, "second": False}, "without": {"first": False, "second": True}}
-
-
-def test_groups_can_be_divided_again() -> None:
-    results = whole(ALONE[0])
-    left = results.by(HALVES)["left"]
-    thirds = {user: str(at % 2) for at, user in enumerate(sorted(USERS))}
-    both = {user: f"{HALVES[user]}{thirds[user]}" for user in USERS}
-    twice, once = left.by(thirds), results.by(both)
-    for name, part in twice.items():
-        alike(part, once[f"left{name}"])

@@ -63,27 +63,6 @@ def test_a_rule_decides(files: list[str], tmp_path: Path) -> None:
     assert len(values) == 3
 
 
-def test_other_tools_bring_their_rule_and_it_is_reported() -> None:
-    by_rule = tr.evaluate(SCORES, tr.read(LABELS, positive=">0"), like="ranx", metrics=["Recall@5"])
-    by_tool = tr.evaluate(SCORES, LABELS, like="ranx", metrics=["Recall@5"])
-    assert [each.value for each in by_tool.estimates] == [each.value for each in by_rule.estimates]
-    codes = [[message.code for message in results.messages] for results in (by_tool, by_rule)]
-    assert [("relevant-rows" in each) for each in codes] == [True, False]
-    strict = tr.evaluate(SCORES, tr.read(LABELS, positive=">3"), like="ranx", metrics=["Recall@5"])
-    assert strict.estimates[0].value != by_rule.estimates[0].value
-
-
-def test_a_stream_has_the_rule_of_the_tool_in_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ratings of 1 alone in some chunks look like labels there."""
-    rows = LABELS.select("user", "item", "propensity", rating=pl.when(pl.col("user") < 20).then(1).otherwise("rating"))
-    held = tr.evaluate(SCORES, rows, like="ranx", metrics=["Recall@5", "nDCG@5"])
-    monkeypatch.setattr("truerank.evaluation.sources.MEMORY_ROWS", 10)
-    streamed = tr.evaluate(SCORES, tr.scan(rows), like="ranx", metrics=["Recall@5", "nDCG@5"])
-    assert [each.value for each in streamed.estimates] == [each.value for each in held.estimates]
-    with pytest.raises(InputError, match="positive"):
-        tr.evaluate(SCORES, tr.scan(rows), exposure="holdout", metrics=["Recall@5"])
-
-
 @pytest.mark.parametrize("command", ["train popularity", "train ease", "study reliability"])
 def test_other_commands_need_it_too(command: str, files: list[str], tmp_path: Path) -> None:
     scores = files[1:] if command.startswith("study") else []

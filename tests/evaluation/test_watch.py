@@ -15,7 +15,6 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome
 from truerank.evaluation.watch import Watched, WatchState
 from truerank.inference.sequences import FIRST, ConfidenceSequence
-from truerank.report.page.render import answer_page, render
 from truerank.report.plans import watch_answer, watch_panels, watch_sentence
 from truerank.report.text import summary_text
 
@@ -68,17 +67,6 @@ def test_a_clear_winner_is_shown() -> None:
     )
 
 
-def test_the_opposite_equals_and_small_differences() -> None:
-    assert watched(0.2).pairs[0].state is WatchState.OPPOSITE
-    assert watched(0.2).outcome is Outcome.NOT_SHOWN
-    going_on = watched(0.5)
-    assert going_on.pairs[0].state is WatchState.GOING_ON
-    assert going_on.outcome is Outcome.INSUFFICIENT
-    small = watched(0.5, difference=0.3)
-    assert small.pairs[0].state is WatchState.CLOSE
-    assert watch_sentence(small.pairs[0], small).startswith("Stop: a and b differ by less than 0.3")
-
-
 def test_a_look_is_that_of_the_formula() -> None:
     """The interval of a difference, with the multiplier of the sequence in place of Student's t, by hand."""
     scores, labels = arriving(better=0.7)
@@ -124,13 +112,6 @@ def test_users_who_return_count_once_with_all_their_rows() -> None:
     assert twice.look.users == N_USERS
     compared = tr.evaluate(scores, later, metrics=["Precision@1"]).compare("a", "b")[0]
     assert twice.look.difference == pytest.approx(compared.difference)
-
-
-def test_more_comparisons_make_wider_intervals() -> None:
-    one, two = watched(0.6), watched(0.6, metrics=["Precision@1", "DCG@2"])
-    assert len(two.pairs) == 2
-    assert two.pairs[0].look.low < one.pairs[0].look.low
-    assert "every-look" in {message.code for message in two.messages}
 
 
 def test_ratios_are_linearised() -> None:
@@ -258,18 +239,6 @@ def test_rows_that_would_weigh_much_widen_the_interval_before_one_is_relevant() 
     assert pair.state is WatchState.GOING_ON
 
 
-@pytest.mark.slow
-def test_ever_wrong_with_unequal_propensities() -> None:
-    """60 streams of equal models, looked at 12 times: few are ever wrong, where nearly half were."""
-    wrong = 0
-    for seed in range(60):
-        scores, rows = biased(np.random.default_rng([9, seed]))
-        looks = (rows.filter(pl.col("user") < n) for n in np.geomspace(250, 1200, 12).astype(int).tolist())
-        wrong += any(tr.watch(scores, look, **BIASED).pairs[0].state in ("shown", "the opposite is shown")
-                     for look in looks)  # fmt: skip
-    assert wrong <= 6
-
-
 def test_the_picture_of_several_looks() -> None:
     """Bars are the intersection of all intervals so far: they never widen; labels of the axis stand apart."""
     pytest.importorskip("altair")
@@ -285,14 +254,6 @@ def test_the_picture_of_several_looks() -> None:
     ticks = layers[0]["encoding"]["x"]["axis"]["values"]
     assert len(ticks) > 1
     assert all(after / before >= 2 for before, after in itertools.pairwise(ticks))
-
-
-def test_names_in_a_report_are_no_code() -> None:
-    pytest.importorskip("altair")
-    scores, labels = arriving(better=0.8)
-    name = "<!--<script"
-    found = tr.watch({name: scores["a"], "b": scores["b"]}, labels, require=f"{name} > b", metrics=["Precision@1"])
-    assert name not in render(answer_page(watch_answer(found))).decode()
 
 
 def test_users_without_a_hit_are_no_events_of_any_estimator() -> None:

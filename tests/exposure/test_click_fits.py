@@ -42,12 +42,6 @@ def test_ranks_that_no_item_connects_are_refused(fit: object) -> None:
         fit(rows)  # type: ignore[operator]
 
 
-def test_an_item_without_clicks_connects_nothing() -> None:
-    rows = impressions([(0, 1, 1, 1), (1, 1, 0, 1), (1, 2, 0, 1), (2, 2, 1, 0)])
-    with pytest.raises(RefusedError, match="rank 2 shares no clicked item"):
-        fit_clicks(rows)
-
-
 def test_clicks_that_tell_nothing_are_refused() -> None:
     with pytest.raises(RefusedError, match="no click"):
         fit_clicks(impressions([(1, 1, 0, 1)]))

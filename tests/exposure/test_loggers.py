@@ -60,14 +60,6 @@ def test_weights_by_hand() -> None:
     assert DurationLogger(scale=float("inf"), duration=(9, 3, 5, 3)).weights(WORLD).tolist() == [1, 1, 1, 1]
 
 
-def test_the_uniform_logger_of_the_code_favours_random_items() -> None:
-    weight = UniformLogger.released().weights(WORLD)
-    assert len(set(weight.tolist())) == 4
-    assert ((weight > 0) & (weight < 1)).all()
-    few = replace(WORLD, items=Ids.of(np.array([0, 1, 2, 3, 4])))
-    assert UniformLogger.released().weights(few)[:4].tolist() == weight.tolist()  # a weight belongs to its item
-
-
 BESIDE = {"duration": {"duration": tuple(range(60))}}  # what policies need beside the pairs of a dataset
 POLICIES = [*(cls(**BESIDE.get(name, {})) for name, cls in LOGGERS.catalogue().items()), UniformLogger.released()]
 
@@ -112,12 +104,6 @@ def test_draws_are_those_of_the_design_whatever_the_order_of_rows() -> None:
     assert few_cells == {cell for cell in all_cells if cell[0] < 5}
 
 
-def test_items_without_weight_fill_up() -> None:
-    log = expose(WORLD, PositivityLogger(), size=3, seed=0)
-    assert (log.item != 2).sum() == 12  # three items of positive weight for each of four users
-    assert (np.bincount(expose(WORLD, PositivityLogger(), size=4, seed=0).item) == 4).all()
-
-
 def test_independent_exposure() -> None:
     chance = proportional_probabilities(WORLD, PositivityLogger(), size=2)
     # 2 x (1, 2, 0, 1) / 4 needs no cap; three of four items would: then all three are certain
@@ -148,14 +134,6 @@ def test_hold_outs() -> None:
     kept, held = WorldHoldOut.released().split(world, policy=UniformLogger.released(), seed=1)
     assert kept is world
     assert held is None
-
-
-def test_an_empty_world_gives_an_empty_log() -> None:
-    nothing = log_of([], n_users=3, n_items=2)
-    log = expose(nothing, UniformLogger(), sparsity=0.5, seed=0)
-    assert len(log) == 0
-    assert len(log.users) == 3
-    assert len(expose_independently(nothing, np.zeros(0), seed=0)) == 0
 
 
 def test_bad_input_is_explained() -> None:

@@ -13,7 +13,6 @@ from depths import cut, draw_depths, fitted
 import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
-from truerank.exposure.positions.contextual import fit_contextual
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups
 from truerank.exposure.positions.position_models import Exponential, FitRequest, Place, Positions, Table
 
@@ -54,15 +53,6 @@ def test_the_geometric_fit_has_its_closed_form() -> None:
     assert fit.parameter.stderr == pytest.approx(np.sqrt(gamma * (1 - gamma) / (on + stops)), rel=1e-12)
     assert fit.log_likelihood == pytest.approx(on * np.log(gamma) + stops * np.log(1 - gamma))
     assert (fit.n, fit.n_censored) == (300, int(ended.sum()))
-
-
-@pytest.mark.parametrize("family", LAWS)
-def test_a_cutoff_is_an_end_of_the_feed(family: str) -> None:
-    depth, _ = sample(family, {"exp": 0.8, "yule": 1.2, "log": 20.0}[family], 400, end=1000)
-    cut = fit_depths(family, Depths.from_sessions(depth).up_to(5), cutoff=5)
-    same = fit_depths(family, Depths.from_sessions(np.minimum(depth, 5), censored=depth >= 5))
-    assert cut.parameter == same.parameter
-    assert cut.model.view(np.array([5.0, 6.0]))[1] == 0 < cut.model.view(np.array([5.0]))[0]
 
 
 @pytest.mark.parametrize("family", LAWS)
@@ -125,43 +115,6 @@ def test_groups_are_drawn_towards_everyone(family: str) -> None:
     assert ((values - everyone) * (own - everyone) >= 0).all()
     assert (np.abs(np.log(values / everyone)) <= np.abs(np.log(own / everyone)) + 1e-9).all()
     assert abs(np.log(values[:20]).mean() - np.log(values[20:]).mean()) > 0.1
-
-
-def test_groups_that_do_not_differ_share_one_value() -> None:
-    everyone, fits, spread = fit_groups("exp", {name: Depths.from_sessions([1, 2, 3]) for name in "ab"})
-    assert spread == 0
-    assert {fit.parameter.value for fit in fits.values()} == {everyone.parameter.value}
-
-
-def test_a_group_at_the_border_still_gets_a_value() -> None:
-    depths = {"never": [1] * 3, "often": [1, 2] * 20, "much": [7, 12] * 20}
-    everyone, fits, _ = fit_groups("exp", {name: Depths.from_sessions(values) for name, values in depths.items()})
-    assert 0 < fits["never"].parameter.value < everyone.parameter.value
-
-
-@pytest.mark.parametrize("family", LAWS)
-def test_one_binary_feature_is_two_fits(family: str) -> None:
-    rng = np.random.default_rng(1)
-    kind = np.repeat([0.0, 1.0], 200)
-    u = {"exp": 1.0, "yule": 0.2, "log": 2.0}[family] + 0.8 * kind
-    depth, ended = cut(draw_depths(family, u, rng), 25)
-    fit = fit_contextual(family, depth, features=kind[:, None], names=["kind"], censored=ended)
-    parts = [fit_depths(family, Depths.from_sessions(depth[kind == k], censored=ended[kind == k])) for k in (0, 1)]
-    np.testing.assert_allclose(fit.value([[0.0], [1.0]]), [part.parameter.value for part in parts], rtol=1e-7)
-    assert fit.log_likelihood == pytest.approx(sum(part.log_likelihood for part in parts))
-    rank = np.array([3.0])
-    for value, part in zip((0.0, 1.0), parts, strict=True):
-        assert fit.model([value]).view(rank) == pytest.approx(part.model.view(rank), rel=1e-7)
-
-
-def test_features_that_cannot_be_told_apart_are_refused() -> None:
-    depth, features = [1, 2, 3, 4], np.arange(8.0).reshape(4, 2)
-    with pytest.raises(RefusedError, match="repeat each other"):
-        fit_contextual("exp", depth, features=features, names=["a", "b"])
-    with pytest.raises(InputError, match="expected one row per session"):
-        fit_contextual("exp", depth, features=features, names=["a"])
-    with pytest.raises(RefusedError, match="no inner maximum"):
-        fit_contextual("exp", [1, 1, 3, 4], features=[[0.0], [0.0], [1.0], [1.0]], names=["a"])
 
 
 def test_requests_are_fitted_where_they_hold() -> None:

@@ -7,23 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.values import options_of
 from truerank.exposure.positions import catalogue, parse_position
 from truerank.exposure.positions.position_models import (
-    NEAR,
     Exponential,
     FitRequest,
-    GeneralisedLog,
     Logarithmic,
     Place,
     PositionModel,
     Positions,
     Table,
-    YuleSimon,
 )
 
 RANKS = np.arange(1.0, 7.0)
@@ -68,28 +63,6 @@ def test_a_model_is_1_at_rank_1_never_rises_and_is_0_beyond_its_cutoff(model: An
     np.testing.assert_array_equal(cut.view(RANKS), np.where(RANKS <= 2, model.view(RANKS), 0.0))
     assert parse_position(str(cut)) == cut
     assert parse_position(str(model)) == model
-
-
-def test_yule_is_exact_far_down() -> None:
-    """With ρ = 2 the product is 2 / (r (r + 1))."""
-    rank = np.array([1.0, 2.0, NEAR, NEAR + 1.0, 1e6, 1e9, 1e12])
-    np.testing.assert_allclose(YuleSimon(2.0).view(rank), 2.0 / (rank * (rank + 1.0)), rtol=1e-13)
-
-
-@given(st.floats(1e-3, 50.0), st.integers(1, 500) | st.none())
-def test_text_forms_parse_back(value: float, cutoff: int | None) -> None:
-    models: list[Any] = [GeneralisedLog(value, cutoff), YuleSimon(value, cutoff), Exponential(value / 51, cutoff)]
-    for model in models:
-        assert parse_position(str(model)) == model
-
-
-def test_a_request_to_fit_and_several_places_parse_back() -> None:
-    assert parse_position("fit:yule") == FitRequest("yule")
-    assert str(parse_position("fit:exp@20")) == "fit:exp@20"
-    feed = parse_position("first=yule:1.5, second=exp:0.8@5 ,second/new=fit:exp,*/new=table:1:0.5")
-    assert isinstance(feed, Positions)
-    assert parse_position(str(feed)) == feed
-    assert [str(place) for place, _ in feed.requests] == ["second/new"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -48,13 +47,6 @@ def test_users_and_exposures_trade_and_searches_agree() -> None:
     assert smallest_difference(of, users=users, rows=20, sure=SURE) == pytest.approx(0.1, rel=0.01)
     assert rows_for(of, 0.1, users=20, sure=SURE) is None  # not even all items: users differ too much
     assert users_for(of, 0.1, rows=20, sure=Sure(family=10)) > 1.3 * users  # type: ignore[operator]
-
-
-def test_few_users_have_less_power_than_normal_means() -> None:
-    of = Components(between=1.0)
-    normal = 1 - 0.5 * math.erfc((0.8 * math.sqrt(12) - 1.959964) / math.sqrt(2))
-    assert power_of(of, 0.8, users=12, rows=1, sure=SURE) < normal - 0.1
-    assert power_of(of, 3.0, users=5, rows=1, sure=SURE) == 0  # fewer than six never carry a verdict
 
 
 def test_parts_within_users_are_those_of_the_rows() -> None:
@@ -202,14 +194,6 @@ def test_assumed_lists_of_recall_are_those_of_the_formulas(normalised: bool) -> 
     wanted = (differ * p * (1 - p) * square, 100**2 * s2, 100 * s2, row_fourth, 20, 1 - (1 - told_apart) ** 20)
     assert values == pytest.approx(wanted, rel=1e-12)
     assert found.kurtosis == pytest.approx(3 + row_fourth / 20**3 / found.variance(20) ** 2)
-
-
-def test_users_whom_no_row_tells_apart_limit_the_power() -> None:
-    """A difference of any size needs six users with a row that tells the models apart, here each of 10 with 1/5."""
-    of = Components(between=1e-9, telling=1 - 0.8**10, rows=10.0)
-    for rows in (5, 10):
-        wanted = stats.binom.sf(5, 12, 1 - 0.8**rows)
-        assert power_of(of, 1.0, users=12, rows=rows, sure=SURE) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_cumulants_of_rows_are_k_statistics() -> None:

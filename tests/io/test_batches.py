@@ -6,12 +6,10 @@ import gzip
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
-from truerank.io.batches import BATCH_BYTES, LazyTable
+from truerank.io.batches import LazyTable
 from truerank.io.files import read_table
 from truerank.io.text import TextTypes
 
@@ -44,23 +42,6 @@ def test_batches_of_a_file_are_its_rows(tmp_path: Path, ending: str, most: int) 
     assert pl.concat(batches).equals(read_table(path))
     assert table.read().equals(ROWS)
     assert (table.n_rows, table.schema, table.where) == (7, dict(ROWS.schema), str(path))
-
-
-def frames() -> dict[str, Any]:
-    return {
-        "polars": ROWS,
-        "lazy": ROWS.lazy(),
-        "pandas": pd.DataFrame(ROWS.to_dict(as_series=False)),
-        "arrow": pa.table(ROWS.to_dict(as_series=False)),
-    }
-
-
-@pytest.mark.parametrize("name", list(frames()))
-def test_frames_are_tables(name: str) -> None:
-    table = LazyTable.of(frames()[name])
-    assert pl.concat(table.batches(most=2)).equals(ROWS)
-    assert table.n_rows == 7
-    assert table.slice(2, 3).equals(ROWS[2:5])
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -130,16 +111,3 @@ def test_all_fields_decide_the_type(tmp_path: Path, fields: list[str], kind: Any
     halves = [TextTypes.of(pl.LazyFrame({"c": [x or None for x in part]}, schema={"c": pl.String}))
               for part in (fields[: len(fields) // 2], fields[len(fields) // 2 :])]  # fmt: skip
     assert (halves[0] + halves[1]).schema()["c"] == kind
-
-
-def test_batches_of_large_rows_are_short() -> None:
-    table = LazyTable.of(pl.DataFrame({"list": [list(range(1000))] * 2000}))
-    assert table.batch_rows() == pytest.approx(BATCH_BYTES / 8000, rel=0.01)
-
-
-def test_a_table_without_rows(tmp_path: Path) -> None:
-    for ending in ("parquet", "csv"):
-        table = LazyTable.of(written(ROWS.clear(), tmp_path / f"x.{ending}"))
-        assert table.n_rows == 0
-        assert sum(map(len, table.batches())) == 0
-        assert table.read().columns == table.slice(0, 5).columns == ROWS.columns

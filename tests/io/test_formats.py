@@ -93,15 +93,6 @@ def test_wrong_trec_lines_are_named(tmp_path: Path, name: str, text: str, words:
     assert all(word in str(caught.value) for word in (name, *words)), caught.value
 
 
-# --------------------------------------------------------------------------------------------------------------- gzip
-
-
-def test_gzip_of_another_format_is_unknown(tmp_path: Path) -> None:
-    (tmp_path / "x.parquet.gz").write_bytes(b"")
-    with pytest.raises(InputError, match="unknown ending"):
-        tr.read(tmp_path / "x.parquet.gz")
-
-
 # ---------------------------------------------------------------------------------------------------------- part files
 
 Write = Callable[[pl.DataFrame, Path], object]
@@ -232,26 +223,3 @@ def test_damaged_sparse_files_are_refused(tmp_path: Path, changed: dict[str, Any
     with pytest.raises(InputError) as caught:
         tr.read_scores(path)
     assert all(word in str(caught.value) for word in ("x.npz", *words)), caught.value
-
-
-def test_a_sparse_matrix_is_a_table_of_its_entries() -> None:
-    rows = table_columns(sparse.csr_array(np.array([[0, 2], [3, 0]])))
-    assert rows.where == "matrix"
-    assert rows.table.to_dict(as_series=False) == {"user": [0, 1], "item": [1, 0], "value": [2, 3]}
-    seen = sparse.csr_array(np.array([[0, 1, 0], [0, 0, 0]]))
-    numbered = LABELS.with_columns(user=pl.col("user") - 1, item=pl.col("item") // 10 - 1)
-    found = tr.evaluate({"m": np.array([[1.0, 3, 2], [1, 2, 3]])}, numbered, metrics=[Recall(1)], exclude=seen)
-    assert found.estimates[0].value == 0.25  # without its second item the first user's best is the third, not relevant
-
-
-def test_wrong_sparse_inputs() -> None:
-    empty = sparse.csr_array((2, 2))
-    assert len(tr.read(empty, values=False)) == 0
-    for call, words in (
-        (lambda: tr.scores.sparse(empty), "no entry"),
-        (lambda: tr.scores.sparse(sparse.csr_array(np.ones((2, 2), dtype=complex))), "complex128"),
-        (lambda: tr.scores.sparse(sparse.csr_array(np.ones((2, 2))), users=[1]), "1 ids for 2"),
-        (lambda: tr.read(sparse.csr_array(np.ones((2, 2))), items=[1, 1]), "repeated"),
-    ):
-        with pytest.raises(InputError, match=words):
-            call()

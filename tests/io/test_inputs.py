@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import subprocess
 from pathlib import Path
 
@@ -35,14 +34,6 @@ def test_parts_are_hashed_as_the_lines_of_sha256sum(tmp_path: Path) -> None:
     assert found[1] == hashlib.sha256(lines).hexdigest()
     assert found[0] == sum(part.stat().st_size for part in folder.glob("part-*"))
     assert fingerprint(folder / "*.csv") == found
-
-
-def test_a_pipe_is_left_alone(tmp_path: Path) -> None:
-    """It can be read only once, and by whoever reads the rows."""
-    pipe = tmp_path / "pipe.csv"
-    os.mkfifo(pipe)
-    assert fingerprint(pipe) is None
-    assert input_of(pipe, role="labels").sha256 is None
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

@@ -77,47 +77,6 @@ def test_the_same_rows_in_any_number_of_chunks(place: Scratch, tmp_path: Path, e
     assert len(chunks.notes) == (n_chunks > 1)
 
 
-@pytest.mark.usefixtures("nothing_fits")
-def test_chunks_follow_from_keys_alone(place: Scratch, tmp_path: Path) -> None:
-    """Shuffled rows, in several files of different integer widths, lie in the same chunks."""
-    shuffled = LOG.sample(fraction=1, shuffle=True, seed=1)
-    for at, kind in enumerate((pl.Int16, pl.Int64, pl.UInt32)):
-        part = shuffled[at * 1000 : at * 1000 + 1000].with_columns(pl.col("user").cast(kind))
-        part.write_parquet(tmp_path / f"{at}.parquet")
-    one = together({"log": Keyed(LazyTable.of(LOG), "user")}, scratch=place, n_chunks=9)
-    two = together({"log": Keyed(LazyTable.of(f"{tmp_path}/*.parquet"), "user")}, scratch=place, n_chunks=9)
-    for at in range(9):
-        assert sorted(one.chunk(at)["log"].rows()) == sorted(two.chunk(at)["log"].rows())
-
-
-@pytest.mark.parametrize(
-    "ids",
-    [
-        pl.Series(SESSION, dtype=pl.Int16),
-        pl.Series(SESSION - 300),
-        pl.Series([f"u{each}" for each in SESSION]),
-        pl.Series([f"0{each}" for each in SESSION]),
-        pl.Series([f"u{each}" for each in SESSION], dtype=pl.Categorical),
-        pl.Series([2**63 - 300 + int(each) for each in SESSION], dtype=pl.UInt64),
-        pl.Series([2**90 + int(each) for each in SESSION], dtype=pl.Int128),
-        pl.Series(SESSION.astype(float)),
-    ],
-    ids=lambda series: str(series.dtype),
-)
-@pytest.mark.parametrize("order", ["sorted", "shuffled"])
-@pytest.mark.usefixtures("nothing_fits")
-def test_ids_of_every_type(place: Scratch, tmp_path: Path, ids: pl.Series, order: str) -> None:
-    rows = pl.DataFrame({"id": ids, "row": np.arange(N)})
-    if order == "sorted":
-        rows = rows.sort(pl.col("id").cast(pl.String) if ids.dtype == pl.Categorical else "id")
-    rows.write_parquet(tmp_path / "x.parquet", row_group_size=500)
-    source = Keyed(LazyTable.of(tmp_path / "x.parquet"), "id")
-    chunks = together({"log": source}, scratch=place)
-    assert (chunks.place.borders is None) == (order == "shuffled")
-    assert chunks.n_chunks > 10
-    check_whole(chunks, "log", "id", rows)
-
-
 def test_equal_integers_have_equal_hashes_whatever_their_width() -> None:
     numbers = [0, 1, -5, 2**40, -(2**63)]
     plain = hashed(as_ids(pl.Series(numbers), where=""))
@@ -172,25 +131,6 @@ def test_tables_by_one_key_meet_in_their_chunk(place: Scratch, tmp_path: Path) -
         ids = chunk["labels"]["user"]
         assert (chunks.place.of_ids(ids) == at).all()
     assert chunks.n_rows.sum() == 2 * N + 3
-
-
-def test_text_ids_beside_numbers_are_refused(place: Scratch) -> None:
-    sources = {
-        name: Keyed(LazyTable.of(pl.DataFrame({"user": ids})), "user") for name, ids in (("a", [1]), ("b", ["1"]))
-    }
-    with pytest.raises(InputError, match="text never matches numbers"):
-        together(sources, scratch=place)
-
-
-@pytest.mark.usefixtures("nothing_fits")
-def test_rows_that_say_the_same_stay_together(place: Scratch, tmp_path: Path) -> None:
-    rows = pl.DataFrame({"item": np.arange(N) % 7, "p": (np.arange(N) % 5) / 7, "c": [[1]] * N, "s": ["x", "y"] * 1500})
-    rows.write_parquet(tmp_path / "x.parquet")
-    source = Keyed(LazyTable.of(tmp_path / "x.parquet"), "", content=tuple(rows.columns))
-    chunks = together({"log": source}, scratch=place)
-    parts = [chunks.chunk(at)["log"] for at in range(chunks.n_chunks)]
-    assert sum(part.select("item", "p", "s").n_unique() for part in parts) == 70
-    assert sum(map(len, parts)) == N
 
 
 @pytest.mark.usefixtures("nothing_fits")

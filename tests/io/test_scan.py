@@ -10,13 +10,11 @@ import polars as pl
 import pytest
 
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
-from truerank.core.log import Log, Logged
-from truerank.io import scan as scanning
+from truerank.core.log import Log
 from truerank.io.batches import LazyTable
 from truerank.io.partition import together
 from truerank.io.read import read, read_impressions, scan, scan_impressions
-from truerank.io.scan import Distinct, Facts, exact_total
+from truerank.io.scan import Facts, exact_total
 from truerank.io.spill import scratch
 
 N = 600
@@ -57,20 +55,6 @@ def test_chunks_of_labels(tmp_path: Path, n_chunks: int, positive: str | None) -
     assert all(log.items == whole.items for log in logs)
     assert sorted(row for log in logs for row in rows_of_log(log)) == rows_of_log(whole)
     assert sum(len(log.users) for log in logs) == len(whole.users)
-
-
-def test_whether_values_are_labels_is_told_by_all_rows() -> None:
-    rows = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "value": [0, 1, 2]})
-    schema = scan(rows)
-    assert list(schema.read(rows[:2]).rewards) == ["value"]
-    assert list(scan(rows[:2]).read(rows[:1]).rewards) == ["label"]
-
-
-def test_declared_users_are_those_of_their_chunk() -> None:
-    rows = pl.DataFrame({"user": [1, 2], "item": [1, 1], "label": [0, 1]})
-    schema = scan(rows, users=[1, 2, 3], items=[1, 5])
-    assert (len(schema.users), len(schema.items)) == (3, 2)
-    assert schema.read(rows[1:], units=Ids.of([2, 3])).n_units == 2
 
 
 @pytest.mark.parametrize(
@@ -186,29 +170,7 @@ def test_what_a_session_cannot_have_is_found_in_its_chunk() -> None:
         scan_impressions(lists).read(lists[2:])
 
 
-def test_chunks_without_rows_and_whether_all_was_viewed() -> None:
-    rows = pl.DataFrame({"session": [1, 2], "item": [1, 1], "position": [1, 1], "label": [1, 0], "viewed": [1, 0]})
-    schema = scan_impressions(rows, logged=Logged.VIEWED)
-    assert len(schema.read(rows[:0])) == 0
-    viewed = schema.read(rows[:1]).viewed
-    assert viewed is not None
-    assert viewed.all()
-    assert len(schema.read(rows[:1], units=Ids.of([1, 7])).cluster_of_unit()) == 2
-
-
 # -------------------------------------------------------------------------------------------------------------- parts
-
-
-@pytest.mark.parametrize("kind", [pl.Int16, pl.Int64, pl.String, pl.UInt64])
-def test_distinct_ids_of_batches(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
-    monkeypatch.setattr(scanning, "WAITING", 10)
-    monkeypatch.setattr(scanning, "DENSE", 300)
-    ids = pl.Series(CELL % 500).cast(kind)
-    ids = ids + 2**63 if kind == pl.UInt64 else ids
-    found = Distinct("x")
-    for start in range(0, N, 50):
-        found.add(ids[start : start + 50], start)
-    assert found.ids() == Ids.of(ids)
 
 
 def test_facts_add_up_exactly() -> None:

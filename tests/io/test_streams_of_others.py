@@ -6,7 +6,6 @@ They are taken batch by batch: a stream that is larger than what stays in memory
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import textwrap
@@ -267,25 +266,9 @@ def test_a_stream_that_breaks_off_is_told_in_one_sentence() -> None:
         tr.off_policy(broken(OSError()), {"new": RankColumn("new")}, position="exp:0.8")
 
 
-def test_nothing_stays_behind_when_a_stream_breaks_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(spill, "HELD", 1000)
-    monkeypatch.setattr(spill, "GATHERED", 100)
-    with pytest.raises(InputError) as raised:
-        LazyTable.of(broken(ValueError("x")))
-    assert re.match("frame: the stream broke off", str(raised.value))
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_reader_that_was_read_before_is_refused(tmp_path: Path) -> None:
     """It would stand for no rows: nothing would be excluded, and nobody would know."""
     used = reader(EXCLUDED, tmp_path)
     assert LazyTable.of(used).n_rows == len(EXCLUDED)
     with pytest.raises(InputError, match=r"^exclude: a reader without rows; one that was read before has none left"):
         tr.evaluate({"a": SCORES}, LABELS, exposure="random", exclude=used)
-
-
-def test_a_stream_whose_columns_change_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(spill, "batches_of", lambda _: iter([LABELS, LABELS.with_columns(pl.col("item") * 0.5)]))
-    with pytest.raises(InputError, match="types change within the stream"):
-        LazyTable.of(reader(LABELS, tmp_path))

@@ -130,15 +130,6 @@ def test_offsets_from_utc_count() -> None:
     assert pairs(tr.split(log, "time", 0.2).test) == LATEST
 
 
-def test_digits_beyond_microseconds_count() -> None:
-    rows = {
-        "user": [1, 1, 1],
-        "item": [1, 2, 3],
-        "time": [f"2024-01-01T00:00:00.00000000{digit}" for digit in (2, 9, 1)],
-    }
-    assert pairs(tr.split(tr.read(pl.DataFrame(rows)), "last").test) == [(1, 2)]
-
-
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_has_no_order_in_time_is_refused_and_rows_are_named(what: str) -> None:
     column, row = REFUSED[what]
@@ -209,15 +200,3 @@ def test_watch_orders_users_in_time(what: str) -> None:
     (pair,) = watched(ORDERED[what]).pairs
     assert pair.look.difference == 0.0
     assert "drift" in {reason.code for reason in pair.reasons}
-
-
-@pytest.mark.parametrize("what", MISSING)
-def test_watch_drops_and_counts_what_has_no_time(what: str) -> None:
-    """The user of row 7 has only missing times, and is not among those who came."""
-    times = MISSING[what].clone()
-    mine = (ROWS["user"] == ROWS["user"][6]).arg_true()
-    gone = times[6]
-    found = watched(times.scatter(mine, gone), drop_missing_times=True)
-    (said,) = (message for message in found.messages if message.code == "missing-times")
-    assert said.numbers == {"rows": COPIES * N // N_USERS, "users": COPIES}
-    assert found.pairs[0].look.users == COPIES * (N_USERS - 1)

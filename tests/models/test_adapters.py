@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -87,16 +86,6 @@ def test_lightfm(features: bool) -> None:
     said = model.predict(user, item, item_features=item_features).reshape(5, 6) - model.user_biases[:, None]
     scores = tr.models.from_lightfm(model, users=USERS, items=ITEMS, item_features=item_features)
     np.testing.assert_allclose(in_given_order(scores, USERS, ITEMS), said, rtol=1e-5, atol=1e-6)
-
-
-def test_factorisers() -> None:
-    from sklearn.decomposition import NMF, TruncatedSVD
-
-    for model in (NMF(3, random_state=1, max_iter=2000), TruncatedSVD(3, random_state=1)):
-        model.fit(MATRIX)
-        scores = tr.models.from_factors(model, MATRIX, users=USERS, items=ITEMS)
-        said = model.inverse_transform(model.transform(MATRIX))
-        np.testing.assert_allclose(in_given_order(scores, USERS, ITEMS), said, rtol=1e-4, atol=1e-5)
 
 
 def test_callables() -> None:
@@ -189,15 +178,3 @@ def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyP
             models.make(name, {}).fit(log, seed=0)
     with pytest.raises(InputError, match=r"from_lenskit needs lenskit, .* pip install lenskit"):
         tr.models.from_lenskit(None, users=["a"], items=["b"])
-
-
-def test_no_library_is_imported_before_its_model_is_used() -> None:
-    code = (
-        "import sys, truerank as tr; from truerank import models; models.catalogue(); tr.models.from_cornac;"
-        "import polars as pl;"
-        "models.make('ease', {}).fit(tr.read(pl.DataFrame({'user': [1], 'item': [2]})), seed=0);"
-        "names = ('implicit', 'lightfm', 'lenskit', 'rectools', 'cornac', 'sklearn', 'torch', 'optuna');"
-        "print([name for name in names if name in sys.modules])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "[]"

@@ -5,7 +5,6 @@ Models that need torch have their own tests.
 
 from __future__ import annotations
 
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,11 +59,6 @@ def test_a_fit_is_a_function_of_log_and_seed(name: str, tmp_path: Path) -> None:
     for what in {step[0] for step in seen}:
         done = [step[1] for step in seen if step[0] == what]
         assert done == sorted(done)
-
-
-@pytest.mark.parametrize("name", ["random", "als", "bpr", "lightfm"])
-def test_another_seed_gives_other_scores(name: str) -> None:
-    assert (block(fit(name, WORLD.train, seed=1)) != block(fit(name, WORLD.train, seed=2))).any()
 
 
 @pytest.mark.parametrize("name", ["popularity", "user-knn", "item-knn", "sar", "ease", "kunn"])
@@ -182,23 +176,6 @@ def test_unknown_settings_are_refused(name: str, settings: dict[str, str], messa
     assert message in str(error.value)
 
 
-# ---------------------------------------------------------------------------------------------------------- size
-
-
-def test_similar_users_are_never_all_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everyone likes the same item: users x users is dense, what is kept and held is not."""
-    n = 4000
-    monkeypatch.setattr("truerank.models.neighbours.BLOCK_CELLS", 2**17)
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame({"user": np.tile(np.arange(n), 2), "item": [*[0] * n, *rng.integers(1, 3000, n)]})
-    log = tr.read(frame.unique())
-    tracemalloc.start()
-    models.make("user-knn", {"neighbours": "5"}).fit(log, seed=0)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 60e6  # all pairs would take 128 MB as numbers alone
-
-
 # ------------------------------------------------------------------------------------------------- who is better
 
 
@@ -225,18 +202,3 @@ def test_a_new_user_whom_the_feature_table_lacks_gets_the_item_biases() -> None:
     assert isinstance(found, Factors)
     assert not found.user[3, :-1].any()  # the last column takes the item bias
     assert found.user[4, :-1].any()
-
-
-@pytest.mark.lightfm
-def test_features_help_where_rows_are_missing() -> None:
-    """Items that nobody has seen can only be told apart by their features."""
-    rng = np.random.default_rng(5)
-    user, item = np.nonzero(rng.random((200, 60)) < 0.5)
-    same = (user % 2 == item % 2) & (item < 50)
-    log = tr.read(pl.DataFrame({"user": user[same], "item": item[same]}), users=np.arange(200), items=np.arange(60))
-    features = pl.DataFrame({"item": np.arange(60), "kind": [("even", "odd")[each % 2] for each in range(60)]})
-    plain = block(models.make("lightfm", {}).fit(log, seed=0))[:, 50:]
-    known = block(models.make("lightfm", {}).fit(log, seed=0, side=Side(item_features=features)))[:, 50:]
-    mine = np.arange(200)[:, None] % 2 == np.arange(50, 60)[None, :] % 2
-    assert (known[mine].reshape(200, 5).min(axis=1) > known[~mine].reshape(200, 5).max(axis=1)).mean() > 0.95
-    assert (plain[mine].reshape(200, 5).min(axis=1) > plain[~mine].reshape(200, 5).max(axis=1)).mean() < 0.5

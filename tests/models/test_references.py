@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_matrix
 
 import truerank as tr
 from truerank.core.arrays import Floats
@@ -18,7 +18,7 @@ from truerank.core.rng import cell_keys, library_seed
 from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.least_squares import EASE, IALS
 from truerank.models.libraries import ALS, BPR, LightFM, LightFMLoss
-from truerank.models.neighbours import KUNN, SAR, ItemKNN, Occurrence, Preference, Similarity, UserKNN, cosine
+from truerank.models.neighbours import KUNN, SAR, ItemKNN, Occurrence, Preference, Similarity, UserKNN
 
 N_USERS, N_ITEMS = 40, 25
 
@@ -87,24 +87,6 @@ def test_user_knn(rows: Preference, k: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_neighbours_are_the_same_in_blocks_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [all_scores(model.fit(log(), seed=0)) for model in (ItemKNN(5), UserKNN(5), KUNN(5, 5), SAR())]
-    monkeypatch.setattr("truerank.models.neighbours.BLOCK_CELLS", 1)
-    single = [all_scores(model.fit(log(), seed=0)) for model in (ItemKNN(5), UserKNN(5), KUNN(5, 5), SAR())]
-    for a, b in zip(whole, single, strict=True):
-        assert (a == b).all()
-
-
-def test_equal_cosines_are_equal_in_bits() -> None:
-    """3/√18 and 1/√2 are one number, but not if roots are taken first."""
-    n = np.array([1.0, 2.0, 3.0, 6.0])
-    naive = [1 / (np.sqrt(1) * np.sqrt(2)), 3 / (np.sqrt(3) * np.sqrt(6))]
-    assert naive[0] != naive[1]
-    products = csr_array(np.array([[0.0, 1.0, 0.0, 0.0], [0.0] * 4, [0.0, 0.0, 0.0, 3.0]]))
-    found = cosine(products, 0, n).toarray()
-    assert found[0, 1] == found[2, 3]
-
-
 @pytest.mark.parametrize("similarity", list(Similarity))
 @pytest.mark.parametrize("occurrence", list(Occurrence))
 def test_sar(similarity: Similarity, occurrence: Occurrence) -> None:
@@ -121,14 +103,6 @@ def test_sar(similarity: Similarity, occurrence: Occurrence) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_sar_as_released_lifts_scores_above_the_noise() -> None:
-    plain = all_scores(SAR(Similarity.JACCARD, Occurrence.ROWS).fit(log(), seed=3))
-    noisy = all_scores(SAR.released(Similarity.JACCARD).fit(log(), seed=3))
-    assert ((noisy[plain == 0] >= 0) & (noisy[plain == 0] < 0.01)).all()
-    np.testing.assert_allclose(noisy[plain > 0], plain[plain > 0] + 0.02, rtol=1e-15)
-    assert SAR.published() == SAR()
-
-
 @pytest.mark.parametrize("regularisation", [0.5, 100.0])
 def test_ease(regularisation: float) -> None:
     matrix = liked()
@@ -136,16 +110,6 @@ def test_ease(regularisation: float) -> None:
     weights = np.eye(N_ITEMS) - inverse @ np.diag(1 / np.diag(inverse))
     found = all_scores(EASE(regularisation).fit(log(), seed=0))
     np.testing.assert_allclose(found, matrix @ weights, rtol=1e-5, atol=1e-6)
-
-
-def test_ease_of_more_items_than_a_block_mirrors_right() -> None:
-    from truerank.models.least_squares import mirror
-
-    full = np.random.default_rng(0).normal(size=(50, 50))
-    full += full.T
-    lower = np.asfortranarray(np.tril(full) + np.triu(np.full((50, 50), 99.0), 1))
-    mirror(lower, block=7)
-    assert (lower == full).all()
 
 
 @pytest.mark.parametrize(("k_users", "k_items"), [(1, 1), (6, 3), (100, 100)])
@@ -217,18 +181,6 @@ def test_ials_solves_its_objective(rows: Preference) -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         assert loss(p + 0.05 * rng.normal(size=p.shape), q + 0.05 * rng.normal(size=q.shape)) > loss(p, q)
-
-
-def test_ials_has_one_solution_whichever_way_a_row_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that list few are solved in the space of what they list, the others in that of the factors."""
-    model = IALS(factors=12, iterations=3, regularisation=0.1, rows=Preference.VALUES)
-    found = []
-    for few in (0.0, 0.25, 10.0):  # none, some, all
-        monkeypatch.setattr("truerank.models.least_squares.FEW", few)
-        found.append(np.asarray(model.fit(log(), seed=5).block(np.arange(len(log().users)))))
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(found[2], found[0], rtol=1e-6, atol=1e-9)
-    assert not np.array_equal(found[2], found[0])
 
 
 def test_lightfm_is_the_librarys() -> None:

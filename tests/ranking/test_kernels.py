@@ -16,10 +16,8 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, Ranks, Scores, Ties
-from truerank.ranking.kernel import fast
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.kernel.ties import count_above_and_tied
-from truerank.ranking.scores.tables import _ordered, _ordered_fast
 
 Array = np.ndarray[Any, Any]
 
@@ -104,24 +102,6 @@ def test_lists_looked_up_equal_rows_sorted(case: tuple[pl.DataFrame, Log, list[C
     same(rank(scores, log, pools=pools, fast=False), rank(scores, log, pools=pools, fast=True))
 
 
-@given(tables(), st.sampled_from([6, 1500]))
-@examples(100)
-def test_lists_ordered_fast_equal_lists_ordered_plainly(
-    case: tuple[pl.DataFrame, Log, list[Candidates]], more: int
-) -> None:
-    """Lists of a few items, and a user with a list that is too long to compare all with all."""
-    frame, rng = case[0], np.random.default_rng(more)
-    user = np.concatenate([frame["user"].to_numpy(), np.full(more, 7)])
-    item = np.concatenate([frame["item"].to_numpy(), rng.permutation(5000)[:more]])
-    score = np.concatenate([frame["score"].to_numpy(), rng.normal(size=more).round(1)])
-    start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=8))])
-    plain, quick = (way(user, item, score, start, 5000) for way in (_ordered, _ordered_fast))
-    owner = np.repeat(np.arange(8), np.diff(start))
-    a, b = (np.lexsort((ordered[0], owner)) for ordered in (plain, quick))
-    for one, other in zip(plain, quick, strict=True):
-        assert (np.asarray(one)[a] == np.asarray(other)[b]).all()
-
-
 @pytest.mark.parametrize("ties", [Ties.RANDOM, Ties.STRICT])
 def test_tie_policies_do_not_depend_on_the_kernel(ties: Ties) -> None:
     rng = np.random.default_rng(4)
@@ -154,16 +134,6 @@ def test_overflowing_factors_are_refused_not_ranked(dimensions: int) -> None:
     for each in (False, True):
         with pytest.raises(InputError, match="expected a finite number"):
             rank(scores, log, pools=[Candidates(2, 3.0)], fast=each)
-
-
-def test_counts_beyond_32_bits() -> None:
-    """More than 2^31 cells: counts add up in 64 bits."""
-    tile = np.ones((1, 2**15), dtype=np.float32)
-    start, threshold = np.array([0, 1]), np.array([0.5], dtype=np.float32)
-    above, reaching = np.array([2**31 - 5]), np.zeros(1, dtype=np.int64)
-    fast.count_tile(tile, 1, start, threshold, above, reaching)
-    assert above[0] == 2**31 - 5 + 2**15
-    assert reaching[0] == 2**15
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.values import options_of
 from truerank.exposure.expose import WorldHoldOut, expose
-from truerank.exposure.logging_policies import PopularityLogger, UniformLogger
+from truerank.exposure.logging_policies import PopularityLogger
 from truerank.metrics.auc import AUC
 from truerank.metrics.recall import Recall
 from truerank.ranking import samplers
@@ -29,7 +29,6 @@ from truerank.ranking.kernel.rank import rank
 from truerank.ranking.samplers.draw import CandidatePool, SampledNegatives, Sampler, sample_candidates
 from truerank.ranking.samplers.draw import draw as draw_from
 from truerank.ranking.samplers.weighted import (
-    ExposedSampler,
     FullSampler,
     PopularitySampler,
     PositivitySampler,
@@ -165,16 +164,6 @@ def test_positives_are_drawn_in_released_and_keep_both_labels(logged: CandidateP
     assert found.tied.tolist() == [float(pair in repeated) for pair in pairs]
 
 
-def test_order_of_rows_and_blocks_change_nothing(world: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = expose(world, UniformLogger(), sparsity=0.5, seed=1)
-    whole = sample_candidates(log, SkewSampler(9), seed=1)
-    shuffled = log.select(np.random.default_rng(0).permutation(len(log)))
-    monkeypatch.setattr("truerank.ranking.samplers.draw.CELLS_AT_ONCE", 100)
-    again = sample_candidates(shuffled, SkewSampler(9), seed=1)
-    assert whole.item.tolist() == again.item.tolist()
-    assert whole.inclusion().value.tolist() == again.inclusion().value.tolist()
-
-
 # ---------------------------------------------------------------------------------------------- inclusion probabilities
 
 
@@ -205,27 +194,6 @@ def test_inclusion_probabilities_sum_over_every_set(make: Callable[[int], Sample
     assert (listed.propensity[listed.label == 1] == 1).all()
 
 
-def test_weights_may_differ_by_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws and inclusion probabilities of 20,000 users of five tastes, against every set that each taste can get."""
-    n_users, sampler = 20_000, TastefulSampler(2)
-    log = log_of([(u, i, int(i == 6)) for u in range(n_users) for i in (1, 6)], n_users=n_users, n_items=7)
-    pool = CandidatePool.of(log, pool=log.items)
-    monkeypatch.setattr("truerank.ranking.samplers.draw.CELLS_AT_ONCE", 10_000)
-    sampled = draw(pool, sampler)
-    inclusion = sampled.inclusion()
-    assert not inclusion.approximate.any()
-    for taste in range(5):
-        weight = np.where(np.arange(7) == 6, 0.0, (taste + np.arange(7)) % 5)  # item 6 is the user's positive
-        exact = np.zeros(7)
-        for items, chance in outcomes(WeightedDesign(2), Members.alone(7, weight=weight)):
-            exact[list(items)] += chance
-        own = sampled.user % 5 == taste
-        assert inclusion.value[own] == pytest.approx(exact[sampled.item[own]], abs=1e-10)
-        drawn = np.bincount(sampled.item[own], minlength=7) / (n_users / 5)
-        assert np.abs(drawn - exact).max() < 4.5 * 0.5 / np.sqrt(n_users / 5)
-        assert exact[weight == 0].sum() == 0
-
-
 @pytest.mark.parametrize("make", [*BY_SIZE, TastefulSampler], ids=name_of)
 @pytest.mark.parametrize("n", [1, 7, 50])
 def test_blocks_draw_what_the_design_draws(logged: CandidatePool, make: Callable[[int], Sampler], n: int) -> None:
@@ -254,33 +222,6 @@ def test_weights_of_another_shape_are_refused(logged: CandidatePool, monkeypatch
 
 
 # ---------------------------------------------------------------------------------------------------------------- edges
-
-
-def test_users_without_positives_and_users_without_rows() -> None:
-    log = log_of([(0, 0, 1), (0, 1, 0), (1, 1, 0), (1, 2, 0)], n_users=3, n_items=5)
-    assert sets(sample_candidates(log, FullSampler(), seed=0)) == [{1, 2}, {0, 1, 2}, {0, 1, 2}]
-    assert sets(sample_candidates(log, ExposedSampler(), seed=0)) == [{1}, {1, 2}, set()]
-    assert sample_candidates(log, RandomSampler("e"), seed=0).count.tolist() == [1, 2, 0]
-    fixed = sample_candidates(log, FullSampler(), seed=0, pool=log.items)
-    assert fixed.count.tolist() == [4, 5, 5]
-
-
-def test_fewer_candidates_than_n_and_zero_weights() -> None:
-    log = log_of([(0, 0, 1), (0, 1, 0), (1, 2, 1), (1, 1, 0)], n_users=2, n_items=3)
-    assert sets(sample_candidates(log, RandomSampler(50), seed=0)) == [{1, 2}, {0, 1}]
-    # item 1 has no positive, so weight 0: never drawn, however many are asked for
-    linear = PositivitySampler(50, law="linear")  # type: ignore[arg-type]
-    assert sets(sample_candidates(log, linear, seed=0)) == [{2}, {0}]
-    assert sample_candidates(log, linear, seed=0).inclusion().value.tolist() == [1, 1]
-    nobody = log_of([(0, 0, 0), (1, 1, 0)], n_users=2, n_items=2)
-    assert sample_candidates(nobody, linear, seed=0).count.tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("text", ["Full", "Exposed", "Random@e", "Random@5", "Skew@5", "WTDH@5", "Positivity@5"])
-def test_an_empty_log_gives_empty_sets(text: str) -> None:
-    sampled = sample_candidates(log_of([], n_users=3, n_items=4), samplers.parse(text), seed=0)
-    assert sampled.count.tolist() == [0, 0, 0]
-    assert len(sampled.labels(inclusion=True)) == 0
 
 
 def test_bad_input_is_explained(world: Log) -> None:

@@ -39,22 +39,6 @@ def test_the_random_part_of_coat_is_random_and_the_chosen_part_is_not() -> None:
     assert "liked were exposed more often" in chosen.verdict
 
 
-def test_full_matrices_have_nothing_to_test() -> None:
-    jester = tr.describe(
-        folder_of("jester") / "ratings_fully_observed.parquet",
-        columns={"user": "user_id", "item": "item_id"}, positive=">3",
-    )  # fmt: skip
-    assert jester.randomness is not None
-    assert jester.randomness.random is None
-    assert "nothing is missing" in jester.randomness.verdict
-    columns = {"user": "user_id", "item": "video_id"}
-    grid = tr.read(folder_of("kuairec") / "small_matrix_binary_grid.parquet", columns=columns)
-    assert randomness(grid).random is None
-    positives = randomness(grid.select(grid.label > 0))
-    assert positives.random is False
-    assert "some items were exposed far more often" in positives.verdict
-
-
 def test_a_random_sample_of_kuairec_is_random() -> None:
     columns = {"user": "user_id", "item": "video_id"}
     grid = tr.read(folder_of("kuairec") / "small_matrix_binary_grid.parquet", columns=columns)

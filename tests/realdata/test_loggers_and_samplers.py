@@ -8,11 +8,8 @@ import pytest
 from realdata import folder_of
 from truerank.core.log import Log
 from truerank.datasets.kuairec import KuaiRec
-from truerank.exposure.expose import Order, WorldHoldOut, expose
+from truerank.exposure.expose import Order, WorldHoldOut
 from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
-from truerank.ranking.samplers import parse
-from truerank.ranking.samplers.draw import CandidatePool, draw
-from truerank.ranking.samplers.weighted import RandomSampler, WTDHSampler, WTDSampler
 
 pytestmark = pytest.mark.realdata
 
@@ -66,30 +63,3 @@ def test_hold_outs_have_the_published_sizes(block: dict[str, Log]) -> None:
     assert held is not None
     assert len(np.unique(held.item)) == 332
     assert len(np.unique(rest.item)) == N_ITEMS - 332
-
-
-def test_candidate_sets_of_all_samplers(block: dict[str, Log]) -> None:
-    world, train = block["full"], block["train"]
-    rest, held = WorldHoldOut.released().split(world, policy=PopularityLogger(), seed=1)
-    log = expose(rest, PopularityLogger(), sparsity=0.95, train=train, propensities=False, seed=1)
-    logged = CandidatePool.of(log, random=held)
-    assert len(logged.items) <= N_ITEMS - 332
-    texts = [
-        "Full",
-        "Exposed",
-        "Random@e",
-        *(f"{name}@1000" for name in ("Random", "Popularity", "Positivity", "Skew")),
-    ]
-    weighted = [WTDSampler.released(1000), WTDHSampler.released(1000), WTDSampler(1000)]
-    drawn = [draw(logged, sampler, seed=1) for sampler in (*map(parse, texts), *weighted)]
-    available = len(logged.items) - logged.positive.count
-    assert (drawn[0].count == available).all()
-    assert (drawn[1].count == logged.exposed.count).all()
-    assert (drawn[2].count == logged.exposed.count).all()
-    for sampled in drawn[3:]:
-        assert (sampled.count == np.minimum(1000, available)).all()
-        assert not sampled.repeated.any()
-    assert drawn[7].item.tolist() == drawn[8].item.tolist()  # nothing held out is in the log: WTD is WTDH
-    pool = CandidatePool.of(log, random=log)
-    same = [draw(pool, sampler, seed=1) for sampler in (WTDSampler.released(100), RandomSampler(100))]
-    assert same[0].item.tolist() == same[1].item.tolist()

@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from small_study import small_grid, small_scores, small_train, small_world
-from tiny_advice import PAIRS, sealed, tiny_look, tiny_studied, write_studied
+from tiny_advice import PAIRS, tiny_look, tiny_studied
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.exposure.expose import Order
-from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
-from truerank.io.atomic_write import MARKER
+from truerank.exposure.logging_policies import UniformLogger
 from truerank.metrics.ndcg import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import (
@@ -37,7 +34,7 @@ from truerank.reliability import (
 from truerank.reliability.advice import recommend
 from truerank.reliability.advice_words import verdict, warnings
 from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios
-from truerank.reliability.studied import FORMAT, LogProfile, PositivesProfile, has_positives_alone, profiles_of
+from truerank.reliability.studied import LogProfile, PositivesProfile, has_positives_alone
 
 
 def here(studied: FinishedStudy, look: LogProfile | None = None, *, logger: str | None = None) -> Advice:
@@ -94,16 +91,6 @@ def test_between_two_levels_differences_and_spreads_are_linear() -> None:
     assert (found.loggers[0].spread, found.loggers[0].lift) == pytest.approx((0.3, 0.4))
 
 
-def test_a_wrong_order_stays_wrong_with_endless_users() -> None:
-    pairs = dict.fromkeys(PAIRS, ((0.10, 0.5), (-0.20, 0.5)))
-    found = here(tiny_studied(pairs))
-    assert [each.limit for each in found.choices] == [-1.0] * 3
-    assert [(each.better, each.worse, each.true, each.difference) for each in found.wrong] == [("a", "b", 0.1, -0.2)]
-    assert "nothing in the study keeps the true order well" in verdict(found)
-    assert "it is bias" in verdict(found)
-    assert any("However many users there are, Random, 10 negatives puts b above a" in each for each in warnings(found))
-
-
 def test_pairs_without_a_known_order_are_left_out_and_counted() -> None:
     close = dict.fromkeys(PAIRS, ((0.04, 0.5), (9.0, 0.1)))  # 0.04 < 1.96 x 0.5 / 20
     found = here(tiny_studied(more={("a", "c"): close}))
@@ -113,15 +100,6 @@ def test_pairs_without_a_known_order_are_left_out_and_counted() -> None:
     assert any("does not know the true order of a and c" in each for each in warnings(found))
     with pytest.raises(RefusedError, match="cannot tell any two of its models apart"):
         here(tiny_studied(close))
-
-
-def test_bounds_of_the_best_hold_every_dependence() -> None:
-    third = {key: tuple((3 * d, 2 * sd) for d, sd in levels) for key, levels in PAIRS.items()}
-    found = here(tiny_studied(more={("a", "c"): third}))
-    full = found.choices[[each.sampler for each in found.choices].index("Full")]
-    right = phi(0.06 * 10 / 0.5), phi(0.18 * 10 / 1.0)
-    assert full.best_low == pytest.approx(1 - sum(1 - each for each in right))
-    assert full.best_high == pytest.approx(min(right))
 
 
 # ----------------------------------------------------------------------------------------------------------------- rule
@@ -135,15 +113,6 @@ def test_fewest_negatives_among_those_equal_to_the_best() -> None:
     # as good here, but not for models that are closer to each other
     assert recommend([first, replace(cheap, closer=first.closer - 0.02)]) == first
     assert recommend([first, replace(cheap, closer=first.closer - 0.009)]).sampler == "Random"
-
-
-def test_what_a_sampler_needs_beside_the_log_is_named_with_another_choice() -> None:
-    for sampler, lacking in (("WTD", "randomly exposed data"), ("WTDH(mnar_source=train)", "training data")):
-        found = here(tiny_studied(PAIRS | {(sampler, 20): ((0.1, 0.5), (0.1, 0.2))}))
-        assert found.recommended.sampler == sampler
-        assert any(
-            f"{sampler} needs {lacking}, beside the log. Without it use Full (" in text for text in warnings(found)
-        )
 
 
 # ---------------------------------------------------------------------------------------------------------------- match
@@ -169,24 +138,6 @@ def test_outside_the_range_is_the_nearest_level_and_the_verdict_begins_with_it()
     assert verdict(found).startswith(said)
     assert not any("optimistic" in each for each in warnings(found))
     assert "sparser" not in verdict(here(tiny_studied()))
-
-
-def test_another_sparsity_changes_the_figures_and_not_the_logger() -> None:
-    """At sparsity 0 both loggers look the same; the log's own says popularity."""
-    own = here(tiny_studied(), tiny_look())
-    found = advice_for(tiny_studied(), tiny_look(), users=100, sparsity=0.0)
-    assert own.logger.logger == found.logger.logger == "popularity"
-    assert found.loggers == own.loggers
-    tau = {(each.sampler, each.size): each.tau for each in found.choices}
-    for key, ((difference, sd), _) in PAIRS.items():
-        assert tau[key] == pytest.approx(2 * phi(difference * 10 / sd) - 1, abs=1e-12)
-    assert not found.outside
-    # 100 items, a tenth of what is shown is liked: 40 rows of a user at sparsity 0.6, 100 at 0
-    studied = tiny_studied(PAIRS | {("Exposed", None): ((0.1, 0.5), (0.1, 0.5))})
-    for sparsity, exposed, full in ((0.6, 36, 96), (0.0, 90, 90)):
-        found = advice_for(studied, tiny_look(), users=100, sparsity=sparsity)
-        cost = {each.sampler: each.negatives for each in found.choices if each.size is None}
-        assert cost == pytest.approx({"Exposed": exposed, "Full": full})
 
 
 # ------------------------------------------------------------------------------------------------------------ the log
@@ -215,21 +166,6 @@ def test_positives_alone_need_a_logger_and_a_sparsity() -> None:
     assert (found.users, found.log, found.logger.logger) == (3, PositivesProfile(3, 2, 2, 3), "uniform")
     assert all(math.isnan(each.distance) for each in found.loggers)
     assert not any("unlike" in each for each in found.outside)
-
-
-def test_positives_alone_are_not_advised_to_use_what_was_exposed() -> None:
-    exposed = {(sampler, None): ((0.1, 0.5), (0.1, 0.1)) for sampler in ("Exposed", "Random@e")}
-    studied = tiny_studied(PAIRS | exposed, metrics=("nDCG@100", "Recall@5"))
-    assert here(studied).recommended.sampler == "Exposed"
-    log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1)])
-    found = advise(log, studied, logger="popularity", sparsity=0.6)
-    assert {choice.sampler for choice in found.choices} == {"Full", "Random"}
-    assert found.other_metrics[0].choice[0] in {"Full", "Random"}
-    weighted = tiny_studied(PAIRS | {("Popularity", 20): ((0.1, 0.5), (0.1, 0.1))})
-    for advice, is_lacking in ((advise(log, weighted, logger="popularity", sparsity=0.6, users=100), True),
-                               (here(weighted), False)):  # fmt: skip
-        assert advice.recommended.sampler == "Popularity"
-        assert any("how often each item was exposed" in text for text in warnings(advice)) == is_lacking
 
 
 def test_the_catalogue_of_positives_alone_is_used_and_checked() -> None:
@@ -266,49 +202,7 @@ def test_logs_that_tell_nothing_and_wrong_options_are_refused() -> None:
             advise(log_of(log), tiny_studied(), **options)
 
 
-def test_only_a_finished_study_of_this_format_is_read(tmp_path: Path) -> None:
-    folder = write_studied(tiny_studied(), tmp_path / "study")
-    assert FinishedStudy.read(folder).pairs.equals(tiny_studied().pairs)
-    with pytest.raises(InputError, match="is not complete"):
-        FinishedStudy.read(tmp_path)
-    (folder / "pairs.parquet").write_bytes(b"x" * 1000)
-    with pytest.raises(InputError, match=r"pairs\.parquet: was altered"):
-        FinishedStudy.read(folder)
-    (folder / "pairs.parquet").unlink()
-    with pytest.raises(InputError, match=r"pairs\.parquet: is missing"):
-        FinishedStudy.read(folder)
-    tiny_studied().pairs.write_parquet(folder / "pairs.parquet")
-    for note, version in ((f'{{"format": {FORMAT - 1}}}', FORMAT - 1), ("{}", None)):
-        (folder / "study.json").write_text(note)
-        with pytest.raises(InputError, match=f"format {version}, expected {FORMAT}: .* Run it again in a new folder"):
-            FinishedStudy.read(sealed(folder))
-    (folder / MARKER).unlink()
-    with pytest.raises(InputError, match=r"not complete.*the command that began it goes on with it"):
-        FinishedStudy.read(folder)
-
-
 # ------------------------------------------------------------------------------------------------------ against studies
-
-
-def test_logs_of_a_study_look_as_its_logs_do(tmp_path: Path) -> None:
-    world, train, grid = small_world(), small_train(), replace(small_grid(), metrics=(NDCG(10),))
-    study(small_scores(world), world, tmp_path, grid=grid, train=train, seed=3, resamples=2)
-    found = {(row["logger"], row["sparsity"]): row for row in pl.read_parquet(tmp_path / "logs.parquet").to_dicts()}
-    assert len(found) == len(grid.loggers) * len(grid.sparsities)
-    for logger in grid.loggers:
-        for sparsity in grid.sparsities:
-            looks = []
-            for repetition in range(grid.repetitions):
-                seed = grid.seed_of(repetition, seed=3)
-                assert grid.holdout is not None
-                left, _ = grid.holdout.split(world, policy=logger, seed=seed)
-                order = Order.of(left, logger.weights(world, train=train), seed=seed)
-                shown = order.dataset.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
-                looks.append(LogProfile.from_log(shown))
-            row = found[str(logger), sparsity]
-            for name in ("users", "items", "items_shown", "rows", "positives", "spread", "lift"):
-                assert row[name] == pytest.approx(np.mean([getattr(each, name) for each in looks])), name
-            assert row["observed_sparsity"] == pytest.approx(np.mean([each.sparsity for each in looks]))
 
 
 def noisy_world(n_users: int, n_items: int) -> tuple[Log, dict[str, Scores]]:
@@ -320,30 +214,6 @@ def noisy_world(n_users: int, n_items: int) -> tuple[Log, dict[str, Scores]]:
     log = Log(users, items, user, item, {"label": truth.ravel()}, source="world")
     noise = {f"m{at}": truth + size * rng.normal(size=truth.shape) for at, size in enumerate((1.0, 1.3, 1.7, 2.6))}
     return log, {name: dense(each, users=users.values, items=items.values) for name, each in noise.items()}
-
-
-def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
-    """Unlike a correlation of exposure with liking, which noise pulls to 0 where users are few."""
-    labels, _ = noisy_world(1500, 120)
-    world = LabelledDataset.from_log(labels)
-    train = labels.select(np.flatnonzero((labels.user < 300) & (labels.label == 1)))
-    loggers: tuple[LoggingPolicy, ...] = (UniformLogger(), PopularityLogger(), PositivityLogger())
-    signatures, of_few = [], []
-    for logger in loggers:
-        weight = logger.weights(labels, train=train)
-        looks: dict[int, list[LogProfile]] = {100: [], 1500: []}
-        for seed in range(6):
-            exposing = LoggerRun.prepare(world, logger, sparsities=(0.0, 0.85), holdout=None, weight=weight, seed=seed)
-            for n, found in looks.items():
-                units = np.sort(np.random.default_rng(seed).choice(1500, n, replace=False))
-                found.append(profiles_of(exposing.count(units), n_users=n)[1])
-        few, many = (np.mean([(each.spread, each.lift) for each in found], axis=0) for found in looks.values())
-        assert few == pytest.approx(many, abs=0.06)
-        signatures.append(many)
-        of_few += [(each.spread, each.lift) for each in looks[100]]
-    assert signatures[0] == pytest.approx([0, 0], abs=0.02)
-    nearest = [min(range(3), key=lambda at: math.dist(each, signatures[at])) for each in of_few]
-    assert nearest == [0] * 6 + [1] * 6 + [2] * 6
 
 
 def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | None], float], Floats, Grid]:

@@ -14,15 +14,14 @@ from logs import cells
 from plain_kernels import use_plain_kernels
 from scipy.stats import kendalltau
 from small_study import small_grid, small_scores, small_train, small_world
-from tasteful import TastefulSampler
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.core.ranking import Candidates, Scores, Ties
+from truerank.core.ranking import Scores, Ties
 from truerank.evaluation.labels import evaluate
 from truerank.exposure.expose import Order, WorldHoldOut
-from truerank.exposure.logging_policies import PopularityLogger, PositivityLogger
+from truerank.exposure.logging_policies import PositivityLogger
 from truerank.metrics.dcg import DCG
 from truerank.metrics.discounts import unit_values
 from truerank.metrics.ndcg import NDCG
@@ -32,7 +31,6 @@ from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.samplers.draw import Sampler, sample_candidates
 from truerank.ranking.samplers.weighted import RandomSampler
-from truerank.ranking.scores.scores import dense, factors
 from truerank.ranking.scores.tables import lists
 from truerank.reliability import Family, Grid, LabelledDataset, Preset, study
 from truerank.reliability.grid import families
@@ -41,7 +39,6 @@ from truerank.reliability.scenarios import LoggerRun
 from truerank.reliability.tables import Resampling, group_users, tau_b
 
 METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))
-QUESTIONS = ("fidelity", "robustness", "predictive_power")
 SCENARIO = ["logger", "sparsity", "sampler", "size", "metric"]
 SEED = 3
 
@@ -137,21 +134,6 @@ def test_every_scenario_equals_its_own_evaluation(both: tuple[Grid, StudyTables,
         assert row[9] == max(int(each.sum()) for each in kept)
 
 
-def test_means_of_models_and_tau_of_means(both: tuple[Grid, StudyTables, Values]) -> None:
-    _, tables, values = both
-    means = {row[:6]: row[6] for row in tables.means.select(*SCENARIO, "model", "mean").rows()}
-    taus = {(*row[:5], row[5]): row[6] for row in tables.results.select(*SCENARIO, "question", "tau_of_means").rows()}
-    for key, of_repetitions in values.items():
-        everyone = np.concatenate(of_repetitions)
-        for at in range(4):
-            assert means[*key, f"m{at}"] == pytest.approx(np.nanmean(everyone[:, at]), abs=1e-12)
-        reference = values[key[0], 0.0, "Full", None, key[4]]
-        of_means = [
-            tau(np.nansum(a, axis=0), np.nansum(b, axis=0)) for a, b in zip(of_repetitions, reference, strict=True)
-        ]
-        assert taus[*key, "predictive_power"] == pytest.approx(np.mean(of_means), abs=1e-9, nan_ok=True)
-
-
 def test_intervals_of_tau_of_means_redraw_users_and_repetitions(both: tuple[Grid, StudyTables, Values]) -> None:
     """With few users each is a group of its own, so everything can be done again from the values themselves."""
     grid, tables, values = both
@@ -189,30 +171,6 @@ def test_differences_of_pairs_and_how_they_vary_between_users(both: tuple[Grid, 
         assert row[9:] == (max(np.isfinite(each).sum() for each in differences), grid.repetitions)
 
 
-def test_groups_say_how_means_vary(tmp_path: Path) -> None:
-    """More users than groups: the standard deviation comes from sums of groups, give or take a tenth."""
-    rng = np.random.default_rng(4)
-    n_users, n_items = 600, 20
-    world = small_world(n_users, n_items, missing=0)
-    matrices = rng.normal(size=(2, n_users, n_items))
-    scores = {
-        f"m{at}": dense(each, users=world.users.values, items=world.items.values) for at, each in enumerate(matrices)
-    }
-    grid = Grid(small_grid().loggers[:1], (0.0,), (), (NDCG(10), Recall(3)), holdout=None)
-    pairs = study(scores, world, tmp_path, grid=grid, resamples=20).pairs
-    for metric in grid.metrics:
-        likes = np.bincount(world.user, world.label) > 0
-        values = [
-            unit_values(metric, world, rank(each, world, pools=[Candidates(n_users, float(n_items))])[0])
-            for each in scores.values()
-        ]
-        difference = (values[0] - values[1])[likes]
-        row = pairs.filter(metric=str(metric))
-        assert row["difference"].item() == pytest.approx(difference.mean(), abs=1e-12)
-        assert row["sd"].item() == pytest.approx(difference.std(ddof=1), rel=0.15)
-        assert row["users"].item() == likes.sum() > 128
-
-
 def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,15 +191,6 @@ def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(
         assert all(each == files[0] for each in files)
 
 
-def test_weights_of_candidates_may_differ_by_user(tmp_path: Path) -> None:
-    world, train = small_world(), small_train()
-    scores = small_scores(world)
-    drawn = (Family(TastefulSampler(8), (1, 3, 8)), *families(["Skew"], sizes=[3]))
-    grid = Grid(small_grid().loggers[1:2], (0.0, 0.5), drawn, METRICS, repetitions=2)
-    tables = study(scores, world, tmp_path, grid=grid, train=train, seed=SEED, resamples=5, block_users=5)
-    test_every_scenario_equals_its_own_evaluation((grid, tables, scenario_values(world, scores, grid, train)))
-
-
 @pytest.mark.parametrize("holdout", [None, WorldHoldOut.published(), WorldHoldOut.released()], ids=str)
 def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -> None:
     """Cells that kernels hold out and show are those of `split` and `expose`."""
@@ -259,55 +208,8 @@ def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -
         assert set(zip(*np.nonzero(compiled.level > at), strict=True)) == cells(shown)
 
 
-@pytest.mark.slow
-def test_kernels_agree_for_deep_cutoffs_and_many_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More ranks and more pairs of models than fit in a byte: the compiled kernel is compiled for wider numbers."""
-    world = small_world(5, 400)
-    scores = small_scores(world, n_models=17)
-    grid = Grid(small_grid().loggers[:1], (0.0, 0.5), families(["Random"], sizes=[300]), (NDCG(300),), holdout=None)
-    files = []
-    for fast in (True, False):
-        if not fast:
-            use_plain_kernels(monkeypatch)
-        study(scores, world, tmp_path / str(fast), grid=grid, resamples=20)
-        files.append((tmp_path / str(fast) / "results.parquet").read_bytes())
-    assert files[0] == files[1]
-
-
-def test_positives_alone_are_a_world(tmp_path: Path) -> None:
-    """Positives with everything else negative, and factor scores, give what the whole matrix gives."""
-    whole = small_world(missing=0)
-    rng = np.random.default_rng(1)
-    p, q = rng.normal(size=(len(whole.users), 4)), rng.normal(size=(len(whole.items), 4))
-    scores = {
-        name: factors(
-            p, q * scale, item_bias=rng.normal(size=len(q)), users=whole.users.values, items=whole.items.values
-        )
-        for name, scale in (("a", 1.0), ("b", 0.3))
-    }
-    listed = replace(whole.select(np.flatnonzero(whole.label == 1)), complete=True)
-    grid = replace(small_grid(repetitions=1), metrics=METRICS)
-    found = [
-        study(scores, each, tmp_path / name, grid=grid, train=small_train(), seed=SEED, resamples=20).results
-        for name, each in (("whole", whole), ("listed", listed))
-    ]
-    assert found[0].equals(found[1], null_equal=True)
-
-
 def pairs_of(world: Log, user: Ints, item: Ints) -> Log:
     return Log(world.users, world.items, unit=user, item=item, rewards={}, source="seen")
-
-
-def test_loggers_favour_what_they_would_without_exclusions() -> None:
-    """Rows in training data and in what is left of the world add up to the same for every item."""
-    world = small_world(missing=0)
-    train = small_train()
-    train = replace(train, users=world.users, unit=train.user % 12)
-    whole, left = LabelledDataset.from_log(world), LabelledDataset.from_log(world, exclude=train)
-    logger = PopularityLogger()
-    assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()
-    assert len(np.unique(logger.weights(left.log, train=train))) > 5
-    assert left.positive.count.sum() < whole.positive.count.sum()
 
 
 @pytest.mark.parametrize("complete", [False, True])
@@ -341,11 +243,6 @@ def test_tau_b_equals_scipy() -> None:
         x, y = np.sign(a[first] - a[second]), np.sign(b[first] - b[second])
         value = tau_b(np.array((x * y).sum()), np.array((x == 0).sum()), np.array((y == 0).sum()), n_models=6)
         assert value == pytest.approx(kendalltau(a, b).statistic, nan_ok=True)
-
-
-def test_resamples_draw_as_many_repetitions_as_there_are() -> None:
-    assert (Resampling(400, seed=1).of_repetitions(5).sum(axis=1) == 5).all()
-    assert (Resampling(400, seed=1).of_repetitions(1) == 1).all()
 
 
 def test_what_cannot_be_studied_is_refused(tmp_path: Path) -> None:

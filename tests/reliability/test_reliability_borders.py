@@ -23,30 +23,9 @@ if TYPE_CHECKING:
     pass
 
 
-class StoppedError(Exception):
-    pass
-
-
-def stop(what: str, done: int, total: int) -> None:
-    if what == "evaluating scenarios" and done > 1:
-        raise StoppedError
-
-
 def small(**options: Any) -> dict[str, Any]:
     grid = replace(small_grid(repetitions=1), metrics=(NDCG(10),))
     return {"grid": grid, "train": small_train(), "resamples": 5, "block_users": 4, **options}
-
-
-def test_a_folder_may_have_any_name_and_a_table_that_is_lost_is_made_again(tmp_path: Path) -> None:
-    world = small_world()
-    out = tmp_path / "st[1]*"
-    first = study(small_scores(world), world, out, **small())
-    (out / "means.parquet").unlink()
-    again = study(small_scores(world), world, out, **small())
-    assert again.means.equals(first.means)
-    (out / "pairs.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match=r"pairs\.parquet: was altered after truerank wrote it"):
-        study(small_scores(world), world, out, **small())
 
 
 def test_pairs_to_exclude_must_be_of_this_world(tmp_path: Path) -> None:
@@ -103,20 +82,3 @@ def test_where_nothing_can_be_held_out_only_wtd_is_refused(tmp_path: Path) -> No
     grid = Grid.from_names(loggers=["uniform"], sparsities=[0.5], samplers=["WTD"], sizes=[2], metrics=[NDCG(5)])
     with pytest.raises(InputError, match="nothing could be held out as random data for WTD"):
         study(scores, world, tmp_path / "b", grid=grid, resamples=5)
-
-
-def test_a_world_whose_every_positive_is_held_out_has_nobody_to_evaluate(tmp_path: Path) -> None:
-    world = few_users(1, n_items=10)
-    label = np.zeros(10)
-    label[4] = 1
-    world = replace(world, rewards={"label": label})
-    scores = small_scores(world, n_models=2)
-    grid = Grid.from_names(loggers=["uniform"], sparsities=[0.5], samplers=["Random"], sizes=[2], metrics=[NDCG(5)])
-    outcomes = []
-    for seed in range(30):
-        try:
-            outcomes.append(study(scores, world, tmp_path / str(seed), grid=grid, seed=seed, resamples=5).notes[0])
-        except InputError as error:
-            outcomes.append(str(error)[:32])
-            assert not (tmp_path / str(seed) / "results.parquet").exists()
-    assert set(outcomes) == {"1 users evaluated, 10 items, 2 models.", "no user is left to evaluate: all"}

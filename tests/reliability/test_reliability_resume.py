@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import subprocess
@@ -18,11 +17,8 @@ from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.io.checkpoint import working
-from truerank.io.files import write
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.ranking.scores.files import write_scores
 from truerank.reliability import Grid, study
 
 FILES = ("results.parquet", "means.parquet", "pairs.parquet", "logs.parquet", "study.json", "truerank.json")
@@ -93,29 +89,6 @@ def test_killed_at_some_moments_it_ends_with_the_same_files(tmp_path: Path, undi
         assert sorted(each.name for each in out.iterdir()) == sorted(FILES)
 
 
-@pytest.mark.parametrize("after", [0, 4, 40, 49])
-def test_a_full_disk_is_said_and_nothing_half_written_stays(
-    tmp_path: Path, undisturbed: list[bytes], monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
-    written, really = [0], Path.write_bytes
-
-    def write_bytes(path: Path, data: Any) -> int:
-        if written[0] == after:
-            really(path, bytes(data)[:10])
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        written[0] += 1
-        return really(path, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", write_bytes)
-        with pytest.raises(InputError, match=r"No space left on device.*make room and start the same study again"):
-            run(tmp_path)
-    assert not list(tmp_path.rglob("*.part"))
-    assert not (tmp_path / "truerank.json").exists()
-    run(tmp_path)
-    assert contents(tmp_path) == undisturbed
-
-
 def test_another_input_or_setting_is_noticed_and_refused(tmp_path: Path, undisturbed: list[bytes]) -> None:
     world = small_world()
 
@@ -150,46 +123,3 @@ def test_another_input_or_setting_is_noticed_and_refused(tmp_path: Path, undistu
         run(tmp_path, seed=2)
     run(tmp_path)  # finished: nothing to do
     assert contents(tmp_path) == undisturbed
-
-
-def test_a_folder_is_for_one_process_and_for_a_study(tmp_path: Path) -> None:
-    with working(tmp_path / "a"), pytest.raises(InputError, match="another process is working"):
-        run(tmp_path / "a")
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="files of something else"):
-        run(tmp_path / "b")
-
-
-@pytest.mark.faults
-def test_the_command_is_interrupted_with_code_3_and_goes_on(tmp_path: Path) -> None:
-    world = small_world()
-    write(world, tmp_path / "world.parquet")
-    write(small_train(), tmp_path / "train.parquet")
-    for name, each in small_scores(world).items():
-        write_scores(each, tmp_path / f"{name}.npz")
-    command = [
-        sys.executable, "-m", "truerank", "study", "reliability", "world.parquet", "--train", "train.parquet",
-        *(word for at in range(4) for word in ("--scores", f"m{at}.npz")),
-        "--sparsities", "0,0.5", "--sizes", "1,3", "--samplers", "Exposed,Random,Skew(favours=popular)",
-        "--metric", "nDCG@10", "--metric", "Recall@3", "--repetitions", "60", "--bootstrap", "30", "--out",
-    ]  # fmt: skip
-    first = subprocess.run([*command, "whole"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert first.stdout.splitlines() == [
-        f"{name:8} whole/{name}.parquet" for name in ("results", "means", "pairs", "logs")
-    ]
-    assert "11 users evaluated, 30 items, 4 models." in first.stderr
-    process = subprocess.Popen([*command, "part"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not list((tmp_path / "part").glob("blocks/*-b0000000.block")):
-        time.sleep(0.002)
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate()
-    assert process.returncode == 3
-    assert "the same command goes on from there" in err
-    assert not (tmp_path / "part" / "results.parquet").exists()
-    subprocess.run([*command, "part"], cwd=tmp_path, capture_output=True, check=True)
-    assert contents(tmp_path / "part") == contents(tmp_path / "whole")
-    wrong = subprocess.run([*command, "part", "--seed", "1"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert wrong.returncode == 2
-    assert "seed: 0, now 1" in wrong.stderr

@@ -55,17 +55,6 @@ def test_advice_at_once_in_a_folder_with_nothing_but_a_log(tmp_path: Path, monke
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
-def test_the_nearest_is_the_one_that_the_log_is_least_unlike() -> None:
-    few, many = shown(400, 80, rows=20, liked=0.25), shown(400, 3000, rows=60, liked=0.05)
-    assert advise(few).source.startswith("Jester")
-    assert advise(many).source.startswith("KuaiRec")
-    for log in (few, many):
-        nearest = min(len(advise(log, each).outside) for each in shipped_studies())
-        assert len(advise(log).outside) == nearest
-    assert advise(many).shipped == ("Jester", "KuaiRec")
-    assert not advise(many, shipped_studies()[0]).shipped  # a study that was given is not one that was chosen
-
-
 def test_a_metric_that_one_of_them_has_decides_which() -> None:
     few = shown(400, 80, rows=20, liked=0.25)
     assert advise(few, metric="nDCG@100").source.startswith("KuaiRec")

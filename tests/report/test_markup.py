@@ -43,12 +43,6 @@ def test_with_a_baseline_its_letter_says_who_is_better() -> None:
     assert lines[-1].startswith("Against bad: good better on both metrics")
 
 
-def test_a_single_model_is_not_the_best() -> None:
-    test = pl.DataFrame({"user": [1, 2], "item": [1, 2]})
-    lists = pl.DataFrame({"user": [1, 2], "item": [1, 1], "rank": [1, 1]})
-    assert "**" not in tr.evaluate({"m": lists}, test, exposure="holdout", metrics=["Recall@1"]).markdown()
-
-
 def test_latex_is_balanced_and_escaped() -> None:
     text = results().latex()
     assert text.count(r"\begin{") == text.count(r"\end{") == 2
@@ -77,9 +71,3 @@ def test_one_clip_is_shown_and_rewards_are_named() -> None:
     labels = [line.split("|")[1].strip() for line in found.splitlines()[2:-2]]
     assert len(set(labels)) == len(labels)
     assert sum("click" in label for label in labels) == sum("buys" in label for label in labels) == len(labels) / 2
-
-
-def test_equal_values_have_no_best() -> None:
-    test = pl.DataFrame({"user": [1, 2], "item": [1, 2]})
-    lists = pl.DataFrame({"user": [1, 2], "item": [1, 1], "rank": [1, 1]})
-    assert "**" not in tr.evaluate({"m": lists, "n": lists}, test, exposure="holdout", metrics=["Recall@1"]).markdown()

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from calling import call
-from reported import HOSTILE, judged, large, ranked, studied
+from reported import HOSTILE, judged
 
-from truerank.core.errors import InputError
 from truerank.core.results import Results
 from truerank.report.page.of_results import report, report_of
 
@@ -72,34 +71,6 @@ def test_all_numbers_of_the_results_are_in_the_page() -> None:
     assert columns["high"] == [each.high for each in judged().estimates]
 
 
-def test_an_off_policy_report_has_clips_weights_and_positions() -> None:
-    content = report(ranked()).decode()
-    for name in ("clips", "positions", "evidence"):
-        assert f'<section id="{name}"' in content
-    assert "effective rows" in content
-
-
-def test_a_report_from_json_says_what_it_lacks(tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
-    path.write_bytes(judged().json())
-    content = report_of(path).decode()
-    assert "do not hold single users" in content
-    assert '<section id="groups"' not in content
-
-
-def test_very_many_models_fit_a_page() -> None:
-    content = report(large(1000, 20))
-    assert len(content) < 5e6
-    assert b"of 20,000 rows" in content
-
-
-def test_results_write_their_report_and_refuse_other_names(tmp_path: Path) -> None:
-    judged().html(tmp_path / "report.html", within=2)
-    assert b'<section id="groups"' in (tmp_path / "report.html").read_bytes()
-    with pytest.raises(InputError, match="a report is a page; expected a name"):
-        judged().html(tmp_path / "report.pdf")
-
-
 @pytest.fixture
 def labels(tmp_path: Path) -> Path:
     rows = [f"{user},{item},{int((user * item) % 3 == 0)}" for user in range(30) for item in range(8)]
@@ -143,12 +114,3 @@ def test_what_cannot_be_reported_is_refused(
     assert done.code == 2
     assert message in done.err
     assert sorted(path.name for path in labels.iterdir()) == before
-
-
-def test_a_study_is_reported_by_any_of_its_metrics(tmp_path: Path) -> None:
-    folder = studied(tmp_path)
-    content = report_of(folder, metric="Recall@3").decode()
-    assert "How far can Recall@3 over sampled candidates be trusted?" in content
-    assert "The study also has nDCG@100" in content
-    with pytest.raises(InputError, match="'AP@3' is not in the study"):
-        report_of(folder, metric="AP@3")

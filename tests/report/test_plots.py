@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,11 @@ import polars as pl
 import pytest
 from reported import judged, ranked
 
-from truerank.core.errors import InputError
 from truerank.core.results import BETTER, HIGHER, INSUFFICIENT, LOWER, NOT_SHOWN, WORSE, Results
-from truerank.report.charts import INK, VERDICTS, PlotPanel, composed
+from truerank.report.charts import PlotPanel
 from truerank.report.evidence_panels import units
 from truerank.report.page.of_results import results_page
-from truerank.report.panels import differences, intervals, over_k
+from truerank.report.panels import differences, intervals
 from truerank.report.questions import questions_of, verdict
 
 PICTURES = ("intervals", "differences", "over_k", "units", "balance", "evidence")
@@ -59,19 +56,6 @@ def test_every_picture_of_an_off_policy_evaluation_is_valid(name: str) -> None:
     assert getattr(ranked().plot, name)().chart.to_dict()["concat"]
 
 
-def test_groups_of_units_and_what_cannot_be_drawn() -> None:
-    results = judged()
-    assert results.plot.segments(3).chart.to_dict()["concat"]
-    assert len(results.by(3)) > 1
-    for missing in ("clips", "weights", "positions"):
-        with pytest.raises(InputError, match="nothing to draw"):
-            getattr(results.plot, missing)()
-    with pytest.raises(InputError, match="no groups of items"):
-        results.plot.segments()
-    with pytest.raises(InputError, match="do not hold single units"):
-        replace(results, unit_table=None).plot.units()
-
-
 def test_intervals_and_differences_hold_the_numbers_of_the_results() -> None:
     results = judged()
     for panel, question in zip(intervals(results), questions_of(results), strict=True):
@@ -105,12 +89,6 @@ def test_who_gains_and_loses_is_counted_from_single_units() -> None:
     assert rows[pair, "gains"] + rows[pair, "loses"] + rows[pair, "same"] == len(wide)
 
 
-def test_the_curve_over_cut_offs_joins_the_cut_offs_of_one_metric() -> None:
-    (panel,) = over_k(judged())
-    assert {row["k"] for row in rows_of(panel)} == {1, 5, 10}
-    assert panel.title == "Recall, post-stratified"
-
-
 @pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!doctype html>")])
 def test_a_picture_saves_itself_by_the_ending(ending: str, start: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"picture.{ending}"
@@ -119,21 +97,6 @@ def test_a_picture_saves_itself_by_the_ending(ending: str, start: bytes, tmp_pat
     assert content.lstrip().startswith(start)
     judged().plot.over_k().save(path)
     assert path.read_bytes() == content
-
-
-def test_a_notebook_gets_the_specification_and_a_drawing() -> None:
-    bundle = judged().plot.over_k()._repr_mimebundle_()
-    assert sorted(bundle) == ["application/vnd.vegalite.v6+json", "image/svg+xml", "text/plain"]
-    assert bundle["image/svg+xml"].startswith("<svg")
-    json.dumps(bundle, allow_nan=False)
-
-
-def test_what_is_not_finite_has_no_place() -> None:
-    results = judged()
-    broken = replace(results.estimates[0], value=math.nan, low=math.nan, high=math.inf)
-    panel = intervals(replace(results, estimates=(broken, *results.estimates[1:])))[0]
-    assert json.dumps(panel.chart.to_dict(), allow_nan=False)
-    assert [row["model"] for row in rows_of(panel)][-1] == broken.model
 
 
 def layers(spec: dict[str, Any], datasets: dict[str, Any]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
@@ -183,14 +146,6 @@ def test_what_no_row_has_is_no_layer() -> None:
             assert unplaced(empty) == []
 
 
-def test_text_and_lines_take_the_colour_of_the_page() -> None:
-    """Black on paper, light on a dark page: no chart has a colour for text of its own."""
-    for panel in (*intervals(judged()), *differences(judged())):
-        colours = set(re.findall(r"#[0-9a-fA-F]{6}", json.dumps(panel.chart.to_dict(validate=False))))
-        assert colours <= {colour for colour, _ in VERDICTS.values()}
-    assert INK in json.dumps(composed(intervals(judged()), nothing="").to_dict(validate=False)["config"])
-
-
 # ----------------------------------------------------------------------------------------------------------- headlines
 
 
@@ -218,14 +173,3 @@ def two(verdict: str, difference: float) -> Results:
 )
 def test_the_answer_of_two_models_is_one_sentence(kind: str, difference: float, sentence: str) -> None:
     assert verdict(questions_of(two(kind, difference)), ["als", "pop"]) == sentence
-
-
-def test_who_has_no_value_of_their_own_is_said_where_the_others_are_counted() -> None:
-    results = judged()
-    undefined = (
-        results.units().filter((pl.col("model") == "als") & (pl.col("metric") == "Recall@5"))["value"].null_count()
-    )
-    said = next(panel.sentence for panel in units(results) if panel.title == "Recall@5, post-stratified")
-    assert undefined == 7
-    assert "of 113 users gain" in said
-    assert said.endswith("; 7 more have no value of their own and are not in this.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import sys
@@ -37,7 +36,7 @@ from truerank.inference.clipping import AutoClip
 from truerank.io.atomic_write import seal
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
-from truerank.report import document, frames, text
+from truerank.report import document, frames
 
 RNG = np.random.default_rng(3)
 SCORES = {"a": RNG.random((12, 8)), "b": RNG.random((12, 8))}
@@ -194,32 +193,6 @@ def test_the_schema_misses_nothing(part: str) -> None:
     assert not VALIDATOR.is_valid(content)
 
 
-def test_clips_and_rewards_are_told_apart_everywhere() -> None:
-    """Two clips of one estimator, compared: JSON, CSV and frames say which is which."""
-    for results in (CALLS["biased"](), CALLS["off policy"]()):
-        keys = ("model", "baseline", "metric", "estimator", "reward", "clip")
-        content = json.loads(results.json())
-        in_json = [tuple(each[key] for key in keys) for each in content["comparisons"]]
-        assert len(set(in_json)) == len(in_json) == len(results.comparisons)
-        table = pl.read_csv(io.BytesIO(frames.csv(results))).filter(pl.col("kind") == "comparison")
-        assert table.select(keys).rows() == in_json
-        assert results.comparisons_table().select(keys).rows() == in_json
-
-
-def test_units_sum_to_the_estimates() -> None:
-    for name in ("full", "random", "biased"):
-        results = CALLS[name]()
-        keys = ("model", "metric", "estimator", "reward", "clip")
-        for estimate in results.estimates:
-            same = [pl.col(key).eq_missing(pl.lit(getattr(estimate, key))) for key in keys]
-            units = results.units().filter(*same)
-            assert len(units) == estimate.units + estimate.undefined
-            assert units["defined"].sum() == estimate.units
-            total = units.filter("defined")["total"].drop_nulls().to_numpy()
-            ratio = units["numerator"].to_numpy().sum() / units["denominator"].to_numpy().sum()
-            assert ratio * (total.mean() if len(total) else 1) == pytest.approx(estimate.value, rel=1e-12)
-
-
 # -------------------------------------------------------------------------------------------------------------- places
 
 
@@ -230,50 +203,6 @@ def test_a_json_file_is_results_without_units(tmp_path: Path) -> None:
     assert found == replace(results, unit_table=None)
     with pytest.raises(InputError, match="units=True"):
         found.units()
-
-
-def test_earlier_results_are_replaced_and_their_units_go(tmp_path: Path) -> None:
-    place = tmp_path / "kept"
-    CALLS["full"]().save(place)
-    earlier = Results.read(place)
-    later = replace(CALLS["off policy"](), unit_table=None)
-    with pytest.raises(InputError, match=r"holds a set of results already\..*force=True"):
-        later.save(str(place))
-    later.save(str(place), force=True)
-    assert Results.read(place) == later
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-    assert sorted(path.name for path in place.iterdir()) == ["results.json", "truerank.json"]
-    with pytest.raises(InputError, match="cannot be read"):
-        earlier.units()
-    CALLS["random"]().save(place, force=True)
-    with pytest.raises(InputError, match="written anew"):
-        earlier.units()
-
-
-def test_a_folder_with_anything_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text("mine")
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"holds results\.json, thesis\.txt; expected a new or empty folder"):
-        CALLS["full"]().save(tmp_path)
-    assert (tmp_path / "results.json").read_text() == "mine"
-    with pytest.raises(InputError, match="is a file"):
-        CALLS["full"]().save(tmp_path / "thesis.txt")
-    with pytest.raises(InputError, match="cannot be written"):
-        CALLS["full"]().save(tmp_path / "no" / "such" / "place")
-
-
-def test_nothing_is_left_of_a_save_that_fails(tmp_path: Path) -> None:
-    class Broken:
-        def frame(self) -> pl.DataFrame:
-            raise MemoryError
-
-    CALLS["full"]().save(tmp_path / "kept")
-    before = (tmp_path / "kept" / "results.json").read_bytes()
-    for place in ("kept", "new"):
-        with pytest.raises(MemoryError):
-            replace(CALLS["random"](), unit_table=Broken()).save(tmp_path / place, force=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-    assert (tmp_path / "kept" / "results.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -306,28 +235,6 @@ def test_what_is_no_result_is_refused(content: bytes, reason: str, tmp_path: Pat
         Results.read(tmp_path)
 
 
-def test_fields_of_another_type_are_refused(tmp_path: Path) -> None:
-    for part, key, value in (
-        ("estimates", "units", "3"),
-        ("estimates", "value", "three"),
-        ("estimates", "warnings", ["another"]),
-        ("comparisons", "p", [1]),
-        ("messages", "severity", "loud"),
-    ):
-        content = json.loads(odd().json())
-        content[part][0][key] = value
-        (tmp_path / "bad.json").write_text(json.dumps(content))
-        with pytest.raises(InputError, match="is not what results of format 1 hold"):
-            Results.read(tmp_path / "bad.json")
-
-
-def test_places_without_results_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has no results\.json"):
-        Results.read(tmp_path)
-    with pytest.raises(InputError, match="no such file"):
-        Results.read(tmp_path / "none")
-
-
 def test_units_that_are_none_are_refused(tmp_path: Path) -> None:
     results = CALLS["full"]()
     results.save(tmp_path / "kept")
@@ -344,34 +251,7 @@ def test_units_that_are_none_are_refused(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------------------------- shown
 
 
-def test_text_names_options_as_the_reader_gives_them() -> None:
-    assert "only n_items=3 of 3" in odd().details()
-    assert "only --n-items 3 of 3" in text.render(odd(), for_cli=True, verbose=True)
-
-
-def test_pandas_frames_have_the_same_rows() -> None:
-    results = CALLS["biased"]()
-    for found, expected in zip(
-        results.to_pandas(), (results.estimates_table(), results.comparisons_table()), strict=True
-    ):
-        assert list(found.columns) == expected.columns
-        assert len(found) == len(expected)
-        for name in expected.columns:
-            column = expected[name].fill_nan(None) if expected[name].dtype.is_float() else expected[name]
-            assert found[name].isna().tolist() == column.is_null().to_list()
-            assert found[name].dropna().tolist() == column.drop_nulls().to_list()
-
-
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match=r"pip install pandas, or pip install '\.\[pandas\]' in a checkout"):
         CALLS["full"]().to_pandas()
-
-
-def test_results_without_anything_have_tables() -> None:
-    nothing = Results((), ())
-    assert nothing.estimates_table().columns == list(frames.ESTIMATES)
-    assert nothing.comparisons_table().columns == list(frames.COMPARISONS)
-    assert len(nothing.clips()) == 0
-    assert str(nothing).startswith("No estimate.")
-    assert document.decode(nothing.json(), where="here") == nothing

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import polars as pl
@@ -13,8 +11,6 @@ from reported import SIZED, SIZELESS, studied
 from truerank.core.errors import InputError
 from truerank.report.charts import COLOURS
 from truerank.report.study_figures import COLUMNS, Finished, StudyQuestion, Tau, draw, figures
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +36,6 @@ def test_every_value_of_the_results_is_drawn(study: Finished, tau: Tau) -> None:
                 assert drawn[name].to_list() == rows[column].fill_nan(None).to_list()
 
 
-def test_words_name_the_study_and_what_is_undefined(study: Finished) -> None:
-    for tau, text in ((Tau.LEFT_OUT, "are excluded"), (Tau.ZERO, "count as 0"), (Tau.OF_MEANS, "mean nDCG@100")):
-        assert text in figures(study, metric="nDCG@100", tau=tau)[StudyQuestion.FIDELITY].sentence
-    nothing = study.results.with_columns(value=pl.lit(float("nan")))
-    broken = Finished(nothing, study.n_models, study.resamples, study.level)
-    sentence = figures(broken, metric="nDCG@100")[StudyQuestion.ROBUSTNESS].sentence
-    assert "189 of 189 values are not defined" in sentence
-
-
 def test_a_sampler_looks_the_same_in_every_part(study: Finished) -> None:
     def colours(part: Finished) -> dict[str, str]:
         chart = figures(part, metric="nDCG@100", every=study)[StudyQuestion.FIDELITY].chart.to_dict()
@@ -59,21 +46,6 @@ def test_a_sampler_looks_the_same_in_every_part(study: Finished) -> None:
     assert {whole[name] for name in SIZED} == set(COLOURS)
     assert not {whole[name] for name in SIZELESS} & set(COLOURS)
     assert colours(study.only("sampler", ["Full", "Skew"])) == {name: whole[name] for name in ("Full", "Skew")}
-
-
-def test_pictures_have_all_panels_and_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("altair")
-    first, second = (draw(folder, tmp_path / name) for name in ("first", "second"))
-    assert list(first) == list(StudyQuestion)
-    for question, path in first.items():
-        content = path.read_bytes()
-        assert content == second[question].read_bytes()
-        text = " ".join(" ".join(part.itertext()) for part in ET.fromstring(content).iter(f"{SVG}text"))
-        assert all(re.search(rf"(^| ){re.escape(name)}( |$)", text) for name in (*SIZED, *SIZELESS))
-        assert text.count("50 % hidden") == 3
-    with pytest.raises(InputError, match="first"):
-        draw(folder, tmp_path / "first")
-    assert draw(folder, tmp_path / "first", force=True, loggers=["uniform"]) == first
 
 
 @pytest.mark.parametrize(

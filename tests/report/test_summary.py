@@ -80,16 +80,6 @@ def test_output_is_what_is_stored(case: str, width: int) -> None:
     assert sum(line.startswith("! ") for line in found.splitlines()) <= 6
 
 
-def test_printed_notebook_and_sentence_have_one_verdict() -> None:
-    results, _ = shown("two")
-    sentence = results.summary()
-    assert sentence == "ease beats popularity on all 4 metrics."
-    assert str(results).startswith(sentence)
-    assert repr(results) == str(results)
-    assert results._repr_html_().startswith(f"<p><strong>{sentence}")
-    assert sentence in results.markdown()
-
-
 def test_differences_are_winner_minus_loser_whatever_the_order_given() -> None:
     results, _ = shown("two")
     assert results.comparisons[0].difference != 0
@@ -116,12 +106,6 @@ def test_names_are_text_and_tables_stay_aligned(name: str) -> None:
     lines = str(replace(results, estimates=estimates, comparisons=pairs)).splitlines()
     rows = [line for line in lines if line.startswith(("Recall@", "Precision@"))]
     assert len({text.columns_of(line) for line in rows}) == 1
-
-
-def test_colours_only_where_asked_and_none_in_plain_text() -> None:
-    results, _ = shown("six")
-    assert "\x1b" not in text.render(results)
-    assert "\x1b[1m" in text.render(results, color=True)
 
 
 if __name__ == "__main__":
