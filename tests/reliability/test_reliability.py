@@ -18,7 +18,7 @@ from small_study import small_grid, small_scores, small_train, small_world
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.core.ranking import Scores, Ties
+from truerank.core.ranking import Ranks, Scores, Ties
 from truerank.evaluation.labels import evaluate
 from truerank.exposure.expose import Order, WorldHoldOut
 from truerank.exposure.logging_policies import PositivityLogger
@@ -29,14 +29,16 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.ranking.kernel.rank import rank
-from truerank.ranking.samplers.draw import Sampler, sample_candidates
+from truerank.ranking.samplers.draw import SampledNegatives, Sampler, sample_candidates
 from truerank.ranking.samplers.weighted import RandomSampler
 from truerank.ranking.scores.tables import lists
 from truerank.reliability import Family, Grid, LabelledDataset, Preset, study
 from truerank.reliability.grid import families
+from truerank.reliability.kernels import copy_is_first
 from truerank.reliability.run import StudyTables
 from truerank.reliability.scenarios import LoggerRun
 from truerank.reliability.tables import Resampling, group_users, tau_b
+from truerank.sampling.pools import ring_times
 
 METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))
 SCENARIO = ["logger", "sparsity", "sampler", "size", "metric"]
@@ -54,22 +56,34 @@ def scenario_values(world: Log, scores: dict[str, Scores], grid: Grid, train: Lo
             assert grid.holdout is not None
             left, held = grid.holdout.split(world, policy=logger, seed=seed)
             order = Order.of(left, logger.weights(world, train=train), seed=seed)
-            for sparsity in grid.sparsities:
+            for at, sparsity in enumerate(grid.sparsities):
                 log = order.dataset.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
                 for (name, size), sampler in zip(grid.candidates, all_samplers(grid), strict=True):
                     random = log if held is None else held
                     sampled = sample_candidates(log, sampler, seed=seed, train=train, random=random, exclude=held)
                     labels = sampled.labels()
                     ranks = [
-                        rank(each, labels, pools=[sampled.candidates()], ties=Ties.RANDOM, seed=SEED)[0]
-                        for each in scores.values()
-                    ]
+                        behind_copies(
+                            rank(each, labels, pools=[sampled.candidates()], ties=Ties.RANDOM, seed=SEED)[0],
+                            sampled, labels, seed=seed, number=at * len(scores) + model,
+                        )
+                        for model, each in enumerate(scores.values())
+                    ]  # fmt: skip
                     for metric in grid.metrics:
                         values = np.stack([unit_values(metric, labels, each) for each in ranks], axis=1)
                         likes = np.bincount(labels.user[labels.label == 1], minlength=len(world.users)) > 0
                         key = (str(logger), sparsity, name, size, str(metric))
                         found.setdefault(key, []).append(np.where(likes[:, None], values, np.nan))
     return found
+
+
+def behind_copies(ranks: Ranks, sampled: SampledNegatives, labels: Log, *, seed: int, number: int) -> Ranks:
+    """A positive that was also drawn as a negative is one place lower where its copy comes first."""
+    drawn = {(sampled.user[row], sampled.item[row]) for row in np.flatnonzero(sampled.repeated)}
+    twice = np.array([pair in drawn for pair in zip(labels.user, labels.item, strict=True)], dtype=bool)
+    users, items = (ids.keys()[place] for ids, place in ((labels.users, labels.user), (labels.items, labels.item)))
+    first = [copy_is_first(time, number) for time in ring_times(seed, "candidates", users, items)]
+    return replace(ranks, above=ranks.above + (twice & np.array(first, dtype=bool)))
 
 
 def all_samplers(grid: Grid) -> Iterator[Sampler]:

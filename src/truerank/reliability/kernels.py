@@ -102,12 +102,25 @@ def count_levels(level: Any, mark: Any, rows: Any, liked: Any) -> None:
 
 
 @compiled(boundscheck=False)
+def copy_is_first(time: float, number: int) -> Any:
+    """Whether a positive that was drawn as a negative stands before itself: an even chance, from its clock's digits.
+
+    The released code of the sampler paper leaves the two to numpy's unstable sort. `number` is of the log and model.
+    """
+    mixed = np.uint64(time * 2.0**40) + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (mixed >> np.uint64(63)) == np.uint64(1)
+
+
+@compiled(boundscheck=False)
 def _walk(
-    order: Any, finite: Any, liked: Any, pool: Any, most: int, beyond: int, bin_of: Any, full: Any, ranked: Any
-) -> None:
+    order: Any, finite: Any, liked: Any, pool: Any, time: Any, log: int, most: int, beyond: int, bin_of: Any,
+    full: Any, ranked: Any,
+) -> None:  # fmt: skip
     """Of each item, how many of the best `most` positives each model puts above it, `beyond` behind them all; the same
-    as a histogram of the pool; and how many of these positives each model recommends. A positive counts itself: a copy
-    of it that was drawn as a negative stands right behind it.
+    as a histogram of the pool; and how many of these positives each model recommends. For a positive it is the number
+    above its copy, where that was drawn as a negative: right before or right behind it.
     """
     n_models, n_items = order.shape
     bin_of[:] = beyond
@@ -119,13 +132,13 @@ def _walk(
             i = order[m, index]
             if liked[i]:
                 above += 1
-                if index < finite[m]:
-                    ranked[m] += 1
+                bin_of[i, m] = above - copy_is_first(time[i], log * n_models + m)
+                ranked[m] += index < finite[m]
                 if above >= most:
                     break
-            elif pool[i]:
-                full[m, above] += 1
-            bin_of[i, m] = above
+            else:
+                bin_of[i, m] = above
+                full[m, above] += pool[i]
 
 
 @compiled(boundscheck=False)
@@ -219,7 +232,7 @@ def evaluate_users(
                 out[u, s, :, :, 0] = -1
                 out[u, s, :, :, 1:] = 0
                 continue
-            _walk(order[u], finite[u], liked, able, min(n_liked, deepest), deepest, bin_of, full, ranked)
+            _walk(order[u], finite[u], liked, able, time[u], s, min(n_liked, deepest), deepest, bin_of, full, ranked)
             for f in range(n_families):
                 first, stop = size_start[f], size_start[f + 1]
                 size, available = 0, 0
