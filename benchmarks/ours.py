@@ -16,11 +16,9 @@ from truerank.core.metric import Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates
 from truerank.exposure.kinds import FullExposure, Unlisted
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.additive import Precision, Recall
+from truerank.metrics.listwise import NDCG, ReciprocalRank
+from truerank.metrics.pairwise import AveragePrecision
 from truerank.metrics.tables import unit_values_of
 from truerank.ranking.kernel.rank import rank
 

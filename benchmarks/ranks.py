@@ -20,9 +20,7 @@ from benchmarks.measure import ratios
 from benchmarks.ours import ranks_setting
 from benchmarks.workloads import RanksWork, ranks_work
 from truerank.core.metric import Metric
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.metrics.tables import unit_values_of
 from truerank.ranking.kernel.rank import rank
 

@@ -32,7 +32,7 @@ import numpy as np
 import polars as pl
 import truerank as tr
 from truerank.estimators.weighted import Hajek
-from truerank.metrics.precision import Precision
+from truerank.metrics.additive import Precision
 from truerank.models import NOTHING_BESIDE, Labels
 from truerank.datasets.coat import Coat
 import dataclasses

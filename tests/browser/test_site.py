@@ -52,7 +52,7 @@ def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
 def test_every_room_and_every_command_has_its_reference(site: Path) -> None:
     import truerank as tr
 
-    assert 'id="truerank.metrics.recall.Recall"' in (site / "reference" / "metrics.html").read_text()
+    assert 'id="truerank.metrics.additive.Recall"' in (site / "reference" / "metrics.html").read_text()
     assert 'id="truerank.evaluation.labels.evaluate"' in (site / "reference" / "tr.html").read_text()
     page = (site / "reference" / "estimators.html").read_text()
     for estimator in tr.estimators.catalogue().values():

@@ -17,8 +17,7 @@ import polars as pl
 import pytest
 
 import truerank
-from truerank.metrics.dcg import DCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Recall
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import truerank as tr
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 from truerank.ranking.samplers import parse
 
 

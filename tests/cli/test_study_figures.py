@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from small_study import small_grid, small_scores, small_train, small_world
 
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
+from truerank.metrics.listwise import NDCG
 from truerank.reliability import study as reliability
 
 if TYPE_CHECKING:

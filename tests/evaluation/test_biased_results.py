@@ -21,9 +21,7 @@ from truerank.estimators.predictions import GivenRewards
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities.counted import PopularityPower
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.ranking.kernel.rank import rank
 
 N_USERS, N_ITEMS = 300, 40

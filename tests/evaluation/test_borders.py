@@ -13,9 +13,7 @@ import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.ranking.candidates import Overlap
 
 RNG = np.random.default_rng(8)

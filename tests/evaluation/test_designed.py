@@ -23,8 +23,7 @@ from truerank.evaluation.design import (
     wishes,
 )
 from truerank.exposure.kinds import ExposureDesign
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Precision, Recall
 from truerank.sampling.pools import Members
 from truerank.sampling.unequal import DrawBy
 

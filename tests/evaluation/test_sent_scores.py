@@ -64,7 +64,7 @@ def test_shared_and_own_make_the_whole(name: str) -> None:
 
 
 def question() -> LabelQuestion:
-    from truerank.metrics.recall import Recall
+    from truerank.metrics.additive import Recall
 
     return LabelQuestion(exposure=RandomExposure(), metrics=[Recall(5)], n_items=N_ITEMS)
 

@@ -23,13 +23,9 @@ from truerank.core.ranking import Scores, Ties
 from truerank.core.results import Estimate, Results
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.dcg import DCG
-from truerank.metrics.hit_rate import HitRate
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.additive import DCG, Precision, Recall
+from truerank.metrics.listwise import NDCG, HitRate, ReciprocalRank
+from truerank.metrics.pairwise import AveragePrecision
 from truerank.ranking.candidates import Overlap
 
 Rows = Sequence[tuple[Any, Any, float]]

@@ -18,7 +18,7 @@ from truerank.core.results import Estimate, Results
 from truerank.core.units import COLUMNS
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance
-from truerank.metrics.precision import Precision
+from truerank.metrics.additive import Precision
 
 NO_QUOTIENT = {"assisted", "judge-alone", "post-stratified", "post-normalised"}
 KEY = ["model", "metric", "estimator", "reward", "clip"]

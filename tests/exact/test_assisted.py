@@ -29,10 +29,7 @@ from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.predictions import Assistance, JudgeTable, ranked_within_rows
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled
 from truerank.inference.linearization import FEW_HITS, RareHits
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.rank_biased_precision import RBP
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, RBP, Precision, Recall
 from truerank.ranking.scores.scores import dense
 from truerank.sampling.pools import Members
 from truerank.sampling.unequal import DrawBy

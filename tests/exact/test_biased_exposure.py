@@ -26,11 +26,8 @@ from truerank.core.terms import Smooth
 from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.predictions import GainModel, GivenRewards, ItemRates
 from truerank.estimators.weighted import IPS, SNIPS, Naive
-from truerank.metrics.dcg import DCG
+from truerank.metrics.additive import DCG, RBP, Precision, Recall
 from truerank.metrics.discounts import expected_discount, known_divisor
-from truerank.metrics.precision import Precision
-from truerank.metrics.rank_biased_precision import RBP
-from truerank.metrics.recall import Recall
 from truerank.ranking.kernel.rank import rank
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members

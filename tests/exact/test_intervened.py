@@ -26,11 +26,7 @@ from truerank.core.ranking import Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators.full import Full
 from truerank.estimators.intervened import MOST_NODES, Intervened, IntervenedPooled, shares
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.rank_biased_precision import RBP
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import MeanRR
+from truerank.metrics.additive import DCG, RBP, MeanRR, Precision, Recall
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members
 

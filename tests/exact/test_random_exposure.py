@@ -25,14 +25,9 @@ from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.post_normalised import IdealRatio, PostNormalised
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import FullExposure, RandomExposure
-from truerank.metrics.auc import AUC
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.dcg import DCG
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.rank_biased_precision import RBP
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import MeanRR
+from truerank.metrics.additive import DCG, RBP, MeanRR, Precision, Recall
+from truerank.metrics.listwise import NDCG
+from truerank.metrics.pairwise import AUC, AveragePrecision
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign
 from truerank.sampling.pools import Members, size_of
 

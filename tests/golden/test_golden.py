@@ -16,17 +16,9 @@ from golden_values import CUTOFFS, HERE, MEAN, Case, cases, ours, stored
 
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Discount, Gain, Ideal
-from truerank.metrics.auc import AUC
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.dcg import DCG
-from truerank.metrics.expected_reciprocal_rank import ERR
-from truerank.metrics.hit_rate import HitRate
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.r_precision import RPrecision
-from truerank.metrics.rank_biased_precision import RBP
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import MeanRR, ReciprocalRank
+from truerank.metrics.additive import DCG, RBP, MeanRR, Precision, Recall
+from truerank.metrics.listwise import ERR, NDCG, HitRate, ReciprocalRank, RPrecision
+from truerank.metrics.pairwise import AUC, AveragePrecision
 
 TOOLS = ("rectools", "lenskit", "recbole", "replay", "implicit", "ranx", "torchmetrics")
 CASES = cases()

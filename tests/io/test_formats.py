@@ -17,8 +17,8 @@ from truerank.core.ids import Ids
 from truerank.core.metric import Metric
 from truerank.io.columns import table_columns
 from truerank.io.files import to_frame
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
+from truerank.metrics.pairwise import AveragePrecision
 
 LABELS = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [10, 20, 30] * 2, "label": [1, 0, 0, 0, 1, 1]})
 SCORES = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [30, 10, 20, 10, 20], "score": [0.5, 2.0, -1.0, 3.0, 3.0]})

@@ -9,7 +9,7 @@ from truerank import evaluate
 from truerank.core.errors import InputError
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.io.read import read
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 
 PAIRS = pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 5], "split": ["a", "b", "a"]})
 SCORES = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [5, 6, 7] * 2, "score": [0.1, 0.2, 0.3, 0.3, 0.1, 0.2]})

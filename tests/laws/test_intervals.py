@@ -38,9 +38,7 @@ from truerank.inference.intervals import (
 )
 from truerank.inference.linearization import Spread
 from truerank.metrics import catalogue
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.sampling import designs
 
 INTERVALS: list[Interval] = [Population(), Bootstrap(replicates=200), Design()]

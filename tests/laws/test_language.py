@@ -29,8 +29,7 @@ from truerank.exposure.positions import as_positions, parse_position
 from truerank.exposure.propensities import GivenPropensity
 from truerank.exposure.propensities.counted import NaiveBayes
 from truerank.metrics import METRICS
-from truerank.metrics.dcg import DCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Recall
 from truerank.ranking.samplers.draw import SAMPLERS
 
 ALL: list[Kind[Any]] = [kind for _, kind, _, _ in SECTIONS]
@@ -242,7 +241,7 @@ def test_borders_take_values_or_their_text() -> None:
     ("call", "message"),
     [
         (lambda: as_values(5, METRICS, what="metrics"), "metrics 5; expected a list"),
-        (lambda: as_values([5], METRICS, what="metrics"), "metrics 5; expected a metric or its text, one of AUC"),
+        (lambda: as_values([5], METRICS, what="metrics"), "metrics 5; expected a metric or its text, one of AP@K"),
         (lambda: as_value(Recall, METRICS), r"Make a value of it: Recall\(\.\.\.\)"),
         (lambda: as_value("lucky", Ties, what="ties"), "ties 'lucky'; expected expected or random"),
         (lambda: as_value(None, Ties, what="ties"), "ties None; expected"),

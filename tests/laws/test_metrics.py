@@ -33,10 +33,9 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator, Discount, Gain, Ideal
 from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.estimators.full import Full
-from truerank.metrics.dcg import DCG
+from truerank.metrics.additive import DCG
 from truerank.metrics.discounts import unit_values
-from truerank.metrics.expected_reciprocal_rank import ERR
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import ERR, NDCG
 from truerank.metrics.tables import Walked, unit_values_of
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import dense

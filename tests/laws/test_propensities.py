@@ -39,7 +39,7 @@ from truerank.exposure.propensities.calibration import calibration
 from truerank.exposure.propensities.counted import NaiveBayes, PopularityPower
 from truerank.exposure.propensities.logistic import Logistic
 from truerank.io.features import Features, read_features
-from truerank.metrics.precision import Precision
+from truerank.metrics.additive import Precision
 
 N_USERS, N_ITEMS = 200, 40
 MODELS: list[PropensityModel] = [

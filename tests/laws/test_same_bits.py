@@ -18,9 +18,7 @@ from truerank.core.ranking import Scores, Ties
 from truerank.estimators.full import Traditional
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import RandomExposure
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.ranking.scores.scores import product
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 

@@ -38,8 +38,7 @@ from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.predictions import Assistance, GivenRewards, ItemRates, JudgeTable
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Precision, Recall
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.scores.scores import dense
 

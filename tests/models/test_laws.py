@@ -18,7 +18,7 @@ from truerank import models
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank.models import Labels, Side, settings_of, space
 from truerank.ranking.scores.scores import Factors
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset

@@ -24,7 +24,7 @@ from truerank.core.estimator import Exposed
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ties
 from truerank.core.values import choices
-from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.pairwise import AveragePrecision
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 EXAMPLE = read_case("example")

@@ -18,15 +18,9 @@ from truerank.core.arrays import Floats
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ties
-from truerank.metrics.auc import AUC
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.dcg import DCG
-from truerank.metrics.hit_rate import HitRate
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.r_precision import RPrecision
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.additive import DCG, Precision, Recall
+from truerank.metrics.listwise import NDCG, HitRate, ReciprocalRank, RPrecision
+from truerank.metrics.pairwise import AUC, AveragePrecision
 
 # --------------------------------------------------------------------------------------------------------- trec_eval
 

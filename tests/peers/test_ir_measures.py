@@ -17,14 +17,9 @@ import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Gain
-from truerank.metrics.auc import AUC
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.hit_rate import HitRate
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.r_precision import RPrecision
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.additive import Precision, Recall
+from truerank.metrics.listwise import NDCG, HitRate, ReciprocalRank, RPrecision
+from truerank.metrics.pairwise import AUC, AveragePrecision
 
 CUTOFFS = (1, 5, 10, 60)
 ITEMS = [f"i{item:02d}" for item in range(N_ITEMS)]

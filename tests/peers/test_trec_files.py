@@ -11,9 +11,8 @@ import pytrec_eval
 import truerank as tr
 from truerank.core.metric import Metric
 from truerank.exposure.kinds import FullExposure, Unlisted
-from truerank.metrics.hit_rate import HitRate
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Precision, Recall
+from truerank.metrics.listwise import HitRate
 
 
 def write_files(folder: Path) -> tuple[Path, Path]:

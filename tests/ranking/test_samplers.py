@@ -22,8 +22,8 @@ from truerank.core.log import Log
 from truerank.core.values import options_of
 from truerank.exposure.expose import WorldHoldOut, expose
 from truerank.exposure.logging_policies import PopularityLogger
-from truerank.metrics.auc import AUC
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
+from truerank.metrics.pairwise import AUC
 from truerank.ranking import samplers
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.samplers.draw import CandidatePool, SampledNegatives, Sampler, sample_candidates

@@ -16,7 +16,7 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.datasets.kuairec import KuaiRec
 from truerank.exposure.expose import Order
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import FinishedStudy, Grid, advise, study
 

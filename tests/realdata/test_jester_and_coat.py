@@ -8,9 +8,8 @@ import pytest
 import truerank as tr
 from realdata import folder_of
 from truerank.exposure.kinds import RandomExposure
-from truerank.metrics.hit_rate import HitRate
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
+from truerank.metrics.additive import Precision
+from truerank.metrics.listwise import NDCG, HitRate
 
 pytestmark = pytest.mark.realdata
 COLUMNS = {"user": "user_id", "item": "item_id"}

@@ -14,8 +14,8 @@ from truerank.core.ranking import Scores
 from truerank.core.rng import cell_uniforms
 from truerank.datasets.kuairec import KuaiRec
 from truerank.exposure.counts import rows_of_items
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
+from truerank.metrics.listwise import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, families, loggers_of, study
 

@@ -18,7 +18,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.exposure.logging_policies import UniformLogger
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import (
     Advice,

@@ -22,12 +22,9 @@ from truerank.core.ranking import Ranks, Scores, Ties
 from truerank.evaluation.labels import evaluate
 from truerank.exposure.expose import Order, WorldHoldOut
 from truerank.exposure.logging_policies import PositivityLogger
-from truerank.metrics.dcg import DCG
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.metrics.discounts import unit_values
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.listwise import NDCG, ReciprocalRank
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.samplers.draw import SampledNegatives, Sampler, sample_candidates
 from truerank.ranking.samplers.weighted import RandomSampler

@@ -14,7 +14,7 @@ from small_study import small_grid, small_scores, small_train, small_world
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, study
 from truerank.reliability.grid import families

@@ -17,8 +17,8 @@ from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
+from truerank.metrics.listwise import NDCG
 from truerank.reliability import Grid, study
 
 FILES = ("results.parquet", "means.parquet", "pairs.parquet", "logs.parquet", "study.json", "truerank.json")

@@ -34,8 +34,7 @@ from truerank.exposure.positions.position_models import Exponential
 from truerank.exposure.propensities.counted import PopularityPower
 from truerank.inference.clipping import AutoClip
 from truerank.io.atomic_write import seal
-from truerank.metrics.dcg import DCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Recall
 from truerank.report import document, frames
 
 RNG = np.random.default_rng(3)

@@ -15,7 +15,7 @@ from truerank.cli.output import RESULTS_FORMS
 from truerank.core.errors import InputError
 from truerank.io.atomic_write import check_folder, read_marker
 from truerank.io.files import write
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 from truerank.ranking.scores.files import write_scores
 from truerank.reliability import Grid
 from truerank.reliability.run import study

@@ -13,8 +13,8 @@ from small_study import small_grid, small_scores, small_train, small_world
 
 import truerank as tr
 from truerank.core.results import BETTER, NOT_SHOWN, Comparison, Estimate, Evidence, Results
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
+from truerank.metrics.listwise import NDCG
 from truerank.reliability import study
 from truerank.simulation.feed import FeedSettings, make_feed
 from truerank.simulation.feed_truth import draw_log, log_table, target_table

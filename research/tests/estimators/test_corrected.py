@@ -13,7 +13,7 @@ from truerank.core.estimator import Learned, ObservedUnits, Request
 from truerank.core.ranking import RankView
 from truerank.core.results import INSUFFICIENT, Results
 from truerank.inference.linearization import Spread, allowing
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank_research.estimators.corrected import Corrected
 from truerank_research.estimators.curve_messages import check_fit
 from truerank_research.estimators.histograms import Histograms

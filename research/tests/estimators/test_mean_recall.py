@@ -12,7 +12,7 @@ from truerank.core.metric import Metric
 from truerank.core.terms import Smooth
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import Published
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank.sampling.designs import UniformDesign
 from truerank_research.estimators.weighted import WeightedUsers, kept_chance
 

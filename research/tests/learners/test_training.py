@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.metrics.auc import AUC
+from truerank.metrics.pairwise import AUC
 from truerank.models import Side, catalogue, make
 from truerank.ranking.scores.scores import Factors
 from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simulate_dataset

@@ -11,7 +11,7 @@ import pytest
 from truerank.core.arrays import Ints
 from truerank.estimators import terms_of
 from truerank.estimators.weighted import Published
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.ure import ordering, reevaluation_claims
 from truerank_research.papers.ure.data import (

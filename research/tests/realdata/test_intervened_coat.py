@@ -11,9 +11,7 @@ from truerank.datasets.coat import Coat
 from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import SkewIntervention
 from truerank.exposure.kinds import FullExposure, Unlisted
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.ranking.candidates import Overlap
 from truerank_research.papers.splits import wtd
 from truerank_research.papers.wtd.inclusion import (

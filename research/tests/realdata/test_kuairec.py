@@ -15,8 +15,7 @@ from truerank.core.ranking import Candidates, Ranks
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
 from truerank.inference.intervals import Interval, around
-from truerank.metrics.dcg import DCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Recall
 from truerank.models.baselines import Popularity
 from truerank.ranking.kernel.rank import rank
 from truerank_research.papers.ure.theorems import draw_labels

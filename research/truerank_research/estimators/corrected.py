@@ -14,7 +14,7 @@ from truerank.core.ranking import Ties
 from truerank.core.values import Between0And1, check
 from truerank.estimators.refusals import LABEL_FREE, only_recall
 from truerank.estimators.rows import UNIFORM, Sample
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank_research.estimators import EXPERIMENTAL
 from truerank_research.estimators.curved_recall import CurvedRecall, ends_of, sums_by_bin
 

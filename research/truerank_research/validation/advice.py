@@ -22,7 +22,7 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.core.rng import cell_uniforms, generator
 from truerank.io.spill import scratch
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 from truerank.reliability import FinishedStudy, Grid, LabelledDataset, Models, advice_for, study
 from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios, train_shares
 from truerank.reliability.studied import LOGS, PAIRS, RESULTS, LogProfile, match_loggers, profiles_of

@@ -15,7 +15,7 @@ from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.rng import cell_keys, cell_uniforms
 from truerank.evaluation.labels import evaluate
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank.models import Side
 from truerank.ranking.scores.scores import dense
 from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simulate_dataset

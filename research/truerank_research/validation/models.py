@@ -19,7 +19,7 @@ from truerank import models
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.evaluation.labels import evaluate
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank.models import Labels, Side
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Source, Study

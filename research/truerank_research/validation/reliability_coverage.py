@@ -18,7 +18,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.rng import generator
 from truerank.io.spill import scratch
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random
 from truerank.models.least_squares import EASE

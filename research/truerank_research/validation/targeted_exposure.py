@@ -30,10 +30,8 @@ from truerank.evaluation.design import (
     wishes,
 )
 from truerank.inference.intervals import Design, around, between
-from truerank.metrics.dcg import DCG
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.metrics.discounts import expected_discount
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
 from truerank.models.baselines import Popularity, Random
 from truerank.models.matrix import one_thread
 from truerank.models.neighbours import ItemKNN

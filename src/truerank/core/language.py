@@ -96,7 +96,7 @@ class Kind(Generic[T]):
 
     def forms(self) -> list[str]:
         """What to write for each class, for messages and help."""
-        return [form_of(cls) for cls in self.catalogue().values()]
+        return sorted(map(form_of, self.catalogue().values()), key=str.casefold)
 
     def accepts(self, value: Any) -> bool:
         """Whether it is a value of this kind, of one's own class too."""
@@ -117,7 +117,7 @@ class Kind(Generic[T]):
         if key not in classes:
             close = difflib.get_close_matches(key, classes, n=1)
             hint = f"Did you mean {name_of(classes[close[0]])}?" if close else self.otherwise.format(name=key or "NAME")
-            there = ", ".join(sorted(self.forms(), key=str.casefold))
+            there = ", ".join(self.forms())
             raise InputError(f"unknown {self.what} {text!r}; expected one of {there}. {hint}".strip())
         return classes[key]
 

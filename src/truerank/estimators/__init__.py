@@ -1,6 +1,6 @@
 """Layer 5: (Log, Ranks, Metric) -> Terms.
 
-A new estimator is one new module here; `catalogue`, the command line and the law tests find it by themselves.
+A new estimator is one new class here; `catalogue`, the command line and the law tests find it by themselves.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def terms_of(
     >>> import numpy as np
     >>> from truerank.core.ids import Ids
     >>> from truerank.estimators.full import Full
-    >>> from truerank.metrics.recall import Recall
+    >>> from truerank.metrics.additive import Recall
     >>> one, two = np.zeros(2, dtype=np.int64), np.ones(1)
     >>> log = Log(Ids.of([7]), Ids.of([1, 2]), one, np.arange(2), {"label": np.array([1.0, 1.0])})
     >>> ranks = Ranks(np.array([0.0, 1.0]), np.zeros(2), 2 * two, 2 * two, two > 0)

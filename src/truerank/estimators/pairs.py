@@ -15,8 +15,8 @@ from truerank.core.record import record
 from truerank.core.terms import Smooth, smooth
 from truerank.estimators.refusals import DISTINCT_RANKS, not_additive, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample
-from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.discounts import OfPairs, Positives
+from truerank.metrics.pairwise import AveragePrecision
 
 
 @record

@@ -17,9 +17,9 @@ from truerank.core.record import record
 from truerank.core.terms import Smooth, smooth
 from truerank.estimators.refusals import LABEL_FREE, only_labelled
 from truerank.estimators.rows import UNIFORM, Sample, per_unit
-from truerank.metrics.dcg import DCG
+from truerank.metrics.additive import DCG
 from truerank.metrics.discounts import expected_discount
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 
 CLOSE = 1e-9  # to a whole number
 

@@ -33,12 +33,8 @@ from truerank.exposure.kinds import EXPOSURES, Exposure, FullExposure, Unlisted
 from truerank.inference.balance import FEWEST_ROWS
 from truerank.inference.intervals import Interval, Population
 from truerank.metrics import METRICS
-from truerank.metrics.dcg import DCG
-from truerank.metrics.hit_rate import HitRate
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.additive import DCG, Precision, Recall
+from truerank.metrics.listwise import NDCG, HitRate, ReciprocalRank
 from truerank.ranking.candidates import Overlap
 
 PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))

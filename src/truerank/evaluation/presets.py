@@ -18,14 +18,10 @@ from truerank.core.record import record
 from truerank.estimators.full import Holdout
 from truerank.evaluation.label_source import Rows, label_by, source_of
 from truerank.io.columns import PositiveRule
-from truerank.metrics.auc import AUC
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.catalogue_coverage import CatalogueCoverage
-from truerank.metrics.dcg import DCG
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.novelty import Novelty
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
+from truerank.metrics.listed import CatalogueCoverage, Novelty
+from truerank.metrics.listwise import NDCG
+from truerank.metrics.pairwise import AUC, AveragePrecision
 from truerank.ranking.scores.scores import Lists
 
 RELEVANT_VALUES: Final = PositiveRule(">", 0.0)

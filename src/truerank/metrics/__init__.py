@@ -1,8 +1,8 @@
 """Layer 4: Ranks -> Worth. Metrics are values: Recall(50) == Recall(50), and `Recall@50` parses back.
 
-A new metric is one new module here; `catalogue`, the command line and the law tests find it by themselves.
+A new metric is one new class here; `catalogue`, the command line and the law tests find it by themselves.
 
->>> from truerank.metrics.recall import Recall
+>>> from truerank.metrics.additive import Recall
 >>> parse("Recall@50") == Recall(50)
 True
 >>> str(parse("ndcg@10(gain=exponential)")), [str(each) for each in METRICS.parse_all("MRR@{1,5}")]

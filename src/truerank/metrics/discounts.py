@@ -43,7 +43,7 @@ class TopMetric(BaseMetric):
     def rank_discount(self, rank: Floats) -> Floats:
         """1 in the top K, else 0.
 
-        >>> from truerank.metrics.recall import Recall
+        >>> from truerank.metrics.additive import Recall
         >>> Recall(2).rank_discount(np.array([1.0, 2.0, 3.0])).tolist()
         [1.0, 1.0, 0.0]
         """

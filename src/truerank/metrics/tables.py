@@ -72,7 +72,7 @@ def discount_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Fl
     """A metric as two tables: what a relevant item at each rank 0 ... deepest adds, and by what the sum of a user with
     0 ... most relevant items is divided. None for a metric that is no such sum; rank 0 earns nothing.
 
-    >>> from truerank.metrics.recall import Recall
+    >>> from truerank.metrics.additive import Recall
     >>> discount, divisor = discount_and_divisor(Recall(1), deepest=2, most=2)
     >>> discount.tolist(), divisor.tolist()
     ([0.0, 1.0, 0.0], [nan, 1.0, 2.0])

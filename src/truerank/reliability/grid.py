@@ -15,10 +15,8 @@ from truerank.core.rng import generator
 from truerank.exposure import logging_policies
 from truerank.exposure.expose import WorldHoldOut
 from truerank.exposure.logging_policies import LoggingPolicy
-from truerank.metrics.dcg import DCG
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
+from truerank.metrics.listwise import NDCG
 from truerank.ranking import samplers as sampler_catalogue
 from truerank.ranking.samplers.draw import Among, Sampler
 from truerank.ranking.samplers.weighted import AS_EXPOSED, ExposedSampler, FullSampler, RandomSampler

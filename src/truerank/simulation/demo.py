@@ -23,7 +23,7 @@ from truerank.evaluation.labels import evaluate
 from truerank.exposure.expose import expose_independently
 from truerank.io.atomic_write import MARKER, FolderKind, Marker, check_folder, read_marker, whole_file, whole_folder
 from truerank.io.files import write
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random
 from truerank.models.least_squares import EASE

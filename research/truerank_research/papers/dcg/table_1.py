@@ -9,8 +9,8 @@ from truerank.core.metric import Metric
 from truerank.core.options import Gain
 from truerank.evaluation.labels import evaluate
 from truerank.io.read import read
-from truerank.metrics.dcg import DCG
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.additive import DCG
+from truerank.metrics.listwise import NDCG
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, printed_table, share, within
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study

@@ -18,7 +18,7 @@ from truerank.core.rng import cell_keys
 from truerank.datasets.kuairec import KuaiRec
 from truerank.io.read import read
 from truerank.io.spill import scratch
-from truerank.metrics.ndcg import NDCG
+from truerank.metrics.listwise import NDCG
 from truerank.models import Side
 from truerank.models.libraries import LightFM
 from truerank.models.neighbours import SAR

@@ -19,8 +19,8 @@ import polars as pl
 
 from truerank.core.metric import Metric
 from truerank.io.atomic_write import FolderKind, whole_folder
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
+from truerank.metrics.listwise import NDCG
 from truerank.reliability import Grid, study
 from truerank.reliability.studied import KIND, LOGS, NEEDED, NOTE, QUESTIONS, RESULTS, WORLD, StudiedDataset
 from truerank_research.papers.reliability.data import SEED, fitted, scores_of, settings_of

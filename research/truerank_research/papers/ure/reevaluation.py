@@ -15,7 +15,7 @@ from truerank.datasets.yahoo_r3 import YahooR3
 from truerank.estimators import terms_of
 from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.weighted import Pooled, Published
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank_research.claims import Cell, cell_rows
 from truerank_research.learners.recipes import Recipe
 from truerank_research.papers.ure.data import (

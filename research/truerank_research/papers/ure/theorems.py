@@ -17,9 +17,7 @@ from truerank.core.rng import generator
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full
 from truerank.estimators.weighted import HorvitzThompson, Pooled, Published
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.papers.ure.data import inclusion_chance, weighted_mean

@@ -25,9 +25,7 @@ from truerank.exposure.interventions import (
     drawing_rule,
     index_of_dispersion,
 )
-from truerank.metrics.dcg import DCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.models import Model
 from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.least_squares import IALS

@@ -14,10 +14,9 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Scores
 from truerank.inference.intervals import weights_of
-from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.ndcg import NDCG
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Precision, Recall
+from truerank.metrics.listwise import NDCG
+from truerank.metrics.pairwise import AveragePrecision
 from truerank.metrics.tables import unit_values_of
 from truerank.models import Model
 from truerank.models.neighbours import Preference, matrix_of

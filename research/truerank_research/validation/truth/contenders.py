@@ -24,7 +24,7 @@ from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.post_stratified import TwoStrata
 from truerank.estimators.predictions import LogRates
-from truerank.metrics.precision import Precision
+from truerank.metrics.additive import Precision
 from truerank_research.validation.truth.known import FIRST, KnownWorld, Matrix
 
 LOG = "log"

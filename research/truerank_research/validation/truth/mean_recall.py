@@ -14,7 +14,7 @@ from truerank.core.ranking import Ranks, RankView
 from truerank.core.terms import Terms
 from truerank.estimators.weighted import Published
 from truerank.inference.intervals import Population
-from truerank.metrics.recall import Recall
+from truerank.metrics.additive import Recall
 from truerank_research.estimators.corrected import Corrected
 from truerank_research.estimators.curve_messages import check_fit
 from truerank_research.estimators.curved_recall import CurvedRecall
