@@ -199,6 +199,26 @@ def test_partitions_become_columns(store: Store, bucket: str, tmp_path: Path) ->
         assert (table.n_rows, table.columns) == (500, ["user", "item", "label", "day"])
 
 
+def test_partitions_are_ids_as_they_are_written(store: Store, bucket: str) -> None:
+    """The user 007 is not the user 7, and a column of the objects is taken where it says what the folders say."""
+    for user in ("007", "7"):
+        url = store.put(pl.DataFrame({"item": [1, 2], "label": [0, 1]}), bucket, f"hive/user={user}/a.parquet")
+    assert tr.read(url.rpartition("/user=")[0]).users.texts() == ["007", "7"]
+    for user in (7, 8):
+        url = store.put(
+            pl.DataFrame({"user": [user], "item": [1], "label": [1]}), bucket, f"same/user={user}/a.parquet"
+        )
+    assert tr.read(url.rpartition("/user=")[0]).users.texts() == ["7", "8"]
+
+
+def test_a_column_that_contradicts_its_partition(store: Store, bucket: str) -> None:
+    for user in (7, 8):
+        rows = pl.DataFrame({"user": [7, 7], "item": [1, 2], "label": [0, 1]})
+        url = store.put(rows, bucket, f"hive/user={user}/a.parquet")
+    with pytest.raises(InputError, match=r"user=8/a\.parquet: column 'user' has 7, but the folder is user=8"):
+        tr.read(url.rpartition("/user=")[0])
+
+
 def test_workers_read_sorted_objects_themselves(store: Store, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What every machine can read is not sent: a part names the object and its rows."""
     monkeypatch.setattr(partition, "MEMORY_ROWS", 100)

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from truerank.core.terms import ratio
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.question import Question
 from truerank.inference.intervals import Bootstrap
+from truerank.io.batches import LazyTable
 from truerank.io.read import read
 from truerank.models import matrix
 from truerank.models.least_squares import EASE
@@ -157,14 +159,41 @@ def test_memory_that_ends_on_the_way_is_one_sentence(
 def test_packed_text_that_unpacks_to_more_than_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One field of 200 MB in a file of 200 kB: refused as soon as what was unpacked no longer fits."""
+    """Lines of 200 MB in a file of 200 kB: refused as soon as what was unpacked no longer fits."""
     path = tmp_path / "bomb.csv.gz"
     with gzip.open(path, "wb") as stream:
-        stream.write(b"user,item,label\n1,")
+        stream.write(b"user,item,label\n")
         for _ in range(200):
-            stream.write(b"x" * 10**6)
+            stream.write(b"1,2,3\n" * 166_667)
     monkeypatch.setattr(sizes, "available_memory", lambda: 50e6)
     _refused(lambda: tr.read(path), "bomb.csv.gz, unpacked, needs at least")
+
+
+@pytest.mark.parametrize(("quote", "sign", "what"), [("", "x", "line"), ('"', "\n", "field")])
+def test_a_field_of_3_gigabytes_is_refused_at_once(tmp_path: Path, quote: str, sign: str, what: str) -> None:
+    """3 MB of packed text that would take minutes to read, although they fit into memory."""
+    path, member = tmp_path / "bomb.csv.gz", gzip.compress(sign.encode() * 2**24, compresslevel=9)
+    with path.open("wb") as stream:
+        stream.write(gzip.compress(f"user,item,label\n1,{quote}".encode()))
+        for _ in range(180):
+            stream.write(member)
+    assert path.stat().st_size < 4e6
+    started = time.process_time()
+    _refused(lambda: tr.read(path), f"bomb.csv.gz: a {what} of more than 17 MB")
+    assert time.process_time() - started < 5
+
+
+def test_text_that_a_parquet_file_unpacks_to_more_than_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids of a megabyte each pack to next to nothing, and the file declares how large they are."""
+    path = tmp_path / "bomb.parquet"
+    users = [f"{number}{'x' * 10**6}" for number in range(80)]
+    pl.DataFrame({"user": users, "item": 1, "label": 1}).write_parquet(path, compression="zstd")
+    assert path.stat().st_size < 10**5
+    monkeypatch.setattr(sizes, "available_memory", lambda: 50e6)
+    _refused(lambda: tr.read(path), "bomb.parquet", "needs at least 80 MB")
+    assert max(len(batch) for batch in LazyTable.of(path).batches(["user"])) < 80
 
 
 def test_a_table_of_more_rows_than_memory_holds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

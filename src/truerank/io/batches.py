@@ -125,7 +125,8 @@ class LazyTable:
         if not self.in_memory:  # equal values pack to next to nothing
             numbers = [str(kind) for kind in schema.values() if kind.is_integer() or kind.is_float()]
             bits = sum(int(kind.lstrip("UIntFloa")) for kind in numbers)
-            least = self.n_rows * bits / 8
+            texts = [name for name, kind in schema.items() if not kind.is_numeric()]
+            least = self.n_rows * bits / 8 + sum(piece.declared(texts) for piece in self.pieces)
             check_size(f"{self.where}: {self.n_rows:,} rows", memory=least, instead="Read a part of them.")
         for piece in self.pieces:
             with piece.reading():
@@ -158,13 +159,15 @@ class LazyTable:
         return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
     def row_bytes(self, columns: Collection[str] | None = None) -> float:
-        """How large a row is in memory, told by the first ones."""
+        """How large a row is in memory, told by the first ones, or on average as its file declares."""
         piece = next((piece for piece in self.pieces if piece.n_rows), None)
         if piece is None:
             return 1.0
+        schema = self._schema(columns)
+        declared = sum(piece.declared(schema) for piece in self.pieces) / self.n_rows
         with piece.reading():
-            head = piece.typed(self._schema(columns)).head(LOOKED_AT).collect()
-        return max(head.estimated_size() / max(len(head), 1), 1.0)
+            head = piece.typed(schema).head(max(min(LOOKED_AT, int(BATCH_BYTES // (declared + 1))), 1)).collect()
+        return max(head.estimated_size() / max(len(head), 1), declared, 1.0)
 
     def batch_rows(self, columns: Collection[str] | None = None) -> int:
         """Rows of a batch of about 64 MB, and at most about a million."""

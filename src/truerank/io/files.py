@@ -9,9 +9,9 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import reduce
 from pathlib import Path
 from typing import IO, cast
@@ -22,14 +22,17 @@ from truerank.core.errors import REMEDIES, InputError, error_number, some
 from truerank.core.log import Log
 from truerank.core.plugins import plugins
 from truerank.core.record import record
-from truerank.core.sizes import check_size
+from truerank.core.sizes import bytes_text, check_size
 from truerank.core.validation import checked_arguments
 from truerank.io.atomic_write import check_member, whole_file
+from truerank.io.footers import unpacked_bytes
 from truerank.io.paths import (
     EXPECTED,
     FileVersion,
+    check_partition,
     is_hive,
     is_remote,
+    partition_types,
     partition_values,
     parts_of,
     reading_store,
@@ -44,7 +47,7 @@ from truerank.io.text import MOVIELENS, TextTypes, parsed, read_movielens, read_
 # RecBole writes tables with tabs under endings of its own
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".inter": "\t", ".item": "\t", ".user": "\t"}
 BY_LINES = {*TREC, *MOVIELENS}
-BLOCK = 2**24  # bytes of a text that are looked through at a time
+BLOCK = 2**24  # bytes of a text that are looked through at a time, and of a line at most
 MOST_COLUMNS = 100  # of a text table that is read in batches; a wider one is read at once
 
 
@@ -76,10 +79,15 @@ class Piece:
     text: TextTypes | None = None  # of a text table: types that its fields could have
     seekable: bool = True
     versions: tuple[FileVersion, ...] = ()  # of the file when it was opened
+    unpacked: Mapping[str, int] = field(default_factory=dict)  # bytes of each column of a Parquet file, as it declares
 
     def is_text(self, name: str) -> bool:
         """Whether a column is text in the file, whatever its fields can be read as."""
         return self.text is not None and name in self.text.possible
+
+    def declared(self, names: Collection[str]) -> int:
+        """The bytes of these columns when they are unpacked, as far as the file declares them."""
+        return sum(self.unpacked.get(name, 0) for name in names)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -119,7 +127,8 @@ def scan_file(path: Path) -> Piece:
             text = TextTypes.of(rows.select(pl.col(pl.String))).ids()
         schema = {**rows.collect_schema(), **({} if text is None else text.schema())}
         n_rows = int(rows.select(pl.len()).collect().item()) if text is None else text.n_rows
-        return Piece(rows, n_rows, schema, path, text, kind not in SEPARATORS, versions)
+        unpacked = unpacked_bytes(path) if kind == ".parquet" else {}
+        return Piece(rows, n_rows, schema, path, text, kind not in SEPARATORS, versions, unpacked)
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -190,6 +199,8 @@ def _check_returns(path: Path, *, separator: bytes) -> None:
     """Refuse a carriage return at the end of a field that does not end a line: polars would drop it from the field."""
     odd, last, quotes = re.compile(rb"\r(?=[\r" + separator + b"])"), b"", 0
     for more in _blocks(path):
+        if quotes % 2 and len(more) == BLOCK and b'"' not in more:
+            raise _too_long(path, "field")
         block, counted = last + more, len(last)  # a return may be the last of a block
         for match in odd.finditer(block) if b"\r" in block else ():
             quotes += block.count(b'"', counted, match.start())
@@ -215,7 +226,15 @@ def _blocks(path: Path) -> Iterator[bytes]:
             size += len(block)
             if is_packed:
                 check_size(f"{path}, unpacked,", memory=size, instead="Convert it to Parquet, or read a part of it.")
+            if len(block) == BLOCK and b"\n" not in block:
+                raise _too_long(path, "line")
             yield block
+
+
+def _too_long(path: Path, what: str) -> InputError:
+    return InputError(
+        f"{path}: a {what} of more than {bytes_text(BLOCK)}; expected lines of a table. Check what wrote it."
+    )
 
 
 def _bytes(path: Path) -> bytes:
@@ -302,25 +321,17 @@ def scan_path(path: Path) -> tuple[list[Piece], dict[str, pl.DataType]]:
 
 def _with_partition_columns(parts: Sequence[Piece], folders: Sequence[Path]) -> list[Piece]:
     """The same parts with the columns that their folders name; values are whole numbers where all are plain ones."""
-    named = [partition_values(folder) for folder in folders]
-    fields = {key: pl.Series([values.get(key) for values in named], dtype=pl.String) for key in named[0]}
-    kinds = TextTypes.of(pl.LazyFrame(fields)).ids().schema()
-    full = []
-    for part, values in zip(parts, named, strict=True):
-        if values.keys() != named[0].keys():
-            raise InputError(
-                f"{part.path}: its folders name other columns than those of {parts[0].path}; expected the same in "
-                "every part. Write them alike."
-            )
-        for key in values.keys() & part.schema.keys():
+    partitions, full = [partition_values(folder) for folder in folders], []
+    kinds = partition_types(partitions, [part.path for part in parts])
+    for part, values in zip(parts, partitions, strict=True):
+        added = {key: kind for key, kind in kinds.items() if key not in part.schema}
+        for key in kinds.keys() - added.keys():
             with part.reading():
-                written = part.rows.select(pl.col(key).cast(pl.String).unique()).collect().to_series().to_list()
-            if any(value != values[key] for value in written):
-                raise InputError(
-                    f"{part.path}: column {key!r} has {some([str(value) for value in written], most=3)}, but the "
-                    f"folder is {key}={values[key]}; expected the same. Remove the column, or rename the folder."
+                text = pl.col(key).cast(pl.String)
+                other = part.rows.filter(text.ne_missing(pl.lit(values[key]))).select(
+                    pl.lit(str(part.path)).alias("part"), text.alias("value"), pl.lit(values[key]).alias("folder")
                 )
-        added = {key: kinds[key] for key in values if key not in part.schema}
+                check_partition(key, other.head(1).collect())
         columns = [pl.lit(values[key], dtype=pl.String).cast(kind).alias(key) for key, kind in added.items()]
         full.append(replace(part, rows=part.rows.with_columns(columns), schema={**part.schema, **added}))
     return full

@@ -22,7 +22,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -34,8 +34,10 @@ from truerank.core.errors import InputError
 from truerank.core.escaping import redacted
 from truerank.core.provenance import Input
 from truerank.core.record import record
+from truerank.io.footers import footer
 from truerank.io.text import TextTypes
 
+OBJECT = "the object of a row"  # a column beside those of the rows
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"  # no value
 EXPECTED = ".parquet, .csv or .tsv, TREC .qrels, .run or .trec, RecBole .inter, or MovieLens .dat; text also with .gz"
 SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
@@ -84,14 +86,21 @@ def scan_store(path: str | PathLike[str]) -> pl.LazyFrame:
         if "." in url.rstrip("/").rpartition("/")[2]:
             raise InputError(f"{url}: only Parquet is read from object stores; copy it to this machine, or convert it.")
         url = url.rstrip("/") + "/"
-    rows, plain = pl.scan_parquet(url), pl.scan_parquet(url, hive_partitioning=False)
-    named = [name for name in rows.collect_schema() if name not in plain.collect_schema()]
-    if not named:
-        return rows
-    # polars would read 007 as 7: values of partitions are whole numbers only where all are written plainly
-    texts = pl.scan_parquet(url, hive_schema=dict.fromkeys(named, pl.String()))
-    kinds = TextTypes.of(texts.select(named).unique().collect().lazy()).ids().schema()
-    return texts.with_columns(pl.col(name).cast(kind) for name, kind in kinds.items())
+    if not url.endswith("/"):
+        return pl.scan_parquet(url)
+    rows = pl.scan_parquet(url, hive_partitioning=False, include_file_paths=OBJECT)
+    objects = rows.select(pl.col(OBJECT).unique().sort()).collect().to_series()
+    partitions = [partition_values(Path(name.removeprefix(url)).parent) for name in objects]
+    kinds, columns = partition_types(partitions, objects.to_list()), []
+    for key, kind in kinds.items():
+        values = pl.Series([values[key] for values in partitions], dtype=pl.String)
+        value = pl.col(OBJECT).replace_strict(objects, values)
+        if key in rows.collect_schema():
+            other = rows.select(OBJECT, pl.col(key).cast(pl.String), folder=value)
+            check_partition(key, other.filter(pl.col(key).ne_missing(pl.col("folder"))).head(1).collect())
+        else:
+            columns.append(value.cast(kind).alias(key))
+    return rows.with_columns(columns).drop(OBJECT)
 
 
 def check_address(url: str) -> None:
@@ -198,12 +207,37 @@ def partition_values(folders: Path) -> dict[str, str | None]:
     return {key: None if value == NO_PARTITION else unquote(value) for key, sign, value in pairs if sign}
 
 
+def partition_types(partitions: Sequence[Mapping[str, str | None]], parts: Sequence[object]) -> dict[str, pl.DataType]:
+    """The types of the columns that folders name: whole numbers where all values are plain ones, as 007 is not.
+
+    `parts` are the files in these folders, for messages.
+    """
+    for part, values in zip(parts, partitions, strict=True):
+        if values.keys() != partitions[0].keys():
+            raise InputError(
+                f"{part}: its folders name other columns than those of {parts[0]}; expected the same in every part. "
+                "Write them alike."
+            )
+    names = partitions[0] if partitions else ()
+    fields = {key: pl.Series([values[key] for values in partitions], dtype=pl.String) for key in names}
+    return TextTypes.of(pl.LazyFrame(fields)).ids().schema()
+
+
+def check_partition(key: str, other: pl.DataFrame) -> None:
+    """Refuse a column of a file that has another value than its folder: rows of file, value and value of the folder."""
+    for part, value, folder in other.iter_rows():
+        raise InputError(
+            f"{part}: column {key!r} has {value}, but the folder is {key}={folder}; expected the same. Remove the "
+            "column, or rename the folder."
+        )
+
+
 def files_of(path: Path) -> list[Path]:
     """The files that are read by this name: the part files, or the one."""
     return parts_of(path) or [path]
 
 
-END, LONGEST = 8, 2**16  # bytes: after the footer, and of a footer that are compared
+LONGEST = 2**16  # bytes of a footer that are compared
 
 
 class ChangedInputError(InputError):
@@ -224,8 +258,9 @@ class FileVersion:
     def of(cls, path: Path) -> FileVersion:
         """The version that has this name now; an OSError where it cannot be read."""
         status = path.stat()
-        footer = _footer(path, status.st_size) if path.name.lower().endswith(".parquet") else b""
-        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns, footer)
+        end = footer(path, status.st_size, most=LONGEST) if path.name.lower().endswith(".parquet") else b""
+        digest = hashlib.blake2b(end, digest_size=16).digest()
+        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns, digest)
 
     def check(self) -> None:
         """Refuse the file if it has changed, or is gone."""
@@ -235,16 +270,6 @@ class FileVersion:
             is_same = False
         if not is_same:
             raise changed_input(self.path)
-
-
-def _footer(path: Path, size: int) -> bytes:
-    """A digest of the footer of a Parquet file, whose length stands 8 bytes before its end."""
-    with path.open("rb", buffering=0) as stream:
-        stream.seek(max(size - END, 0))
-        end = stream.read(END)
-        length = min(int.from_bytes(end[:4], "little"), LONGEST, size)
-        stream.seek(max(size - END - length, 0))
-        return hashlib.blake2b(stream.read(length) + end, digest_size=16).digest()
 
 
 def changed_input(path: Path) -> ChangedInputError:
