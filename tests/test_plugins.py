@@ -34,7 +34,7 @@ import truerank as tr
 from truerank.estimators.weighted import Hajek
 from truerank.metrics.additive import Precision
 from truerank.models import NOTHING_BESIDE, Labels
-from truerank.datasets.coat import Coat
+from truerank.datasets.ratings import Coat
 import dataclasses
 
 

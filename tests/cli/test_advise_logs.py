@@ -13,8 +13,8 @@ import pytest
 
 from realdata import folder_of
 from truerank.core.log import Log
-from truerank.datasets.coat import Coat
-from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.feeds import KuaiRec
+from truerank.datasets.ratings import Coat
 from truerank.evaluation.diagnostics import diagnose
 from truerank.io.read import read
 

@@ -204,9 +204,9 @@ def test_partitions_are_ids_as_they_are_written(store: Store, bucket: str) -> No
     for user in ("007", "7"):
         url = store.put(pl.DataFrame({"item": [1, 2], "label": [0, 1]}), bucket, f"hive/user={user}/a.parquet")
     assert tr.read(url.rpartition("/user=")[0]).users.texts() == ["007", "7"]
-    for user in (7, 8):
+    for number in (7, 8):
         url = store.put(
-            pl.DataFrame({"user": [user], "item": [1], "label": [1]}), bucket, f"same/user={user}/a.parquet"
+            pl.DataFrame({"user": [number], "item": [1], "label": [1]}), bucket, f"same/user={number}/a.parquet"
         )
     assert tr.read(url.rpartition("/user=")[0]).users.texts() == ["7", "8"]
 

@@ -12,14 +12,9 @@ import pytest
 from realdata import folder_of
 from truerank import datasets
 from truerank.core.errors import InputError
-from truerank.datasets.coat import Coat
 from truerank.datasets.dataset import Dataset
-from truerank.datasets.jester import Jester
-from truerank.datasets.kuairand import KuaiRand
-from truerank.datasets.kuairec import KuaiRec
-from truerank.datasets.movielens import MovieLens1M, MovieLens100K
-from truerank.datasets.open_bandit import OpenBandit
-from truerank.datasets.yahoo_r3 import YahooR3
+from truerank.datasets.feeds import KuaiRand, KuaiRec, OpenBandit
+from truerank.datasets.ratings import Coat, Jester, MovieLens1M, MovieLens100K, YahooR3
 
 # ------------------------------------------------------------------------------------------ files as they are published
 

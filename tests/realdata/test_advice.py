@@ -14,7 +14,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.feeds import KuaiRec
 from truerank.exposure.expose import Order
 from truerank.metrics.listwise import NDCG
 from truerank.ranking.scores.scores import dense

@@ -9,7 +9,7 @@ import pytest
 
 import truerank as tr
 from realdata import folder_of
-from truerank.datasets.coat import Coat
+from truerank.datasets.ratings import Coat
 from truerank.exposure.propensities import fit_propensities
 from truerank.exposure.propensities.calibration import calibration
 from truerank.exposure.randomness import Check, Randomness, randomness

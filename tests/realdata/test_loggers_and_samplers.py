@@ -7,7 +7,7 @@ import pytest
 
 from realdata import folder_of
 from truerank.core.log import Log
-from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.feeds import KuaiRec
 from truerank.exposure.expose import Order, WorldHoldOut
 from truerank.exposure.logging_policies import LoggingPolicy, PopularityLogger, PositivityLogger, UniformLogger
 

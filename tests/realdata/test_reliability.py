@@ -12,7 +12,7 @@ from realdata import folder_of
 from truerank.core.arrays import Floats
 from truerank.core.ranking import Scores
 from truerank.core.rng import cell_uniforms
-from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.feeds import KuaiRec
 from truerank.exposure.counts import rows_of_items
 from truerank.metrics.additive import Recall
 from truerank.metrics.listwise import NDCG

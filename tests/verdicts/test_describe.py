@@ -14,7 +14,7 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
-from truerank.datasets.coat import Coat
+from truerank.datasets.ratings import Coat
 from truerank.exposure.randomness import COMMON, Randomness, randomness
 from truerank.exposure.randomness.draws import Direction, Unevenness
 

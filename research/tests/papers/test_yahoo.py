@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from truerank.datasets.dataset import PublishedSize
-from truerank.datasets.yahoo_r3 import YahooR3
+from truerank.datasets.ratings import YahooR3
 from truerank_research.claims import Cell, Cells, Verdict
 from truerank_research.papers.ure import entrapment, reevaluation_claims
 from truerank_research.papers.ure.data import CoatBlock, coat_split

@@ -7,7 +7,7 @@ import pytest
 import truerank as tr
 from realdata import folder_of
 from truerank.core.log import Log
-from truerank.datasets.coat import Coat
+from truerank.datasets.ratings import Coat
 from truerank.estimators.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import SkewIntervention
 from truerank.exposure.kinds import FullExposure, Unlisted

@@ -14,9 +14,8 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.rng import cell_uniforms
-from truerank.datasets.coat import Coat
-from truerank.datasets.kuairec import KuaiRec
-from truerank.datasets.movielens import MovieLens1M
+from truerank.datasets.feeds import KuaiRec
+from truerank.datasets.ratings import Coat, MovieLens1M
 from truerank.datasets.split import first_by, restrict, short_first, split_per_user, split_rows
 from truerank.io.read import read
 from truerank.sampling.pools import Members, PoolOrder, row_keys

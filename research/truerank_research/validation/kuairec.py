@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse.linalg import svds
 
 from truerank.core.log import Log
-from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.feeds import KuaiRec
 from truerank.models.matrix import one_thread, positives
 from truerank.ranking.scores.scores import Factors, factors
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset

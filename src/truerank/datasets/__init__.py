@@ -1,6 +1,6 @@
 """Loaders of public datasets: files as they are published -> logs. The data itself is never part of the library.
 
-A new dataset is one new module here; `catalogue` finds it by itself.
+A new dataset is one new class in a module here; `catalogue` finds it by itself.
 """
 
 from __future__ import annotations

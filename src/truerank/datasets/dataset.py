@@ -21,10 +21,10 @@ from truerank.io.files import check_readable, kind_of
 from truerank.io.paths import unchanged, versions_of
 from truerank.io.read import read
 
-PolarsType = type[pl.DataType]
-RATED: dict[str, PolarsType] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}
+Columns = dict[str, type[pl.DataType]]  # the types of columns by name
+RATED: Columns = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}
 IDS = {"user_id": "user", "item_id": "item", "video_id": "item"}
-ID_COLUMNS: dict[str, PolarsType] = {"user_id": pl.Int64, "item_id": pl.Int64}
+ID_COLUMNS: Columns = {"user_id": pl.Int64, "item_id": pl.Int64}
 
 
 @record
@@ -138,7 +138,7 @@ def find(folder: Path, *names: str, under: Sequence[str] = ("",)) -> Path | None
     return next((path for name in names for place in under if (path := folder / place / name).is_file()), None)
 
 
-def read_columns(path: Path, columns: Mapping[str, PolarsType]) -> pl.DataFrame:
+def read_columns(path: Path, columns: Columns) -> pl.DataFrame:
     """These columns of a CSV or Parquet file, and no others: public logs have dozens. Ids are called user and item."""
     check_readable(path)
     with reading(path):
@@ -154,7 +154,7 @@ def read_columns(path: Path, columns: Mapping[str, PolarsType]) -> pl.DataFrame:
         return table.rename(IDS, strict=False)
 
 
-def read_fields(path: Path, columns: Mapping[str, PolarsType], *, separator: str, step: int = 1) -> pl.DataFrame:
+def read_fields(path: Path, columns: Columns, *, separator: str, step: int = 1) -> pl.DataFrame:
     """A text table without a header; with `step` 2 every second field is empty, as between the colons of `1::2`."""
     check_readable(path)
     with reading(path):

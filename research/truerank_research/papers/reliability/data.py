@@ -15,7 +15,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
 from truerank.core.rng import cell_keys
-from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.feeds import KuaiRec
 from truerank.io.read import read
 from truerank.io.spill import scratch
 from truerank.metrics.listwise import NDCG

@@ -17,10 +17,9 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Ranks
 from truerank.core.rng import cell_uniforms, generator
-from truerank.datasets.coat import Coat
-from truerank.datasets.kuairec import KuaiRec
+from truerank.datasets.feeds import KuaiRec
+from truerank.datasets.ratings import Coat, YahooR3
 from truerank.datasets.split import restrict, short_first
-from truerank.datasets.yahoo_r3 import YahooR3
 from truerank.inference.agreement import correlation, rank_correlation
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.claims import Cell

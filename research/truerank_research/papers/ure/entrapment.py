@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints
-from truerank.datasets.yahoo_r3 import YahooR3
+from truerank.datasets.ratings import YahooR3
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
 from truerank_research.learners.recipes import Recipe
 from truerank_research.papers.ure.data import Block, CoatBlock, Split, recall_at, split_of, traditional

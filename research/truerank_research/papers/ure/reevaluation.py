@@ -10,8 +10,8 @@ import polars as pl
 from scipy.stats import t as student
 
 from truerank.core.arrays import Floats, Ints
-from truerank.datasets.kuairec import KuaiRec
-from truerank.datasets.yahoo_r3 import YahooR3
+from truerank.datasets.feeds import KuaiRec
+from truerank.datasets.ratings import YahooR3
 from truerank.estimators import terms_of
 from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.weighted import Pooled, Published

@@ -8,8 +8,7 @@ from itertools import product
 
 import truerank as tr
 from truerank.core.log import Log
-from truerank.datasets.coat import Coat
-from truerank.datasets.yahoo_r3 import YahooR3
+from truerank.datasets.ratings import Coat, YahooR3
 from truerank.exposure.interventions import (
     FullIntervention,
     RegularIntervention,

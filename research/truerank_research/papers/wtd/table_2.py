@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 
 from truerank.core.log import Log
-from truerank.datasets.coat import Coat
+from truerank.datasets.ratings import Coat, YahooR3
 from truerank.datasets.split import restrict
-from truerank.datasets.yahoo_r3 import YahooR3
 from truerank.inference.agreement import rank_correlation
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share, where_given, within
 from truerank_research.papers.wtd import (
