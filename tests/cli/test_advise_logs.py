@@ -12,10 +12,6 @@ import polars as pl
 import pytest
 
 from realdata import folder_of
-from truerank.core.log import Log
-from truerank.datasets.feeds import KuaiRec
-from truerank.datasets.ratings import Coat
-from truerank.evaluation.diagnostics import diagnose
 from truerank.io.read import read
 
 if TYPE_CHECKING:
@@ -172,28 +168,6 @@ def test_what_is_readable_but_says_nothing_is_warned_of(run: Run, folder: Path) 
 
 
 # ------------------------------------------------------------------------------------------------------------ real data
-
-
-def rated(log: Log) -> pl.DataFrame:
-    values = log.rewards.get("rating", log.label)
-    return pl.DataFrame(
-        {"user": log.users.values.gather(log.user), "item": log.items.values.gather(log.item), "rating": values}
-    )
-
-
-def test_coat_has_a_random_and_a_biased_part(run: Run, folder: Path) -> None:
-    parts = Coat().load(folder_of("coat"))
-    for part, exposure in (("random", "random"), ("train", "biased")):
-        rated(parts[part]).write_parquet(f"{part}.parquet")
-        content = advised(run, f"{part}.parquet", "--positive", ">3")
-        assert content["exposure"] == exposure
-        runs(run, content["next"])
-
-
-def test_kuairec_is_full() -> None:
-    """Every pair but 17,827: the labels that are missing do not make it a sample."""
-    log = KuaiRec().load(folder_of("kuairec"), parts=["full"])["full"]
-    assert diagnose(rated(log), positive=">2").exposed == "full"
 
 
 def test_the_open_bandit_sample_has_propensities_of_choices(run: Run, folder: Path) -> None:

@@ -729,13 +729,6 @@ def test_an_output_that_cannot_be_written(run: Run, folder: Path, out: str, word
     assert everything(folder) == before
 
 
-def test_an_earlier_result_survives_a_failed_call(run: Run, folder: Path) -> None:
-    (folder / "result" / "out.json").write_text("earlier")
-    one_score(np.nan)(folder)
-    assert run(*FULL.split(), "--out", "result/out.json").code == 2
-    assert everything(folder / "result") == {"out.json": b"earlier"}
-
-
 def test_quiet_silences_no_error(run: Run, folder: Path) -> None:
     one_score(np.nan)(folder)
     outcome = run(*FULL.split(), "--quiet")
@@ -750,24 +743,6 @@ def test_a_file_without_permission(run: Run, folder: Path) -> None:
     assert (outcome.code, outcome.out) == (2, "")
     assert "labels.csv" in outcome.message
     assert "permission" in outcome.message
-
-
-@pytest.mark.parametrize(
-    ("option", "words"),
-    [
-        ("--n-users 0", ("users=0", "from 1")),
-        ("--n-items 50", ("50 items", "no more than")),
-        ("--density 2", ("density=2", "from 0 below 1")),
-        ("--density -1", ("density=-1", "from 0 below 1")),
-        ("--judged x", ("'--judged'", "'x'")),
-    ],
-)
-def test_no_half_made_world(run: Run, folder: Path, option: str, words: tuple[str, ...]) -> None:
-    before = everything(folder)
-    outcome = run("simulate", "world", *option.split(), "--quiet", "--out", "result/world")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert all(word in outcome.message for word in words), outcome.message
-    assert everything(folder) == before
 
 
 @pytest.mark.parametrize(

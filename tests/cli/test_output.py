@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,35 +164,6 @@ def test_baseline_is_compared_with_every_other_model(run: Run) -> None:
     content = parsed(run, f"{CALL} --scores third=a.npz --baseline first")
     pairs = [(each["model"], each["baseline"]) for each in content["comparisons"] if each["metric"] == "DCG@2"]
     assert pairs == [("second", "first"), ("third", "first")]
-
-
-# --------------------------------------------------------------------------------------------------------------- pipes
-
-
-def piped(folder: Path, *args: str) -> str:
-    """Standard output of a call whose reader is no terminal, started from a narrow one."""
-    found = subprocess.run(
-        [sys.executable, "-m", "truerank", *args],
-        cwd=folder,
-        env=os.environ | {"COLUMNS": "40"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return found.stdout
-
-
-@pytest.mark.parametrize("length", [60, 200])
-def test_piped_tables_are_not_cut(folder: Path, length: int) -> None:
-    first, second = "x" * length, "y" * length
-    out = piped(
-        folder, "evaluate", "sample.csv", "--scores", f"{first}=a.npz", "--scores", f"{second}=b.csv", "--exposure",
-        "random", "--metric", "Recall@2", "--estimator", "published",
-    )  # fmt: skip
-    lines = out.splitlines()
-    assert "…" not in out
-    assert sum(first in line for line in lines) >= 1
-    assert sum(second in line for line in lines) >= 1
 
 
 # ------------------------------------------------------------------------------------------------- files and their ids

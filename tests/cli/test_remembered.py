@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pytest
 
 import truerank
@@ -51,18 +49,6 @@ def test_groups_answer_the_same_question(run: Run, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("groups")
-def test_groups_in_a_table_and_in_csv(run: Run) -> None:
-    whole, shown = run(*CALL.split()).out, run(*CALL.split(), "--within", "groups.csv").out
-    assert shown.splitlines()[0] == whole.splitlines()[0]
-    assert "Within 2 groups of users" in shown
-    assert sum(line.startswith(("new ", "old ")) for line in shown.splitlines()) == 2
-    frame = pl.read_csv(io.StringIO(run(*CALL.split(), "--within", "groups.csv", "--format", "csv").out))
-    assert frame["group"].unique().sort().to_list() == [None, "new", "old"]
-    assert frame.filter(pl.col("group").is_null()).height == frame.height // 3
-    assert "group" not in pl.read_csv(io.StringIO(run(*CALL.split(), "--format", "csv").out)).columns
-
-
-@pytest.mark.usefixtures("groups")
 def test_the_schema_knows_groups(run: Run) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.validate(parsed(run, f"{CALL} --within groups.csv"), document.schema())
@@ -95,15 +81,6 @@ def test_groups_of_items_are_asked_for(run: Run, folder: Path) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------- units
-
-
-def test_units_are_written(run: Run, folder: Path) -> None:
-    content = parsed(run, f"{CALL} --units result/units.parquet")
-    units = pl.read_parquet(folder / "result" / "units.parquet")
-    for estimate in content["estimates"]:
-        rows = units.filter(model=estimate["model"], metric=estimate["metric"])
-        total = float(rows["numerator"].to_numpy().sum() / rows["denominator"].to_numpy().sum())
-        assert total == pytest.approx(estimate["value"], rel=1e-12)
 
 
 def test_a_saved_folder_reads_back(run: Run, folder: Path) -> None:

@@ -62,10 +62,3 @@ def test_pairs_alone_are_counted_where_labels_are_not_needed(run: Run) -> None:
     assert "say --train-positive all" in refused.err
     own = run("study", "reliability", *words, *CALL, "--train-positive", "all", "--out", "c")
     assert own.code == 0, own.err
-
-
-@pytest.mark.usefixtures("world")
-def test_labels_that_have_zeros_are_not_all_positive(run: Run) -> None:
-    found = run("study", "reliability", "truth.csv", "--positive", "all", "--train", "train.csv", *CALL, "--out", "d")
-    assert found.code == 2
-    assert "each row is said to be positive, but column 'label' has 0" in found.err

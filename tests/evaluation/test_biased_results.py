@@ -18,7 +18,7 @@ from truerank.core.ranking import Candidates
 from truerank.core.results import Results
 from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.predictions import GivenRewards
-from truerank.estimators.weighted import IPS, SNIPS, Naive
+from truerank.estimators.weighted import IPS, SNIPS
 from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities.counted import PopularityPower
 from truerank.metrics.additive import DCG, Precision, Recall
@@ -107,17 +107,3 @@ def test_users_without_scores_still_count_where_propensities_are_fitted() -> Non
     alone = replace(part, propensity=tr.exposure.fit_propensities("power:0.5", part).at(part))
     (ranks,) = rank(some, alone, pools=[Candidates(N_USERS, float(N_ITEMS))])
     assert terms_of(IPS(), alone, ranks, DCG(5)).value() != terms.value()
-
-
-def test_estimators_of_one_name_are_told_apart_by_their_clip() -> None:
-    log = biased(np.full(LIKED.shape, 0.3), 3).with_columns(propensity=pl.lit(0.3))
-    results = tr.evaluate(
-        MODELS,
-        log,
-        exposure=BiasedExposure(),
-        metrics=[DCG(5)],
-        estimators=[SNIPS(), SNIPS(clip=1.5), Naive()],
-    )
-    assert [each.clip for each in results.comparisons] == [None, 1.5, None]
-    assert [each.clip for each in results.estimates] == [None, None, 1.5, 1.5, None, None]
-    assert not [note for note in results.notes if "first > first" in note or "last > last" in note]

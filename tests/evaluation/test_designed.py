@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from outcomes import outcomes
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
@@ -24,8 +22,6 @@ from truerank.evaluation.design import (
 )
 from truerank.exposure.kinds import ExposureDesign
 from truerank.metrics.additive import Precision, Recall
-from truerank.sampling.pools import Members
-from truerank.sampling.unequal import DrawBy
 
 N_USERS, N_ITEMS = 40, 30
 
@@ -93,27 +89,6 @@ def test_a_wish_for_recall_is_for_everything() -> None:
     wish, listed = wished(data, design_goal(data, [Recall(3)]), 0)
     assert (wish > 0).all()
     assert wish[listed].min() > np.delete(wish, listed).max()
-
-
-@pytest.mark.parametrize("way", DrawBy)
-def test_values_are_unbiased_over_every_draw(way: DrawBy) -> None:
-    """Horvitz-Thompson precision of two users, over all samples that their chances allow, is the true one."""
-    chance = np.array([[0.8, 0.45, 0.35, 0.4], [0.3, 0.9, 0.25, 0.55]])
-    label = np.array([[1, 0, 1, 1], [0, 1, 1, 0]])
-    matrix = np.array([[5.0, 4, 3, 2], [1.0, 2, 3, 4]])
-    given = {"m": tr.scores.dense(matrix, users=[0, 1], items=np.arange(4))}
-    true = (label[0, :2].sum() + label[1, 2:].sum()) / 4
-    users = [list(outcomes(way, Members.alone(4, weight=row))) for row in chance]
-    mean = 0.0
-    for (one, p), (two, q) in product(*users):
-        cells = [(0, item) for item in one] + [(1, item) for item in two]
-        rows = pl.DataFrame(
-            {"user": [user for user, _ in cells], "item": [item for _, item in cells],
-             "label": [label[cell] for cell in cells], "propensity": [chance[cell] for cell in cells]}
-        )  # fmt: skip
-        found = tr.evaluate(given, rows, exposure="designed", metrics=["Precision@2"], estimators=["horvitz-thompson"])
-        mean += p * q * found.estimates[0].value
-    assert mean == pytest.approx(true, abs=1e-10)
 
 
 # --------------------------------------------------------------------------------------------------- what came back

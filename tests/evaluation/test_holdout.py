@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core.errors import TruerankError
 
 METRICS = ["Recall@2", "Precision@2", "nDCG@2", "HitRate@2", "RR", "AP@2"]
 TEST = pl.DataFrame({"user": [1, 1, 2, 3, 4], "item": ["b", "d", "c", "a", "c"], "label": [1, 1, 1, 1, 0]})
@@ -79,11 +78,3 @@ def test_users_without_a_list_and_without_a_relevant_item() -> None:
     assert found(zero, "Recall@2").value == pytest.approx((0.5 + 1 + 0) / 3)
     every = holdout(estimators=["holdout(without_relevant=zero)"])
     assert found(every, "Recall@2").value == pytest.approx((0.5 + 1 + 0 + 0) / 4)
-
-
-def test_missing_labels_point_to_a_holdout_first() -> None:
-    with pytest.raises(TruerankError) as raised:
-        tr.evaluate({"m": LISTS}, TEST, exposure="full", metrics=["Recall@1"])
-    assert str(raised.value).index('exposure="holdout"') < str(raised.value).index('exposure="full(unlisted=negative)"')
-    said = raised.value.said(for_cli=True)
-    assert said.index("--exposure holdout") < said.index("--unlisted negative")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,6 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome, Requirement
-from truerank.evaluation import gather, sources
-from truerank.io import partition
 
 LISTS = pl.DataFrame({"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "rank": [1, 2, 1, 2]})
 TEST = pl.DataFrame({"user": [1, 2, 3], "item": ["d", "a", "a"]})
@@ -123,40 +119,3 @@ def test_what_is_required_of_it_is_more(results: tr.Results) -> None:
         for text in ("broad > narrow: Coverage@5", "narrow > broad: Gini@5", "narrow > broad: Coverage@5")
     }
     assert list(outcomes.values()) == [Outcome.SHOWN, Outcome.SHOWN, Outcome.NOT_SHOWN]
-
-
-def test_the_interval_holds_the_value_of_as_many_users(results: tr.Results) -> None:
-    """Of lists drawn uniformly the expected share is known: 1 - (1 - 5/39)^60, about; all of 40 items here."""
-    coverage = next(each for each in results.estimates if (each.model, each.metric) == ("broad", "Coverage@5"))
-    assert coverage.estimand == "share of the catalogue in the top 5 of as many users as these"
-    gini = next(each for each in results.estimates if (each.model, each.metric) == ("broad", "Gini@5"))
-    assert gini.low < gini.value < gini.high
-    exactly = tr.evaluate(
-        {"broad": BROAD}, LATER.with_columns(label=1), exposure="random", metrics=["Gini@5"], interval=tr.Design(),
-        exclude=BEFORE,
-    ).estimates[0]  # fmt: skip
-    assert (exactly.low, exactly.high) == (exactly.value, exactly.value)
-
-
-# -------------------------------------------------------------------------------------------------------------- streams
-
-
-def test_files_in_chunks_and_sums_on_disk_change_no_bit(
-    results: tr.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    LATER.sample(fraction=1.0, shuffle=True, seed=1).write_parquet(tmp_path / "later.parquet")
-    BEFORE.sample(fraction=1.0, shuffle=True, seed=2).write_parquet(tmp_path / "before.parquet")
-    for module in (sources, partition):
-        monkeypatch.setattr(module, "MEMORY_ROWS", 0)
-    monkeypatch.setattr(partition, "CHUNK_ROWS", 25)
-    monkeypatch.setattr(gather, "BUDGET", 0)
-    models = {"narrow": NARROW, "broad": BROAD}
-    metrics = ["Recall@5", "Coverage@5", "Gini@5", "Serendipity@5", "Novelty@5", "PopularityLift@5"]
-    how: dict[str, Any] = {"exposure": "holdout", "metrics": metrics}
-    found = tr.evaluate(models, tmp_path / "later.parquet", exclude=tmp_path / "before.parquet", **how)
-    monkeypatch.undo()
-    wanted = tr.evaluate(models, LATER, exclude=BEFORE, **how)
-    for one, other in zip(found.estimates, wanted.estimates, strict=True):
-        assert (one.metric, one.value, one.units) == (other.metric, other.value, other.units)
-        assert math.isclose(one.stderr, other.stderr, rel_tol=1e-12) or math.isnan(other.stderr)
-    assert [each.verdict for each in found.comparisons] == [each.verdict for each in wanted.comparisons]

@@ -130,17 +130,6 @@ def test_negative_rewards_have_no_normalised_form() -> None:
         assert any(f"excluded: {estimator.info.name} of other" in note for note in results.notes)
 
 
-def test_propensities_and_a_position_model_say_which_is_used() -> None:
-    frame = LOG.with_columns(propensity=pl.lit(0.25))
-    results = tr.off_policy(frame, NEW, position=HALF, estimators=PLAIN)
-    assert results.estimates[0].value == pytest.approx((0.5 + 1 + 1) * 4 / 3)
-    assert results.provenance.settings["logging"] == "column propensity"
-    assert any("column propensity" in note and "exp:0.5" in note for note in results.notes)
-    plain = tr.off_policy(LOG, NEW, position=HALF, estimators=PLAIN)
-    assert plain.provenance.settings["logging"] == "positions, exp:0.5"
-    assert not any("propensity" in note for note in plain.notes)
-
-
 def test_why_there_is_no_interval() -> None:
     def because(found: Any) -> str:
         assert math.isnan(found.low)

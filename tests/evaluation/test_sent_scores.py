@@ -49,20 +49,6 @@ SCORES: dict[str, Callable[[], Scores]] = {
 }
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_shared_and_own_make_the_whole(name: str) -> None:
-    users, items = Ids.of(LABELS["user"]), Ids.of(np.arange(N_ITEMS))
-    whole = Aligned.of(SCORES[name](), users=users, items=items, name=name)
-    units = np.array([0, 5, 6, 300, N_USERS - 1])  # the last is not known
-    assert whole.row[units[-1]] == -1
-    shared, side = (pickle.loads(pickle.dumps(each)) for each in (whole.shared(), whole.side(units)))
-    found = shared.with_side(side)
-    np.testing.assert_array_equal(found.of_units(units).row < 0, whole.row[units] < 0)
-    known = units[:-1]
-    np.testing.assert_array_equal(found.of_units(known).block(np.arange(4)), whole.of_units(known).block(np.arange(4)))
-    assert len(shared.scores.users) == 0
-
-
 def question() -> LabelQuestion:
     from truerank.metrics.additive import Recall
 

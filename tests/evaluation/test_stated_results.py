@@ -21,7 +21,7 @@ from truerank.core.ids import Ids
 from truerank.core.metric import Metric
 from truerank.core.ranking import Scores, Ties
 from truerank.core.results import Estimate, Results
-from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
+from truerank.estimators.weighted import Pooled
 from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
 from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.metrics.listwise import NDCG, HitRate, ReciprocalRank
@@ -139,22 +139,6 @@ def test_a_cut_off_beyond_the_candidates(k: int) -> None:
         (1 + 1 / 2) / 2,
     ]
     assert [one(results, metric).value for metric in metrics] == pytest.approx(expected, rel=1e-14)
-
-
-def test_a_cut_off_beyond_the_candidates_of_a_sample() -> None:
-    labels = table([(0, 0, 1), (0, 1, 0), (1, 2, 1)])
-    results = tr.evaluate(
-        {"a": dense([3, 2, 1], [3, 2, 1])},
-        labels,
-        exposure=RandomExposure(),
-        metrics=[Recall(100), Precision(100)],
-        estimators=[Published(), Pooled(), HorvitzThompson(), Hajek()],
-    )
-    assert one(results, "Recall@100", estimator="published").value == 1.0
-    assert one(results, "Recall@100", estimator="pooled").value == 1.0
-    # horvitz-thompson: 3/2 · 1/100 and 3/1 · 1/100; hajek: 4.5 of 6 expanded places, times 3 places of 1/100
-    assert one(results, "Precision@100", estimator="horvitz-thompson").value == pytest.approx(0.0225, rel=1e-15)
-    assert one(results, "Precision@100", estimator="hajek").value == pytest.approx(4.5 / 6 * 0.03, rel=1e-15)
 
 
 # ----------------------------------------------------------------------------------------------------------------- ties
@@ -411,16 +395,6 @@ def numbers(results: Results) -> Any:
 REFERENCE = numbers(of_ids(lambda user: user, lambda item: item))
 
 
-def test_ids_on_both_sides_of_signed_64_bits() -> None:
-    """Some ids fit and some do not: still the same numbers, matched one by one."""
-    users = {0: 1, 1: 2**63 - 1, 2: 2**63 + 1}
-    few = table([(1, item, label) for user, item, label in JUDGED if user == 0])
-    mixed = tr.scores.dense(MATRIX, users=np.array(list(users.values()), dtype=np.uint64), items=ITEMS)
-    results = tr.evaluate({"a": mixed}, few, exposure=RandomExposure(), metrics=[Recall(2)])
-    assert one(results, "Recall@2").value == 1.0
-    assert numbers(of_ids(users.__getitem__, lambda item: item)) == REFERENCE
-
-
 @pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["u0", "u1", "u2"])], ids=["categorical", "enum"])
 def test_ids_as_categories(kind: Any) -> None:
     labels = table([(f"u{user}", f"i{item}", label) for user, item, label in JUDGED])
@@ -492,52 +466,12 @@ def test_frames_of_every_library_give_the_same(kind: str) -> None:
     assert run(FRAMES[kind]).json() == run(FRAMES["polars"]).json()
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_text_files_as_spreadsheets_write_them(tmp_path: Path, newline: str, encoding: str) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_bytes(LABELS.write_csv().replace("\n", newline).encode(encoding))
-    assert numbers(evaluated(tr.read(path))) == REFERENCE
-
-
-def test_scores_of_every_shape_give_the_same(tmp_path: Path) -> None:
-    """Dense, dense with ids, a long table, ranks of all items, factors, a function, and files of them."""
-    np.savez(tmp_path / "dense.npz", scores=MATRIX, users=USERS, items=ITEMS)
-    np.savez(tmp_path / "factors.npz", user_factors=MATRIX, item_factors=np.eye(4), users=USERS, items=ITEMS)
-    np.save(tmp_path / "dense.npy", MATRIX)
-    ranks = table([(u, i, int((MATRIX[u] > MATRIX[u, i]).sum()) + 1) for u in range(3) for i in range(4)], "rank")
-    shapes = [
-        MATRIX,
-        MATRIX.astype(np.float32),
-        MATRIX.astype(int),
-        tr.scores.dense(MATRIX, users=USERS, items=ITEMS),
-        LONG,
-        ranks,
-        tr.scores.factors(MATRIX, np.eye(4)),
-        tr.scores.function(lambda rows: MATRIX[rows], users=list(range(3)), items=list(range(4))),
-        *(tr.read_scores(tmp_path / name) for name in ("dense.npz", "factors.npz", "dense.npy")),
-    ]
-    for shape in shapes:
-        results = tr.evaluate({"a": shape, "b": OTHER}, LABELS, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
-        assert numbers(results) == REFERENCE
-
-
 # ------------------------------------------------------------------------------------------------------ names and order
 
 
 def test_a_mapped_column_wins_over_one_of_that_name() -> None:
     labels = LABELS.with_columns(pl.lit(0).alias("rating"), user=pl.col("item"), who=pl.col("user"))
     assert numbers(evaluated(tr.read(labels, columns={"user": "who", "label": "label"}))) == REFERENCE
-
-
-def test_ratings_become_labels_by_a_rule() -> None:
-    rated = LABELS.select("user", "item", rating=pl.col("label") * 2 + 2)  # 4 and 2
-    for rule in (">3", ">=4", "==4", "!=2", "> 2.5", ">3e0"):
-        assert numbers(evaluated(tr.read(rated, positive=rule))) == REFERENCE
-    turned = LABELS.select("user", "item", rating=2 - pl.col("label") * 2)  # 0 and 2
-    for rule in ("<1", "<=0", "<-0.5"):
-        found = numbers(evaluated(tr.read(turned, positive=rule)))
-        assert (found == REFERENCE) == (rule != "<-0.5")
 
 
 def test_the_order_of_users_and_items_in_scores_does_not_matter(tmp_path: Path) -> None:

@@ -45,47 +45,6 @@ def same(held: Results, streamed: Results) -> None:
     assert any(each.code in told for each in streamed.messages)
 
 
-# -------------------------------------------------------------------------------------------------------------- judged
-
-
-def labels_and_scores(folder: Path) -> dict[str, Any]:
-    rng = np.random.default_rng(0)
-    n_users, n_items = 300, 60
-    label = (rng.random((n_users, n_items)) < 0.2).astype(int)
-    user, item = np.meshgrid(np.arange(n_users), np.arange(n_items), indexing="ij")
-    judged, trained = rng.random(label.shape) < 0.5, rng.random(label.shape) < 0.1
-    rows = {"user": user[judged], "item": item[judged], "label": label[judged]}
-    labels = pl.DataFrame({**rows, "propensity": np.full(len(rows["user"]), 0.5)})
-    labels.sample(fraction=1, shuffle=True, seed=1).write_parquet(folder / "labels.parquet")
-    train = pl.DataFrame({"user": user[trained] + 3, "item": item[trained]})
-    train.sample(fraction=1, shuffle=True, seed=2).write_csv(folder / "train.csv")
-    return {
-        "a": tr.scores.factors(rng.random((n_users, 5)), rng.random((n_items, 5))),
-        "b": rng.random((n_users, n_items)) + label,
-    }
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"exposure": "random"},
-        {"exposure": "random", "interval": tr.Design()},
-        {"exposure": "random", "interval": tr.Bootstrap(50)},
-        {"exposure": "full(unlisted=negative)", "metrics": ["Recall@5", "nDCG@5"]},
-        {"exposure": "biased(propensity=power:0.5)"},
-        {"exposure": "biased", "estimators": ["ips", "doubly-robust"], "metrics": ["Recall@5", "DCG@5"]},
-    ],
-    ids=lambda how: " ".join(str(value) for value in how.values()),
-)
-def test_labels_on_disk(tmp_path: Path, small: Any, how: dict[str, Any]) -> None:
-    scores = labels_and_scores(tmp_path)
-    files = str(tmp_path / "labels.parquet"), str(tmp_path / "train.csv")
-    held = tr.evaluate(scores, files[0], exclude=files[1], **how)
-    small()
-    streamed = tr.evaluate(scores, files[0], exclude=files[1], threads=2, **how)
-    same(held, streamed)
-
-
 # -------------------------------------------------------------------------------------------------------------- ranked
 
 

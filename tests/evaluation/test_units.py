@@ -224,14 +224,3 @@ def test_quantiles_of_activity() -> None:
     # without exclusions it is the number of judged rows, and here all have the same
     (only,) = tr.evaluate(scores, labels, metrics=[Precision(2)]).by(4)
     assert only == "activity 8 to 8"
-
-
-def test_warnings_of_a_group_count_its_own_users() -> None:
-    """The two users without scores of the second model are in one of the groups."""
-    unscored = {user: "without" if user in USERS[-2:] else "with" for user in USERS}
-    results = whole(ALONE[0]).by(unscored)
-    said = {
-        name: {each.model: any("no scores" in text for text in each.warning_texts) for each in part.estimates}
-        for name, part in results.items()
-    }
-    assert said == {"with": {"first": False, "second": False}, "without": {"first": False, "second": True}}

@@ -135,6 +135,15 @@ def test_users_who_did_not_come_at_random_are_said() -> None:
     assert "drift" not in {message.code for message in watched(0.8).messages}
 
 
+def test_missing_times_are_dropped_and_counted() -> None:
+    scores, labels = arriving(better=0.7)
+    some = labels.with_columns(time=pl.when(pl.col("user") >= 7).then("time"))
+    found = tr.watch(scores, some, require="a > b", metrics=["Precision@1"], drop_missing_times=True)
+    (message,) = (message for message in found.messages if message.code == "missing-times")
+    assert message.numbers == {"rows": 7 * N_ITEMS, "users": 7}
+    assert found.pairs[0].look.users == N_USERS - 7
+
+
 def test_rows_that_carry_no_verdict_carry_no_promise() -> None:
     """Judged rows that are said to be random, and are the top of the lists."""
     scores, labels = arriving(better=0.9)

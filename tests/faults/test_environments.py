@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from processes import COMMANDS, PLAIN, QUICK, Ended, Surroundings, as_user, copy, judge, prepare, run
+from commands import make_inputs
+from processes import COMMANDS, PLAIN, QUICK, Ended, Surroundings, as_user, copy, judge, run
 
 NO_HOME = {"HOME": None, "XDG_CACHE_HOME": None, "NUMBA_CACHE_DIR": None}
 NOBODY, STRANGER = 65534, 54321  # the second has no entry among the users, and so no home at all
@@ -44,9 +45,7 @@ SHOWN_SPREAD = [(place, ("plan", "describe")[at % 2]) for at, place in enumerate
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("inputs")
-    prepare(folder, study=False)
-    return folder
+    return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
 @cache
@@ -82,15 +81,12 @@ def test_results_that_cannot_be_shown_are_refused_and_readers_may_leave(
 
 def test_a_reader_that_left_changes_no_verdict(inputs: Path, tmp_path: Path) -> None:
     """What --require asks is answered by the exit code, whoever reads the rest: random scores are no better."""
-    require = ("--require", "b > pop: Recall@5")
+    require = ("--require", "m1 > m0: Recall@3")
     command = replace(COMMANDS["evaluate"], words=(*COMMANDS["evaluate"].words, *require))
     expected = run(command, copy(inputs, tmp_path / "plain"), within=Surroundings("shown", shown=True))
     assert expected.code in (4, 5)
     found = run(command, copy(inputs, tmp_path / "here"), within=OUTPUTS[0])
     assert found.code == expected.code, found.err
-
-
-# ----------------------------------------------------------------------------------------------------------- container
 
 
 def test_plain_surroundings_are_judged_too(inputs: Path) -> None:

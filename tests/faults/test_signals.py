@@ -9,18 +9,16 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import COMMANDS, NEVER, TRUERANK, copy, environment, made, prepare, run
+from commands import make_inputs
+from processes import COMMANDS, NEVER, TRUERANK, copy, environment, made, run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-FILES = ("evaluate", "describe", "train", "intervene", "offpolicy")  # commands that write one file
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks /proc when handlers are set")
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("inputs")
-    prepare(folder, study=False)
-    return folder
+    return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
 def handles(process: subprocess.Popen[str], number: signal.Signals) -> bool:
@@ -70,10 +68,9 @@ def at_many_moments(inputs: Path, folder: Path, names: tuple[str, ...], *, count
             assert code in (0, 3), info
             assert not NEVER.search(said), info
             assert code == 0 or "truerank: interrupted." in said, info
-            if name in FILES:
-                left = made(here / command.made)
-                assert left in ({}, expected.made), info
-                assert {str(each.relative_to(here)) for each in here.rglob("*")} - before <= {command.made}, info
+            left = made(here / command.made)
+            assert left in ({}, expected.made), info
+            assert {str(each.relative_to(here)) for each in here.rglob("*")} - before <= {command.made}, info
             codes[code] = codes.get(code, 0) + 1
     return codes
 

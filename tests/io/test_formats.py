@@ -183,22 +183,6 @@ def test_sparse_scores_are_top_lists(tmp_path: Path) -> None:
     assert [each.value for each in direct.estimates] == values(SCORES, LABELS)
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])
-@pytest.mark.parametrize("compressed", [True, False])
-def test_saved_sparse_matrices_give_the_same_lists(
-    tmp_path: Path, kind: Callable[..., object], compressed: bool
-) -> None:
-    rng = np.random.default_rng(0)
-    row, column = rng.integers(0, 20, 90), rng.integers(0, 30, 90)  # some cells twice: added
-    matrix = kind((rng.normal(size=90), (row, column)), shape=(21, 30))
-    sparse.save_npz(tmp_path / "x.npz", matrix, compressed=compressed)
-    first, second = tr.scores.sparse(matrix), tr.read_scores(tmp_path / "x.npz")
-    assert (len(second.users), len(second.items), second.depth) == (21, 30, first.depth)
-    rows = np.arange(21)
-    np.testing.assert_array_equal(first.block(rows), second.block(rows))
-    assert np.isneginf(second.block(np.array([20]))).all()
-
-
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

@@ -133,18 +133,6 @@ def test_tables_by_one_key_meet_in_their_chunk(place: Scratch, tmp_path: Path) -
     assert chunks.n_rows.sum() == 2 * N + 3
 
 
-@pytest.mark.usefixtures("nothing_fits")
-def test_empty_tables_and_parts(place: Scratch, tmp_path: Path) -> None:
-    LOG.clear().write_parquet(tmp_path / "0.parquet")
-    LOG.write_parquet(tmp_path / "1.parquet")
-    LOG.clear().write_parquet(tmp_path / "2.parquet")
-    empty = Keyed(LazyTable.of(tmp_path / "0.parquet"), "user")
-    chunks = together({"log": Keyed(LazyTable.of(f"{tmp_path}/*.parquet"), "user"), "none": empty}, scratch=place)
-    check_whole(chunks, "log", "user", LOG)
-    check_whole(chunks, "none", "user", LOG.clear())
-    assert together({"none": empty}, scratch=place).n_chunks == 1
-
-
 # ------------------------------------------------------------------------------------------ tables that follow sessions
 
 

@@ -32,31 +32,6 @@ SHOWN = pl.DataFrame({
 })  # fmt: skip
 
 
-def rows_of_log(log: Log) -> list[tuple[Any, ...]]:
-    columns = [log.propensity, log.position, log.time]
-    return sorted(zip(log.users.texts(log.user), log.items.texts(log.item), *log.rewards.values(),
-                      *(column for column in columns if column is not None), strict=True))  # fmt: skip
-
-
-@pytest.mark.parametrize("n_chunks", [1, 7, 200])
-@pytest.mark.parametrize("positive", [">3", None])
-def test_chunks_of_labels(tmp_path: Path, n_chunks: int, positive: str | None) -> None:
-    LABELS.write_csv(tmp_path / "x.csv")
-    whole = read(tmp_path / "x.csv", columns={"user": "uid"}, positive=positive)
-    schema = scan(tmp_path / "x.csv", columns={"user": "uid"}, positive=positive)
-    assert schema.users == whole.users
-    assert schema.items == whole.items
-    assert schema.value_facts is not None
-    assert schema.value_facts.total == LABELS["rating"].sum()
-    with scratch(tmp_path) as place:
-        chunks = together({"labels": schema.keyed}, scratch=place, n_chunks=n_chunks)
-        logs = [schema.read(chunks.chunk(at)["labels"]) for at in range(n_chunks)]
-    assert {tuple(log.rewards) for log in logs} == {tuple(whole.rewards)}
-    assert all(log.items == whole.items for log in logs)
-    assert sorted(row for log in logs for row in rows_of_log(log)) == rows_of_log(whole)
-    assert sum(len(log.users) for log in logs) == len(whole.users)
-
-
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [

@@ -20,7 +20,6 @@ import truerank as tr
 from truerank.core.errors import InputError
 
 N, N_USERS, N_TEST = 240, 12, 48
-COPIES = 10
 START = datetime.datetime(2023, 11, 28, 22, 15, 30)  # the days pass the end of a month and of a year
 HOURS = np.random.default_rng(5).permutation(N) * 7
 INSTANTS = [START + datetime.timedelta(hours=int(hours)) for hours in HOURS]
@@ -175,28 +174,3 @@ def test_missing_times_are_refused_or_dropped_and_counted(what: str, tmp_path: P
     assert [sorted(part) for part in written] == [
         pairs(part) for part in tr.split(log, "time", drop_missing_times=True)
     ]
-
-
-# --------------------------------------------------------------------------------------------------------------- watch
-
-
-def watched(times: pl.Series, **more: Any) -> Any:
-    """Model a wins for the users who come first, b for those who come later; of each user there are ten like it."""
-    labels = timed(times).with_columns(label=(pl.col("item") == 0).cast(pl.Int64))
-    labels = pl.concat([labels.with_columns(pl.col("user") + N_USERS * copy) for copy in range(COPIES)])
-    order = ROWS.group_by("user").agg(pl.col("hour").min()).sort("hour")["user"].to_list()
-    is_first = (pl.col("user") % N_USERS).is_in(order[: N_USERS // 2])
-    scores = {
-        name: labels.select("user", "item", score=(pl.col("item") == 0) == (is_first == wins))
-        .with_columns(score=pl.col("score").cast(pl.Float64) - pl.col("item") / 100)
-        for name, wins in (("a", True), ("b", False))
-    }  # fmt: skip
-    return tr.watch(scores, labels, require="a > b", exposure="full", metrics=["Precision@1"], **more)
-
-
-@pytest.mark.parametrize("what", ORDERED)
-def test_watch_orders_users_in_time(what: str) -> None:
-    """Early users prefer one model, late ones the other: noticed only where times are in their true order."""
-    (pair,) = watched(ORDERED[what]).pairs
-    assert pair.look.difference == 0.0
-    assert "drift" in {reason.code for reason in pair.reasons}

@@ -123,18 +123,6 @@ def test_every_option_that_is_named_is_one_of_some_command() -> None:
     assert {(where, flag) for where, flag in named if flag not in known and "filled" not in flag} == set()
 
 
-def test_every_argument_that_is_named_is_one_of_some_function() -> None:
-    known = arguments()
-    calls = [node for path in sorted(PACKAGE.rglob("*.py")) for node in ast.walk(ast.parse(path.read_text()))]
-    marked = {_text(node) for node in calls if isinstance(node, ast.Call) and _is_mark(node)}
-    words = {worded(text, for_cli=False) for text in marked if " --" in f" {worded(text, for_cli=True)}"}
-    named = {words: re.search(r"([a-z_]+)=", words) for words in words if "=" in words and "filled" not in words}
-    assert len(named) > 40
-    assert not [
-        words for words, name in named.items() if name is None or name[1] not in known | {"study"}
-    ]  # of tr.studies.advise
-
-
 def test_an_error_is_told_in_the_words_of_the_reader() -> None:
     error = InputError(f"no catalogue; give {option('items FILE')} or {option('n_items N')}.")
     assert str(error) == "no catalogue; give items= or n_items=."

@@ -107,17 +107,6 @@ def test_each_switch_biases_the_estimate(broken: Broken) -> None:
     assert (truth.stderr > 0) == (broken in {Broken.STATE, Broken.CASCADE, Broken.NEIGHBOUR})
 
 
-def test_a_log_is_made_of_viewed_items_in_order(feed: Feed) -> None:
-    log = draw_log(feed, seed=0)
-    assert len(log.sessions) == SMALL.sessions
-    assert (np.diff(log.session) >= 0).all()
-    first = np.concatenate([[True], np.diff(log.session) > 0])
-    assert (log.position[first] == 1).all()  # rank 1 is always viewed
-    assert (log.position[1:][~first[1:]] == log.position[:-1][~first[1:]] + 1).all()  # no gaps
-    assert ((log.propensity > 0) & (log.propensity <= 1)).all()
-    assert (np.bincount(log.sessions.user) == SMALL.visits).all()
-
-
 def test_files(tmp_path: Path) -> None:
     settings = replace(SMALL, sessions=100)
     paths = write_feed(settings, tmp_path / "feed", seed=1)

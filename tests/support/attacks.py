@@ -189,44 +189,6 @@ ATTACKS = [
 ]  # fmt: skip
 
 
-ODD_NAMES = (
-    "", " ", "a b", "'; rm -rf .", "$(id)", "`id`", "../../x", "a/b", "%s%n", "{0.__class__}", "\\", "\"", "a\tb",
-    "\u200b", "\U0001f600", "x" * 5000, "\ufdd0a\ufdd1b\ufdd2", "</text>", "&amp;", "-", "--help", "NaN", "null",
-    "\r", "@SUM(1)", "=cmd|' /C calc'!A0",
-)  # fmt: skip
-ODD_NUMBERS = ("0", "-1", "1e999", "nan", "inf", "\u0661", "1_000", "0x10", "10**9", "99999999999999999999", "", " ")
-ODD_TABLES = {
-    "no bytes": b'', "a header alone": b'user,item,label\n', "no header": b'0,0,1\n',
-    "NUL bytes": b'user,item,label\n0,\x000,1\n',
-    "UTF-16": "user,item,label\n0,0,1\n".encode("utf-16"),
-    "a byte order mark": b'\xef\xbb\xbfuser,item,label\n0,0,1\n0,1,0\n',
-    "an open quote": b'user,item,label\n"0,0,1\n', "more fields": b'user,item,label\n0,0,1,2\n',
-    "fewer fields": b'user,item,label\n0\n', "the pair twice": b'user,item,label\n0,0,1\n0,0,0\n',
-    "a label of 2": b'user,item,label\n0,0,2\n', "a text label": b'user,item,label\n0,0,yes\n',
-    "NaN": b'user,item,label\n0,0,nan\n', "no user": b'user,item,label\n,0,1\n',
-    "an infinite label": b'user,item,label\n0,0,inf\n', "returns alone": b'user,item,label\r0,0,1\r',
-    "a Parquet inside": b'PAR1\x00\x00PAR1', "a pickle": b'\x80\x04\x95',
-    "an empty name": b'user,item,,label\n0,0,1,1\n', "semicolons": b'user;item;label\n0;0;1\n',
-}  # fmt: skip
-PLACES = (
-    ".", "/", "labels.parquet", "a.npz", "none/none/out", "/dev/null/x", "\u202e", "x" * 300, "{option:force}",
-    "[1]",
-)  # fmt: skip
-ANY = (0, 2, 4, 5)
-ATTACKS += [
-    *(Attack(f"further: a model called {name[:20]!r}", named(name, "--report", "r.html"), code=ANY,
-             lacks=("\x1b",)) for name in ODD_NAMES),
-    *(Attack(f"further: {option} {number!r}", (*EVALUATE, option, number), code=ANY)
-      for option in ("--within", "--level", "--bootstrap") for number in ODD_NUMBERS),
-    *(Attack(f"further: a table with {what}",
-             ("evaluate", "odd.csv", "--scores", "a=a.npz", "--metric", "Recall@2", "--exposure", "random"), code=ANY,
-             inputs={"odd.csv": table})
-      for what, table in ODD_TABLES.items()),
-    *(Attack(f"further: results into {place[:20]!r}", (*EVALUATE, option, place), code=ANY)
-      for option in ("--save", "--out") for place in PLACES),
-]  # fmt: skip
-
-
 # --------------------------------------------------------------------------------------- ids as they are written, names
 
 BIG = 2**60  # beyond what doubles hold

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import polars as pl
-import pytest
 
-from truerank.core.errors import InputError
 from truerank_research.runner import committed
 from truerank_research.validation.calibration import (
     COMPARISONS,
     ESTIMATES,
     count,
-    evaluate_draws,
 )
-from truerank_research.validation.environments import Environment
 
 NAN = float("nan")
 
@@ -59,30 +53,6 @@ def test_type_one_error_is_of_families_and_power_of_different_models() -> None:
     assert (counts["false"], counts["families"]) == (2, 4)
     assert (counts["right"], counts["opposite"], counts["different"]) == (2, 1, 4)
     assert (counts["insufficient"], counts["comparisons"]) == (1, 12)
-
-
-def test_intervals_that_contradict_verdicts_are_counted() -> None:
-    pairs = comparisons(0.1, "nbni", low=[0.1, -0.1, -0.1, 0.1], high=[0.2, 0.1, 0.1, 0.2])
-    assert count(estimates(), pairs)["contradictions"] == 2
-
-
-def test_refused_draws_are_counted_and_other_errors_are_not_hidden() -> None:
-    def evaluate(rng: np.random.Generator) -> Any:
-        if rng.random() < 0.5:
-            raise InputError("refused here")
-        pair = SimpleNamespace(model="m1", baseline="m0", metric="DCG@5", estimator="hajek", low=0.05, high=0.15,
-                               verdict="better")  # fmt: skip
-        return SimpleNamespace(estimates=[], comparisons=[pair])
-
-    truth = {("m0", "DCG@5", "users"): 1.0, ("m1", "DCG@5", "users"): 1.1}
-    environment = Environment("world 0", (0,), {"exposure": "random"}, truth, evaluate)
-    _, pairs, n_refused = evaluate_draws(environment, 20)
-    assert 0 < n_refused < 20
-    assert pairs["decision"].to_list() == [1] * (20 - n_refused)
-    assert pairs["truth"][0] == pytest.approx(0.1)
-    broken = Environment("world 0", (0,), {"exposure": "random"}, truth, lambda _: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        evaluate_draws(broken, 1)
 
 
 def test_the_committed_rates_keep_what_is_stated() -> None:

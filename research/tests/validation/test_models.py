@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pytest
 
 from truerank.models.baselines import Popularity
 from truerank_research.runner import Source
 from truerank_research.validation.kuairec import block
-from truerank_research.validation.models import CUTOFFS, peak_megabytes, recalls, run_alone
-
-
-def held(megabytes: int) -> Mapping[str, Any]:
-    """The process that holds so much, and its peak."""
-    return {"process": os.getpid(), "bytes": np.ones(megabytes * 2**20, dtype=np.uint8).sum(), "peak": peak_megabytes()}
-
-
-def test_memory_of_one_is_not_that_of_another() -> None:
-    large, small = (run_alone(held, megabytes, fresh=True).row(0, named=True) for megabytes in (600, 1))
-    assert len({large["process"], small["process"], os.getpid()}) == 3
-    assert large["peak"] > small["peak"] + 500
-    assert run_alone(held, 1, fresh=False)["process"][0] == os.getpid()
+from truerank_research.validation.models import CUTOFFS, recalls
 
 
 def test_recall_is_that_of_the_block_with_its_interval() -> None:
