@@ -8,7 +8,6 @@ on one thread each. Without training data the popularity logger of the code has 
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from benchmarks.plain_kernels import use_plain_kernels
 from truerank.core.arrays import Floats
 from truerank.core.ids import Ids
 from truerank.core.log import Log
@@ -28,9 +28,6 @@ from truerank.exposure.logging_policies import LoggingPolicy, PositivityLogger, 
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, LabelledDataset, Models, study
 from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-from plain_kernels import use_plain_kernels
 
 SUBSET, SUBSET_PLAIN = 96, 6  # users that the two kernels are timed on
 

@@ -58,26 +58,6 @@ def test_a_reward_model_from_a_file(run: Run) -> None:
     assert found["DCG@2", "doubly-robust"] == pytest.approx((lists + errors) / 4)
 
 
-@pytest.mark.parametrize(
-    "propensity", ["power:0.5", "naive-bayes --random mar.csv", "logistic --item-features features.csv"]
-)
-def test_fitted_propensities_have_intervals_that_fit_them_again(run: Run, propensity: str) -> None:
-    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50 --quiet"))
-    assert refused.code == 2
-    assert "Leave --bootstrap" in refused.message
-    found = run(*shlex.split(f"{CALL} --propensity {propensity} --format json"))
-    assert found.code == 0, found.err
-    assert "propensities are" in found.err
-    for each in json.loads(found.out)["estimates"]:
-        assert each["interval"] == "population"
-        assert any("propensities" in text for text in each["assumptions"])
-        assert each["low"] is None or each["low"] <= each["value"] <= each["high"]
-    # a bootstrap would take them as given
-    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50 --quiet"))
-    assert (refused.code, refused.out) == (2, "")
-    assert "Leave --bootstrap and --interval out" in refused.message
-
-
 BAD = {
     "a propensity of 0": ("log.csv", "4,10,1,0.2", "4,10,1,0.0", "", "expected a probability in (0, 1]"),
     "a propensity above 1": ("log.csv", "4,10,1,0.2", "4,10,1,1.2", "", "expected a probability in (0, 1]"),

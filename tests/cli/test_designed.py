@@ -45,15 +45,6 @@ def test_a_design_is_made_shown_and_evaluated(run: Run, folder: Path) -> None:
     assert first == second
 
 
-def test_savings_in_every_form(run: Run, folder: Path) -> None:
-    plain = json.loads(run(*MADE, "--format", "json").out)
-    assert plain["pairs"] == 12
-    assert {row["baseline"] for row in plain["savings"]} == {"", "b"}
-    table = run(*MADE, "--format", "csv", "--force", "--batches", "2", "--draw", "pivotal")
-    assert table.out.startswith("metric,model,baseline,variance_ratio,uniform_items")
-    assert pl.read_parquet("design/shown.parquet")["batch"].unique().sort().to_list() == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -121,15 +112,3 @@ def test_watching_ends_with_what_is_shown(run: Run, folder: Path, rule: str, cod
     early = pl.read_csv("timed.csv").filter(pl.col("user") < 12)
     early.write_csv("timed.csv")
     assert run(*words).code == 4
-
-
-def test_labels_of_another_design_are_told(run: Run, folder: Path) -> None:
-    assert run(*MADE).code == 0
-    design = pl.read_parquet("design/shown.parquet")
-    every = pl.DataFrame({"user": [1] * 5 + [2] * 5, "item": [10, 20, 30, 40, 50] * 2})
-    unasked = every.join(design, on=["user", "item"], how="anti").with_columns(label=pl.lit(1))
-    unasked.write_csv("other.csv")
-    found = run("evaluate", "other.csv", "--exposure", "designed", "--design", "design", "--scores", "a.npz",
-                "--scores", "b.csv", "--metric", "Precision@2")  # fmt: skip
-    assert f"none of the {len(unasked)} rows is in the design" in " ".join(found.out.split())
-    assert "of the design (" not in found.out

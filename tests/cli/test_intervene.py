@@ -62,21 +62,6 @@ def test_rows_and_columns_of_the_log(run: Run, folder: Path, strategy: str, endi
     assert len(found) == (15 if strategy == "full" else 12)
 
 
-def test_seed_preset_and_powers(run: Run, folder: Path) -> None:
-    def drawn(options: str) -> list[str]:
-        call(run, f"{CALL} {options} --out test.parquet")
-        return pl.read_parquet(folder / "test.parquet")["note"].to_list()
-
-    assert drawn("--strategy wtd_h --seed 1") == drawn("--strategy wtd_h --seed 1")
-    assert drawn("--strategy wtd_h --seed 1") != drawn("--strategy wtd_h --seed 2")
-    released = drawn("--strategy wtd_h --preset released --seed 1")
-    assert released == drawn("--strategy wtd_h --item-power 1 --seed 1")
-    flat = drawn("--strategy wtd_h --user-power 0 --item-power 0 --seed 1")
-    assert flat == drawn("--strategy reg --seed 1")
-    assert drawn("--strategy wtd_h --smoothing 1 --seed 1")
-    assert drawn("--strategy wtd_h --floor 0.01 --seed 1")
-
-
 def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> None:
     """All rows with their probabilities; one evaluation gives what all test sets give on average."""
     said = call(run, f"{CALL} --strategy skew --inclusion --out all.parquet")

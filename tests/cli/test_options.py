@@ -30,8 +30,7 @@ from truerank.ranking.candidates import Overlap
 from truerank.reliability import grid
 from truerank.report.charts import PictureFormat
 from truerank.sampling.unequal import DrawBy
-from truerank.simulation.dataset import DatasetSettings
-from truerank.simulation.feed import Broken, FeedSettings
+from truerank.simulation.feed import Broken
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -117,23 +116,6 @@ def test_listed_choices_are_those_of_the_values(command: str, flag: str, kind: A
 
 def option_of(command: str, flag: str) -> click.Parameter:
     return next(option for option in COMMANDS[tuple(command.split())].params if flag in option.opts)
-
-
-def test_shown_defaults_are_those_of_the_values() -> None:
-    for command, settings, renamed in (
-        ("simulate world", DatasetSettings(), {"n_users": "users", "n_items": "items"}),
-        ("simulate feed", FeedSettings(),
-         {"n_sessions": "sessions", "n_items": "items", "n_candidates": "candidates", "n_loggers": "loggers"}),
-    ):  # fmt: skip
-        params = [option for option in COMMANDS[tuple(command.split())].params if option.name is not None]
-        shown = {renamed.get(str(option.name), str(option.name)): option.default for option in params}
-        same = {name: value for name, value in shown.items() if hasattr(settings, name) and name != "broken"}
-        assert len(same) >= 6
-        assert {name: getattr(settings, name) for name in same} == same
-    for name in ("SPARSITIES", "SIZES", "SAMPLERS"):
-        default = str(option_of("study reliability", f"--{name.lower()}").default)
-        values = getattr(grid, name)
-        assert default == ",".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
 
 def test_help_lists_at_most_sixteen_options_and_help_all_every_one() -> None:

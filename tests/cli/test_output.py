@@ -150,22 +150,6 @@ def test_what_only_describes_the_data_is_not_printed_unless_asked(run: Run) -> N
     assert verbose.out.startswith(loud.out.splitlines()[0])
 
 
-# --------------------------------------------------------------------------------------------------------------- order
-
-
-def test_order_of_output_is_the_order_given(run: Run) -> None:
-    content = parsed(run, CALL)
-    found = [(each["metric"], each["model"]) for each in content["estimates"]]
-    assert found == [("DCG@2", "second"), ("DCG@2", "first"), ("Recall@2", "second"), ("Recall@2", "first")]
-    assert [each["metric"] for each in content["comparisons"]] == ["DCG@2", "Recall@2"]
-
-
-def test_baseline_is_compared_with_every_other_model(run: Run) -> None:
-    content = parsed(run, f"{CALL} --scores third=a.npz --baseline first")
-    pairs = [(each["model"], each["baseline"]) for each in content["comparisons"] if each["metric"] == "DCG@2"]
-    assert pairs == [("second", "first"), ("third", "first")]
-
-
 # ------------------------------------------------------------------------------------------------- files and their ids
 
 

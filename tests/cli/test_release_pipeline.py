@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-import truerank as tr
-
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "using-in-a-release-pipeline.md"
 
 
 @pytest.fixture
@@ -62,14 +55,3 @@ def test_exit_codes(run: Run, world: Path, labels: str, rules: list[str], code: 
     assert sentence in found[1]
     if code != 2:
         assert Path("verdicts.json").exists()  # results are written before the command leaves
-
-
-def test_the_page_reads_the_reasons(run: Run, world: Path) -> None:
-    asked(run, "few.csv", "new > live")
-    (script,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
-    lines = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, text=True
-    ).stdout.splitlines()
-    assert lines[0] == "new against live Recall@5 insufficient"
-    assert lines[1].startswith("  few-informative: ")
-    assert tr.Results.read("verdicts.json").require("new > live: Recall@5")[0] == 4

@@ -63,18 +63,6 @@ def test_folds_test_each_row_once(log: Path, tmp_path: Path) -> None:
         assert sorted(whole) == sorted(fields(log))
 
 
-def test_a_parquet_log_gives_parquet_and_an_evaluation_follows(log: Path, tmp_path: Path) -> None:
-    path, out = tmp_path / "ratings.parquet", tmp_path / "parts"
-    pl.read_csv(log).write_parquet(path)
-    assert call("split", str(path), "--out", str(out)).code == 0
-    assert pl.read_parquet(out / "test.parquet").columns == ["userId", "movieId", "rating", "timestamp", "comment"]
-    scores = tmp_path / "pop.npz"
-    assert call("train", "popularity", str(out / "train.parquet"), "--positive", "all", "--out", str(scores)).code == 0
-    how = ("--exposure", "holdout", "--exclude", str(out / "train.parquet"), "--metric", "Recall@10")
-    ended = call("evaluate", str(out / "test.parquet"), "--positive", ">3", "--scores", f"pop={scores}", *how)
-    assert ended.code == 0, ended.err
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

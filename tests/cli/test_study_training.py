@@ -50,15 +50,3 @@ def test_the_same_world_and_training_data_in_any_form(run: Run, folder: Path) ->
         assert result.code == 0, result.err
         found.append(pl.read_parquet(folder / name / "results.parquet"))
     assert all(each.equals(found[0], null_equal=True) for each in found)
-
-
-@pytest.mark.usefixtures("world")
-def test_pairs_alone_are_counted_where_labels_are_not_needed(run: Run) -> None:
-    words = ("rated.csv", "--positive", ">3", "--train", "pairs.csv")
-    ok = run("study", "reliability", *words, *CALL, "--loggers", "popularity", "--out", "a")
-    assert ok.code == 0, ok.err
-    refused = run("study", "reliability", *words, *CALL, "--out", "b")
-    assert (refused.code, "pairs.csv: no value column" in refused.err) == (2, True)
-    assert "say --train-positive all" in refused.err
-    own = run("study", "reliability", *words, *CALL, "--train-positive", "all", "--out", "c")
-    assert own.code == 0, own.err

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
-import subprocess
 import sys
 import tempfile
 import threading
@@ -118,41 +115,3 @@ def test_a_bar_in_a_terminal_goes_away_however_work_ends(monkeypatch: pytest.Mon
         raise KeyboardInterrupt
     assert "ranking" in screen.getvalue()
     assert "\x1b[31m " not in screen.getvalue()
-
-
-SCRIPT = """
-import numpy as np, os, signal, sys, threading, truerank as tr
-from truerank.core import progress
-progress.PATIENCE = -1.0
-real, sent = progress._Bar.__call__, []
-def call(self, *told):
-    real(self, *told)
-    if not sent:
-        sent.append(True)
-        os.kill(os.getpid(), signal.SIGINT)
-progress._Bar.__call__ = call
-rng = np.random.default_rng(0)
-truth = (rng.random((50, 20)) < 0.3).astype(int)
-labels = {"user": np.repeat(np.arange(50), 20), "item": np.tile(np.arange(20), 50), "label": truth.ravel()}
-import polars as pl
-try:
-    tr.evaluate({"a": rng.normal(size=truth.shape)}, pl.DataFrame(labels), progress=True)
-except KeyboardInterrupt:
-    print([each.name for each in threading.enumerate()] == ["MainThread"], os.listdir(os.environ["TMPDIR"]))
-"""
-
-
-def test_ctrl_c_in_a_real_terminal(tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    try:
-        found = subprocess.run(
-            [sys.executable, "-c", SCRIPT], stderr=slave, stdout=subprocess.PIPE, text=True, check=False,
-            env={**os.environ, "TMPDIR": str(tmp_path), "TERM": "xterm"},
-        )  # fmt: skip
-        os.set_blocking(master, False)
-        shown = os.read(master, 100_000).decode()
-    finally:
-        os.close(master)
-        os.close(slave)
-    assert found.stdout == "True []\n", shown
-    assert "ranking a" in shown

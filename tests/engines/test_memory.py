@@ -4,21 +4,14 @@ told by its number in one sentence; a result is never smaller, and nobody waits 
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-import psutil
 import pytest
 from engines_there import require
 
@@ -73,7 +66,6 @@ def filling(marker: Path | None) -> Callable[[int], int]:
     """Work that fills two gigabytes in one of its chunks: whenever it comes to it, or once."""
 
     def work(number: int) -> int:
-        import time
 
         if number == 2 and (marker is None or not marker.exists()):
             if marker is not None:
@@ -140,77 +132,3 @@ def test_a_worker_that_gets_no_more_memory_is_named(engine: Any) -> None:
     assert "\n" not in str(raised.value)
     with as_engine(engine).open() as workers:  # and the cluster is as good as before
         assert sorted(map_chunks(workers, abs, as_chunks([-1, -2]))) == [1, 2]
-
-
-# ---------------------------------------------------------------------------------------------------- nobody there more
-
-
-@contextmanager
-def running(*command: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, *command], text=True, **options)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def until(condition: Callable[[], Any], process: subprocess.Popen[str], seconds: float = 90.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-# the command line, which looks for a scheduler that is gone for two seconds, not for half a minute
-IMPATIENT = """
-from truerank.cli import main
-from truerank.engines import dask
-
-dask.PATIENCE = 2.0
-main()
-"""
-
-
-def test_a_scheduler_that_is_killed_in_the_middle(tmp_path: Path) -> None:
-    """`--engine dask:tcp://...`: one sentence, an exit code, no output, no process and no file left."""
-    require("dask")
-    rng = np.random.default_rng(1)
-    n_users, n_items, aside = 4000, 20_000, tmp_path / "aside"
-    cells = rng.choice(n_users * n_items, 20 * n_users, replace=False)
-    labels = {"user": cells // n_items, "item": cells % n_items, "label": rng.integers(0, 2, len(cells))}
-    pl.DataFrame(labels).write_parquet(tmp_path / "labels.parquet")
-    for name in ("a", "b"):
-        user, item = rng.normal(size=(n_users, 64)), rng.normal(size=(n_items, 64))
-        np.savez(tmp_path / f"{name}.npz", user_factors=user, item_factors=item)
-    aside.mkdir()
-    named, quiet = tmp_path / "scheduler.json", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    home = ["--host", "127.0.0.1", "--no-dashboard"]
-    begin = ("-m", "distributed.cli.dask_scheduler", *home, "--port", "0", "--scheduler-file", str(named))
-    with running(*begin, **quiet) as scheduler:
-        until(named.exists, scheduler)
-        address = json.loads(named.read_text())["address"]
-        work = ("-m", "distributed.cli.dask_worker", address, *home, "--nthreads", "1", "--no-nanny")
-        with running(*work, "--local-directory", str(tmp_path / "worker"), **quiet) as worker:
-            command = [
-                "-c", IMPATIENT, "evaluate", str(tmp_path / "labels.parquet"),
-                "--exposure", "random", "--metric", "DCG@50",
-                *(word for name in ("a", "b") for word in ("--scores", f"{name}={tmp_path / name}.npz")),
-                "--engine", f"dask:{address}", "--out", str(tmp_path / "out.json"),
-            ]  # fmt: skip
-            surroundings = os.environ | {"TMPDIR": str(aside)}
-            with running(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=surroundings) as evaluate:
-                until(lambda: list(aside.glob("truerank-*/*-parcels/*")), evaluate)
-                worker.send_signal(signal.SIGSTOP)  # so that the work is not done before the scheduler is gone
-                children = psutil.Process(evaluate.pid).children(recursive=True)
-                scheduler.kill()
-                out, err = evaluate.communicate(timeout=PATIENCE)
-    assert evaluate.returncode == 1, err
-    assert out == ""
-    said = [line for line in err.strip().split("\n") if "Dask" in line or "Traceback" in line]
-    assert len(said) == 1, err
-    assert f"the connection to the Dask scheduler at {address} was lost during " in said[0]
-    assert not (tmp_path / "out.json").exists()
-    assert not list(aside.iterdir())
-    assert not [each for each in children if each.is_running()]

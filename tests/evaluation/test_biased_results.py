@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from terms import terms_of
 
 import truerank as tr
-from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator
-from truerank.core.ranking import Candidates
 from truerank.core.results import Results
 from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.predictions import GivenRewards
-from truerank.estimators.weighted import IPS, SNIPS
+from truerank.estimators.weighted import SNIPS
 from truerank.exposure.kinds import BiasedExposure
-from truerank.exposure.propensities.counted import PopularityPower
-from truerank.metrics.additive import DCG, Precision, Recall
-from truerank.ranking.kernel.rank import rank
+from truerank.metrics.additive import Precision, Recall
 
 N_USERS, N_ITEMS = 300, 40
 RNG = np.random.default_rng(1)
@@ -84,26 +78,3 @@ def test_a_reward_model_that_promises_too_much_leaves_nothing_to_divide_by() -> 
     value, _, _, warnings = found(outside, "m")
     assert value == pytest.approx(-2)  # (1.5 - 2.5) / (3 - 2.5)
     assert "outside-bounds" in warnings
-
-
-def biased(chance: Floats, seed: int) -> pl.DataFrame:
-    user, item = np.nonzero(np.random.default_rng(seed).random(LIKED.shape) < chance)
-    return pl.DataFrame({"user": user, "item": item, "label": LIKED[user, item].astype(int)})
-
-
-def test_users_without_scores_still_count_where_propensities_are_fitted() -> None:
-    """A model that scores a third of the users is evaluated with propensities of all."""
-    chance = np.where(LIKED, 0.3, 0.1)
-    log = tr.read(biased(chance, 2), users=np.arange(N_USERS), items=np.arange(N_ITEMS))
-    some = tr.scores.dense(FIRST[:100], users=np.arange(100), items=np.arange(N_ITEMS))
-    (ranks,) = rank(some, log, pools=[Candidates(N_USERS, float(N_ITEMS))])
-    learner = BiasedExposure(PopularityPower(0.5)).learner(0)
-    terms = terms_of(IPS(), log, ranks, DCG(5), propensity=learner)
-    assert terms.n_defined == 100
-    assert terms.values(np.ones((1, N_USERS)))[0] == pytest.approx(terms.value(), rel=1e-12)
-    given = replace(log, propensity=tr.exposure.fit_propensities("power:0.5", log).at(log))
-    assert terms_of(IPS(), given, ranks, DCG(5)).value() == terms.value()
-    part = log.select(log.user < 100)
-    alone = replace(part, propensity=tr.exposure.fit_propensities("power:0.5", part).at(part))
-    (ranks,) = rank(some, alone, pools=[Candidates(N_USERS, float(N_ITEMS))])
-    assert terms_of(IPS(), alone, ranks, DCG(5)).value() != terms.value()

@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
-from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
+from truerank.exposure.kinds import RandomExposure
 from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.ranking.candidates import Overlap
 
@@ -68,18 +68,6 @@ def test_two_users_prove_nothing() -> None:
         assert found.verdict == "insufficient"
 
 
-def test_lists_shortened_by_exclusions_are_said_also_without_n() -> None:
-    top = np.argsort(-SCORES["m"], axis=1)[:, :10]
-    user = np.repeat(np.arange(N_USERS), 10)
-    table = pl.DataFrame({"user": user, "item": top.ravel(), "rank": np.tile(np.arange(1, 11), N_USERS)})
-    gone = table.filter(pl.col("rank") <= 8)
-    found = tr.evaluate(
-        {"m": table}, tr.read(labels(LIKED)), exposure=FullExposure(Unlisted.NEGATIVE), exclude=gone,
-        metrics=[Recall(10)],
-    )  # fmt: skip
-    assert "short-lists" in [message.code for message in found.estimates[0].warnings]
-
-
 def test_a_difference_says_over_how_many_users_it_is() -> None:
     judged = tr.read(labels(np.ones_like(LIKED)))
     half = tr.scores.dense(SCORES["m"][:100], users=np.arange(100))
@@ -87,14 +75,3 @@ def test_a_difference_says_over_how_many_users_it_is() -> None:
     assert found.comparisons[0].units == 100
     assert found.comparisons[0].difference == 0
     assert "over the 100 users" in str(found)
-
-
-def test_a_sparse_matrix_tells_its_catalogue() -> None:
-    """Its shape is the catalogue: full exposure needs no word about the number of items."""
-    from scipy.sparse import csr_array
-
-    stored = csr_array(np.where(SCORES["m"] > 0.5, SCORES["m"], 0))
-    found = tr.evaluate({"m": stored}, tr.read(labels(np.ones_like(LIKED))), metrics=[Recall(5)])
-    dense = np.where(SCORES["m"] > 0.5, SCORES["m"], -np.inf)
-    same = tr.evaluate({"m": dense}, tr.read(labels(np.ones_like(LIKED))), metrics=[Recall(5)])
-    assert found.estimates[0].value == same.estimates[0].value

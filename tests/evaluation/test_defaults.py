@@ -50,17 +50,6 @@ def test_the_number_of_rows_does_not_choose() -> None:
     assert cut_offs == {"Recall@1": {"post-stratified"}, "Recall@4": {"post-stratified"}}
 
 
-def test_rows_that_all_miss_the_lists_give_no_value() -> None:
-    """60 are expected there and none is: such rows do not stand for the lists, and nothing divides by them."""
-    rows = pl.DataFrame({"user": np.repeat(np.arange(60), 10), "item": np.tile(np.arange(10), 60)})
-    rows = rows.with_columns(label=pl.lit(1))
-    scores = {"m": np.tile(np.arange(N_ITEMS, dtype=float), (60, 1))}
-    results = tr.evaluate(scores, rows, exposure="random", metrics=["Precision@4", "Recall@4"])
-    for estimate in results.estimates:
-        assert np.isnan(estimate.value)
-        assert "unbalanced" in [message.code for message in estimate.warnings]
-
-
 def test_pairs_are_usual_where_sums_cannot_give_it() -> None:
     """AP over K or over all relevant items, and AUC, have unbiased sums; AP over the smaller of both has none."""
     metrics = ["AP@4(denominator=cutoff)", "AP@4(denominator=positives)", "AUC"]

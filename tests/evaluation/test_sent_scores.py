@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.sparse import csr_array
 
-from truerank.core.ids import Ids
 from truerank.core.ranking import Scores
 from truerank.engines.engine import Threads
 from truerank.evaluation.compatibility import LabelQuestion
@@ -20,8 +18,7 @@ from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import measure
 from truerank.exposure.kinds import RandomExposure
 from truerank.io.spill import scratch
-from truerank.ranking.kernel.rank import Aligned
-from truerank.ranking.scores.scores import ByUser, dense, factors, function, product
+from truerank.ranking.scores.scores import dense, factors, product
 from truerank.ranking.scores.tables import lists
 
 N_USERS, N_ITEMS, DIM = 600, 30, 16
@@ -88,11 +85,3 @@ def test_what_is_sent_does_not_grow_with_the_users_of_the_models() -> None:
     assert abs(shared_of_many - shared) < 100
     assert abs(part_of_many - part) < 100
     assert part > 100 * DIM * 8  # the factors of its users are there
-
-
-def test_a_callable_goes_whole_as_it_has_no_users_side() -> None:
-    scores = function(partial(np.take, np.ones((3, 2)), axis=0), users=[0, 1, 2], items=[0, 1])
-    assert not isinstance(scores, ByUser)
-    aligned = Aligned.of(scores, users=Ids.of([0, 2]), items=Ids.of([0, 1]), name="a")
-    found = aligned.shared().with_side(aligned.side(np.array([1])))
-    np.testing.assert_array_equal(found.of_units(np.array([1])).block(np.array([0])), [[1.0, 1.0]])

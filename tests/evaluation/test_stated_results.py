@@ -218,14 +218,6 @@ def test_a_judged_item_that_is_excluded_can_be_an_error() -> None:
     tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(9, 0, 1)]), overlap=Overlap.ERROR)
 
 
-def test_exclusions_of_unknown_users_and_items_change_nothing() -> None:
-    plain = tr.evaluate({"a": SCORES3}, LABELS3, metrics=[Recall(1)])
-    more = tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(9, 0, 1), (0, 99, 1)]), metrics=[Recall(1)])
-    assert repr(more.estimates) == repr(plain.estimates)
-    assert "0 of 2 excluded pairs concern users and items of this evaluation." in more.notes
-    assert any(note.startswith("nothing is excluded: check the ids") for note in more.notes)
-
-
 def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
     """An item seen in training may be gone since; judged and excluded, it is dropped, not refused."""
     labels = table([(0, 0, 1), (0, 99, 1)])

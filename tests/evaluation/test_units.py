@@ -155,34 +155,6 @@ def test_a_group_of_what_was_fitted_to_all_has_a_value_and_no_interval(number: i
                 assert estimate.value == pytest.approx(math.fsum(own["numerator"]) / denominator, rel=1e-14)
 
 
-def test_groups_in_every_form_are_the_same() -> None:
-    results = whole(ALONE[0])
-    ids, names = list(HALVES), list(HALVES.values())
-    shuffled = np.random.default_rng(0).permutation(len(ids))
-    forms: list[Any] = [
-        pl.DataFrame({"user": ids, "half": names})[shuffled],
-        pl.DataFrame({"user": ids, "half": names}).with_columns(pl.col("half").cast(pl.Categorical)),
-        pl.DataFrame({"a": [*ids, ids[0]], "b": [*names, names[0]]}),  # the same twice
-        {user: HALVES[user] for user in reversed(ids)},
-    ]
-    wanted = results.by(HALVES)
-    for form in forms:
-        found = results.by(form)
-        assert list(found) == list(wanted)
-        for name in wanted:
-            assert found[name] == wanted[name]
-
-
-def test_units_without_a_group_are_in_none() -> None:
-    """Not named, or named with null; and a group that no unit is in does not come up."""
-    results = whole(ALONE[0])
-    first, second, third, *_ = sorted(USERS)
-    frame = pl.DataFrame({"user": [first, second, third, "nobody"], "group": ["a", None, "", "ghosts"]})
-    for form in (frame, dict(frame.iter_rows())):
-        found = results.by(form)
-        assert {name: set(part.units()["unit"]) for name, part in found.items()} == {"": {third}, "a": {first}}
-
-
 BAD: dict[str, tuple[Any, str]] = {
     "other ids": ({"nobody": "a", "none": "b"}, r"none of nobody, none is a user of this evaluation, which has user"),
     "ids of another kind": ({1: "a"}, "text never matches numbers"),

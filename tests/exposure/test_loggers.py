@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from logs import cells, full_world, log_of
 
-from truerank.core.arrays import frozen, places
+from truerank.core.arrays import frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
@@ -161,15 +161,3 @@ def test_bad_input_is_explained() -> None:
     for message, wrong in calls.items():
         with pytest.raises(InputError, match=message):
             wrong()
-
-
-@pytest.mark.parametrize("count", [[100, 0, 200, 64], [3, 0, 5]], ids=str)
-def test_long_groups_get_the_places_that_short_ones_get(count: list[int]) -> None:
-    group = np.repeat(np.arange(len(count)), count)
-    key = np.random.default_rng(0).integers(0, 20, len(group)).astype(float)
-    first = np.cumsum(count) - count
-    order = np.lexsort((key, group))
-    assert places(group, (key,))[order].tolist() == (np.arange(len(group)) - np.repeat(first, count)).tolist()
-    shuffled = np.random.default_rng(1).permutation(len(group))
-    distinct = key + np.arange(len(group)) / 1e6
-    assert places(group[shuffled], (distinct[shuffled],)).tolist() == places(group, (distinct,))[shuffled].tolist()

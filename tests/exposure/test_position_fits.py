@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from depths import cut, draw_depths, fitted
 
-import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.depths import FAMILIES, Depths, fit_depths, fit_groups
@@ -154,19 +151,3 @@ def test_groups_that_cannot_have_a_model_of_their_own_are_refused() -> None:
         Positions(((Place(None, "x"), Exponential(0.1)), (Place(), grouped))), depth=[1, 2, 9, 9], group=names
     )
     assert models.rules[0] == (Place(None, "x"), Exponential(0.1))
-
-
-def test_a_contextual_fit_is_a_position_model_of_groups() -> None:
-    rng = np.random.default_rng(2)
-    group = np.array(["light", "heavy"])[rng.integers(0, 2, 400)]
-    depth = np.minimum(rng.geometric(np.where(group == "heavy", 0.1, 0.5)), 40)
-    fit = tr.positions.fit_contextual("exp", depth, features=(group == "heavy")[:, None], names=["heavy"])
-    log = pl.DataFrame({"session": np.arange(400), "group": group, "position": [np.arange(1, d + 1) for d in depth]})
-    log = log.explode("position").with_columns(item="position", reward=pl.col("position") * 7 % 3 % 2)
-    positions = fit.positions({"light": [0.0], "heavy": [1.0]})
-    how: dict[str, Any] = {"estimators": ["ips"], "threads": 1}
-    target = {"top": log.select("session", "item", rank=pl.col("position") + 1)}
-    found = tr.off_policy(log, target, position=positions, **how).estimates[0].value
-    # each row's weight is the γ of its own group
-    weight = fit.value((log["group"] == "heavy").to_numpy()[:, None].astype(float))
-    assert found == pytest.approx(float((log["reward"].to_numpy() * weight).sum()) / 400, rel=1e-9)

@@ -10,13 +10,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from calling import Called, call
+from calling import Called
 from scipy import sparse
 
 import truerank as tr
 from truerank.core.errors import InputError
-
-RECALL = ("--metric", "Recall@1", "--unlisted", "negative", "--format", "json", "--quiet")
 
 
 @pytest.fixture
@@ -25,62 +23,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refusal(outcome: Called, *words: str) -> None:
-    assert outcome.code == 2, outcome
-    message = outcome.err.removeprefix("truerank: ").strip()
-    assert "\n" not in message, message
-    for word in words:
-        assert word in message, message
-
-
 def value(outcome: Called, at: int = 0) -> float:
     assert outcome.code == 0, outcome
     found: float = json.loads(outcome.out)["estimates"][at]["value"]
     return found
 
 
-# ---------------------------------------------------------------------------------------------- ids as they are written
-
-
-def test_types_are_decided_by_all_chunks(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The odd id stands in the last of many rows, which are read in chunks."""
-    monkeypatch.setattr("truerank.evaluation.sources.MEMORY_ROWS", 100)
-    monkeypatch.setattr("truerank.io.partition.MEMORY_ROWS", 100)
-    monkeypatch.setattr("truerank.io.partition.CHUNK_ROWS", 100)
-    rows = [f"{user},{item},{int(item == user % 4)}" for user in range(500) for item in range(4)]
-    Path("labels.csv").write_text("\n".join(["user,item,label", *rows, "1e2,3,1"]) + "\n")
-    scores = [f"{user},{item},{-item}" for user in [*range(500), "1e2"] for item in range(4)]
-    Path("scores.csv").write_text("\n".join(["user,item,score", *scores]) + "\n")
-    outcome = call(
-        "evaluate", "labels.csv", "--scores", "m=scores.csv", *RECALL, "--units", "units.parquet", "--threads", "1"
-    )
-    assert value(outcome) == 125 / 501  # every fourth user likes item 0; 1e2 is not 100
-    units = pl.read_parquet("units.parquet")
-    assert sorted(units["unit"].to_list()) == sorted([*map(str, range(500)), "1e2"])
-
-
 # ------------------------------------------------------------------------------------------------------------ precision
-
-
-BIG = 2**60
-
-
-@pytest.mark.parametrize("kind", [np.int64, np.uint64])
-def test_matrices_of_integers_beyond_doubles_are_refused(here: Path, kind: type[np.integer]) -> None:
-    matrix = np.array([[BIG, BIG + 1]], dtype=kind)
-    with pytest.raises(InputError, match=r"beyond 2\^53"):
-        tr.scores.dense(matrix)
-    one = tr.scores.function(lambda rows: np.repeat(matrix, len(rows), axis=0), users=[1], items=[1, 2])
-    with pytest.raises(InputError, match=r"beyond 2\^53"):
-        one.block(np.array([0]))
-    each = tr.scores.per_user(lambda row: matrix[0], users=[1], items=[1, 2])
-    with pytest.raises(InputError, match=r"beyond 2\^53"):
-        each.block(np.array([0]))
-    np.savez("m.npz", scores=matrix, users=[1], items=[1, 2])
-    Path("labels.csv").write_text("user,item,label\n1,2,1\n")
-    refusal(call("evaluate", "labels.csv", "--scores", "m=m.npz", *RECALL), "m.npz", "beyond 2^53")
-    found = tr.scores.dense(np.array([[2**53, 2**53 - 1]], dtype=kind))
-    assert found.block(np.array([0])).tolist() == [[2.0**53, 2.0**53 - 1]]
 
 
 @pytest.mark.parametrize("apart", [1e-9, 1e-15])

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +10,8 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.cli import _as_line
 from truerank.core.arrays import LEAST_CHANCE
 from truerank.core.errors import InputError
-from truerank.exposure.propensities.counted import PopularityPower
 
 N = 60
 
@@ -43,30 +36,3 @@ def test_tiny_propensities_of_judged_rows(estimator: str) -> None:
     results = tr.evaluate(scores, labels, exposure="biased", estimators=[estimator], metrics=["Precision@2"])
     assert all(math.isfinite(each.value) for each in results.estimates)
     assert all(math.isfinite(each.difference) for each in results.comparisons)
-
-
-def test_fitted_propensities_next_to_nothing_are_refused() -> None:
-    rng = np.random.default_rng(2)
-    user, item = np.divmod(np.arange(N), 3)
-    kept = (item > 0) | (user == 0)
-    labels = pl.DataFrame({"user": user[kept], "item": item[kept], "label": (np.arange(N) % 2)[kept]})
-    exposure = tr.exposure.BiasedExposure(PopularityPower(200.0, clip=1e-300))
-    with pytest.raises(InputError, match="fitted propensities go down to"):
-        tr.evaluate(
-            {"a": rng.random((N // 3, 3))}, labels, exposure=exposure, estimators=["snips"],
-            metrics=["Precision@2"],
-        )  # fmt: skip
-
-
-def test_a_command_shows_warnings_without_a_path(tmp_path: Path) -> None:
-    """In a process of its own, as a user calls it: whatever a library warns of is one line without a source."""
-    code = (
-        "import warnings, truerank.cli as c, truerank.cli.outcome as o; "
-        "o.cli.main = lambda **_: warnings.warn('odd', RuntimeWarning); c.main()"
-    )
-    path = os.pathsep.join(each for each in sys.path if each)
-    environment = {**os.environ, "PYTHONPATH": path}
-    environment.pop("PYTHONWARNINGS", None)
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert ended.stderr == "truerank: odd\n"
-    assert warnings.formatwarning is not _as_line

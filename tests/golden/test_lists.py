@@ -82,18 +82,6 @@ def test_every_value_equals_the_other_tools(tool: str, theirs: str, metric: str,
     assert estimate.units == len(lengths) - len(left_out)
 
 
-def test_like_takes_the_forms_of_the_tool() -> None:
-    found = evaluated(metrics=["Coverage@3", "Novelty@3"], item_features=None, like="replay")
-    assert [each.metric for each in found.estimates] == [
-        "Coverage@3(among=train)",
-        "Novelty@3(unit=share,denominator=cutoff)",
-    ]
-    assert found.estimates[0].value == pytest.approx(stored("replay")["Coverage@3"]["all"], abs=1e-9)
-    assert any("RePlay calls this Surprisal" in text for text in found.notes)
-    same = evaluated(metrics=["Novelty@3"], item_features=None, like="rectools").estimates[0]
-    assert same.value == pytest.approx(stored("rectools")["MeanInvUserFreq@3"]["all"], abs=1e-9)
-
-
 def test_the_page_of_definitions_has_these_numbers() -> None:
     page = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
     table_at = page.index("| of lists | here |")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -47,21 +45,6 @@ def test_users_and_exposures_trade_and_searches_agree() -> None:
     assert smallest_difference(of, users=users, rows=20, sure=SURE) == pytest.approx(0.1, rel=0.01)
     assert rows_for(of, 0.1, users=20, sure=SURE) is None  # not even all items: users differ too much
     assert users_for(of, 0.1, rows=20, sure=Sure(family=10)) > 1.3 * users  # type: ignore[operator]
-
-
-def test_parts_within_users_are_those_of_the_rows() -> None:
-    """Four users with two of three items judged; rows 1 and 0 of the first model, none of the second: s² = 1/2."""
-    n = 4
-    sums = np.stack([np.tile([1.0, 0.0], n), np.zeros(2 * n)], axis=1)
-    rows = SampledRows(np.repeat(np.arange(n), 2), sums, np.full(n, 2.0), np.full(n, 3.0))
-    none = SampledRows(rows.unit, np.zeros((2 * n, 2)), rows.n_judged, rows.n_candidates)
-    num = np.array([1.5, 1.5, 1.5, 1.5])
-    first = ratio(num + np.array([0.5, -0.5, 0.5, -0.5]), np.ones(n), rows=rows)
-    found = components_of(first, ratio(np.zeros(n), np.ones(n), rows=none), users=n)
-    assert found is not None
-    assert (found.within, found.finite, found.rows) == (4.5, 1.5, 2.0)  # N² s² and N s²
-    # in all 1/3 between users (Σ L² / (1 - h) x 4); N² (1 / 2 - 1 / 3) s² = 3/4 of it would be within: floored at 0
-    assert found.between == 0.0
 
 
 def test_assumed_figures_agree_with_a_pilot_of_such_lists() -> None:
@@ -163,22 +146,6 @@ def test_what_cannot_be_planned_is_refused_in_one_sentence() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- formulas
-
-
-def test_skewness_and_kurtosis_of_rows_fall_as_their_cumulants_do() -> None:
-    """Where users do not differ, the third cumulant falls as n², the fourth as n³."""
-    plain = Components(between=0.2, within=30.0, finite=0.1, rows=10.0)
-    third, fourth, at_hand = 40.0, 900.0, plain.variance(10.0)
-    of = replace(
-        plain,
-        skewness=third / 10**2 / at_hand**1.5,
-        kurtosis=3 + fourth / 10**3 / at_hand**2,
-        row_third=third,
-        row_fourth=fourth,
-    )
-    for n in (5.0, 10.0, 25.0):
-        wanted = third / n**2 / of.variance(n) ** 1.5, 3 + fourth / n**3 / of.variance(n) ** 2
-        assert of.shape(n) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("normalised", [False, True])

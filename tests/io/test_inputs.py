@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import subprocess
 from pathlib import Path
@@ -39,14 +38,3 @@ def test_parts_are_hashed_as_the_lines_of_sha256sum(tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         input_of(tmp_path / "none.csv", role="labels")
-
-
-def test_an_input_says_what_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv.gz"
-    path.write_bytes(gzip.compress(b"user,item\n"))
-    hashed = input_of(path, role="labels", rows=0)
-    assert (hashed.format, hashed.bytes, hashed.rows) == ("csv.gz", path.stat().st_size, 0)
-    assert hashed.bytes is not None
-    skipped = input_of(path, role="labels", most=hashed.bytes - 1)
-    assert (skipped.source, skipped.format, skipped.bytes, skipped.sha256) == (str(path), "csv.gz", hashed.bytes, None)
-    assert input_of(path, role="labels", most=hashed.bytes).sha256 == hashed.sha256

@@ -108,31 +108,6 @@ def test_sorted_tables_are_cut_without_a_copy(place: Scratch, tmp_path: Path) ->
         assert set(chunk["some"]["user"]) <= set(chunk["log"]["user"]) == set(chunk["mixed"]["user"])
 
 
-@pytest.mark.usefixtures("nothing_fits")
-def test_tables_by_one_key_meet_in_their_chunk(place: Scratch, tmp_path: Path) -> None:
-    """Labels in a shuffled file, training data in text, and a few candidates in memory of other integer types."""
-    LOG.write_parquet(tmp_path / "labels.parquet")
-    train = pl.DataFrame({"who": LOG["user"].reverse(), "item": LOG["item"]})
-    train.write_csv(tmp_path / "train.csv")
-    few = pl.DataFrame({"user": pl.Series([5, 149, 10**9], dtype=pl.UInt64), "item": [1, 2, 3]})
-    sources = {
-        "labels": Keyed(LazyTable.of(tmp_path / "labels.parquet"), "user", columns=("user", "item")),
-        "train": Keyed(LazyTable.of(tmp_path / "train.csv"), "who"),
-        "candidates": Keyed(LazyTable.of(few), "user"),
-    }
-    chunks = together(sources, scratch=place, n_chunks=8)
-    check_whole(chunks, "labels", "user", LOG.select("user", "item"))
-    check_whole(chunks, "train", "who", train)
-    check_whole(chunks, "candidates", "user", few)
-    for at in range(8):
-        chunk = chunks.chunk(at)
-        assert set(chunk["train"]["who"]) == set(chunk["labels"]["user"])
-        assert set(chunk["candidates"]["user"]) <= {*chunk["labels"]["user"], 10**9}
-        ids = chunk["labels"]["user"]
-        assert (chunks.place.of_ids(ids) == at).all()
-    assert chunks.n_rows.sum() == 2 * N + 3
-
-
 # ------------------------------------------------------------------------------------------ tables that follow sessions
 
 

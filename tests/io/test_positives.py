@@ -26,10 +26,3 @@ def test_it_is_never_guessed() -> None:
     """A value column of another name would make negatives positive."""
     with pytest.raises(InputError, match=r"no value column.*if each row is a positive, say .*positive=\"all\""):
         evaluate({"a": SCORES}, PAIRS, exposure=FullExposure(Unlisted.NEGATIVE), metrics=[Recall(2)])
-
-
-def test_they_are_all_that_an_evaluation_needs() -> None:
-    """User 1 likes 5 and 7, and 7 is in the top two; user 2 likes 5, the first."""
-    labels = read(PAIRS, positive="all")
-    found = evaluate({"a": SCORES}, labels, exposure=FullExposure(Unlisted.NEGATIVE), metrics=[Recall(2)])
-    assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)

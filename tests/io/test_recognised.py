@@ -46,16 +46,3 @@ def test_files_are_read_and_it_is_said(how: Any, tmp_path: Path) -> None:
     found = how(path)
     assert found.users.texts() == ["1", "2"]
     assert "'userId' is taken for the user, 'movieId' for the item" in found.notes[0]
-
-
-def test_an_evaluation_without_a_word_on_columns(tmp_path: Path) -> None:
-    test, lists = tmp_path / "test.csv", tmp_path / "lists.csv"
-    MOVIELENS.write_csv(test)
-    pl.DataFrame({"user_id": [1, 1, 2], "item_id": [10, 30, 20], "score": [2.0, 1.0, 3.0]}).write_csv(lists)
-    labels = tr.read(test, positive="all")
-    results = tr.evaluate({"m": tr.read_scores(lists)}, labels, exposure="holdout", metrics=["Recall@2"])
-    assert results.estimates[0].value == 0.25
-    said = [message.text for message in results.messages if message.code == "columns"]
-    assert len(said) == 2
-    assert "movieId" in said[0]
-    assert "item_id" in said[1]

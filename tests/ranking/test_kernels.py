@@ -112,21 +112,6 @@ def test_tie_policies_do_not_depend_on_the_kernel(ties: Ties) -> None:
     same(*(rank(scores, log, pools=[pool], ties=ties, seed=3, fast=each) for each in (False, True)))
 
 
-@pytest.mark.parametrize("dimensions", [1, 7, 64])
-def test_same_bits_across_threads_and_chunks(dimensions: int) -> None:
-    rng = np.random.default_rng(dimensions)
-    scores = tr.scores.factors(rng.normal(size=(900, dimensions)), rng.normal(size=(2000, dimensions)))
-    user = np.repeat(np.arange(900), 5)
-    log = log_of(user, np.concatenate([rng.choice(2000, 5, replace=False) for _ in range(900)]), 900, 2000)
-    pools = [Candidates(900, 2000.0)]
-    expected = rank(scores, log, pools=pools, fast=True)
-    same(rank(scores, log, pools=pools, fast=False), expected)
-    for threads in (1, 2):
-        for block_users in (1, 100, 384):
-            again = rank(scores, log, pools=pools, fast=True, threads=threads, block_users=block_users)
-            same(again, expected)
-
-
 @pytest.mark.parametrize("dimensions", [1, 40])
 def test_overflowing_factors_are_refused_not_ranked(dimensions: int) -> None:
     scores = tr.scores.factors(np.full((2, dimensions), 1e200), np.full((3, dimensions), 1e200))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from logs import cells, full_world, log_of
 from outcomes import outcomes
@@ -22,8 +20,6 @@ from truerank.core.log import Log
 from truerank.core.values import options_of
 from truerank.exposure.expose import WorldHoldOut, expose
 from truerank.exposure.logging_policies import PopularityLogger
-from truerank.metrics.additive import Recall
-from truerank.metrics.pairwise import AUC
 from truerank.ranking import samplers
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.samplers.draw import CandidatePool, SampledNegatives, Sampler, sample_candidates
@@ -242,28 +238,3 @@ def test_bad_input_is_explained(world: Log) -> None:
     for message, wrong in calls.items():
         with pytest.raises(InputError, match=message):
             wrong()
-
-
-# ----------------------------------------------------------------------------------------------------------- evaluation
-
-
-def test_evaluate_on_sampled_candidates_end_to_end(logged: CandidatePool, tmp_path: Path) -> None:
-    """nDCG and recall among sampled candidates, against the definition, and through a file."""
-    sampled = draw(logged, SkewSampler(8))
-    labels = sampled.labels()
-    score = np.random.default_rng(2).random((30, len(logged.items)))
-    scores = {"random": tr.scores.dense(score, users=logged.users, items=logged.items)}
-    results = tr.evaluate(scores, labels, candidates=labels, metrics=[Recall(3), AUC()])
-    recall, auc = [], []
-    for user, negative in enumerate(sets(sampled)):
-        positive = logged.positive.of_unit(user)
-        if len(positive) == 0:
-            continue
-        above = [int((score[user, [*negative, *positive]] > score[user, i]).sum()) for i in positive]
-        recall.append(np.mean(np.array(above) < 3))
-        auc.append(np.mean([np.mean(score[user, list(negative)] < score[user, i]) for i in positive]))
-    assert [each.value for each in results.estimates] == pytest.approx([np.mean(recall), np.mean(auc)])
-    tr.write(labels, tmp_path / "sampled.parquet")
-    again = tr.read(tmp_path / "sampled.parquet")
-    file = tr.evaluate(scores, again, candidates=pl.read_parquet(tmp_path / "sampled.parquet"), metrics=[Recall(3)])
-    assert file.estimates[0].value == results.estimates[0].value

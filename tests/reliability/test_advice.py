@@ -32,7 +32,7 @@ from truerank.reliability import (
     study,
 )
 from truerank.reliability.advice import recommend
-from truerank.reliability.advice_words import verdict, warnings
+from truerank.reliability.advice_words import warnings
 from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios
 from truerank.reliability.studied import LogProfile, PositivesProfile, has_positives_alone
 
@@ -131,15 +131,6 @@ def test_the_nearest_logger_is_taken_and_distances_are_shown() -> None:
         here(tiny_studied(), logger="skew")
 
 
-def test_outside_the_range_is_the_nearest_level_and_the_verdict_begins_with_it() -> None:
-    found = advice_for(tiny_studied(), tiny_look(), users=100, sparsity=0.998)
-    assert (found.logger.between.low, found.logger.between.share) == (0.5, 0.0)
-    said = "Outside of what was measured: your log is sparser than any in the study (99.8% against 60.0%)"
-    assert verdict(found).startswith(said)
-    assert not any("optimistic" in each for each in warnings(found))
-    assert "sparser" not in verdict(here(tiny_studied()))
-
-
 # ------------------------------------------------------------------------------------------------------------ the log
 
 
@@ -166,24 +157,6 @@ def test_positives_alone_need_a_logger_and_a_sparsity() -> None:
     assert (found.users, found.log, found.logger.logger) == (3, PositivesProfile(3, 2, 2, 3), "uniform")
     assert all(math.isnan(each.distance) for each in found.loggers)
     assert not any("unlike" in each for each in found.outside)
-
-
-def test_the_catalogue_of_positives_alone_is_used_and_checked() -> None:
-    log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1), (3, 1, 1)])
-    said: dict[str, Any] = {"logger": "uniform", "sparsity": 0.6}
-    cost = {}
-    for n_items in (None, 100, 1000):
-        found = advise(log, tiny_studied(), n_items=n_items, **said)
-        cost[n_items] = {(each.sampler, each.size): each.negatives for each in found.choices}
-        unlike = [each for each in found.outside if "your catalogue has" in each]
-        assert len(unlike) == (n_items != 100)
-        assert "your users have 1.0 positives each, those of the study 4.0" in verdict(found)
-    assert [each["Full", None] for each in cost.values()] == [1, 99, 999]
-    assert [each["Random", 50] for each in cost.values()] == [1, 50, 50]
-    with pytest.raises(InputError, match="log: 2 items, but the catalogue is said to have 1"):
-        advise(log, tiny_studied(), n_items=1, **said)
-    with pytest.raises(InputError, match="one item; expected several"):
-        advise(log_of([(1, 1, 1), (2, 1, 1)]), tiny_studied(), **said)
 
 
 def test_logs_that_tell_nothing_and_wrong_options_are_refused() -> None:

@@ -20,7 +20,6 @@ from truerank.simulation.feed_truth import (
     FeedLog,
     draw_log,
     draw_sessions,
-    log_table,
     target_table,
     truth_of,
     write_feed,
@@ -81,17 +80,6 @@ def test_the_importance_weighted_sum_is_on_target(feed: Feed) -> None:
         mean, error = ratio(feed, policy)
         assert abs(mean - truth_of(feed, policy)["reward"].value) < 4 * error
     assert truth_of(feed, "better")["reward"].value > truth_of(feed, "worse")["reward"].value
-
-
-def test_several_loggers_are_mixed() -> None:
-    feed = make_feed(replace(SMALL, loggers=2), seed=1)
-    log = draw_log(feed, seed=0)
-    assert set(log.sessions.policy.tolist()) == {0, 1}
-    mean, error = ratio(feed, "worse")
-    assert abs(mean - truth_of(feed, "worse")["reward"].value) < 4 * error
-    table = log_table(feed, log)
-    mixed = (table["propensity_logging"] + table["propensity_better"]) / 2
-    np.testing.assert_allclose(table["propensity"].to_numpy(), mixed.to_numpy())
 
 
 @pytest.mark.parametrize("broken", list(Broken))

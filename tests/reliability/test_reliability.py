@@ -26,9 +26,8 @@ from truerank.metrics.discounts import unit_values
 from truerank.metrics.listwise import NDCG, ReciprocalRank
 from truerank.ranking.kernel.rank import rank
 from truerank.ranking.samplers.draw import SampledNegatives, Sampler, sample_candidates
-from truerank.ranking.samplers.weighted import RandomSampler
 from truerank.ranking.scores.tables import lists
-from truerank.reliability import Family, Grid, LabelledDataset, Preset, study
+from truerank.reliability import Grid, LabelledDataset, Preset, study
 from truerank.reliability.grid import families
 from truerank.reliability.kernels import copy_is_first
 from truerank.reliability.run import StudyTables
@@ -273,17 +272,3 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             call()
     assert not any((tmp_path / name).exists() for name in "abcde")
-
-
-def test_every_axis_is_open() -> None:
-    grid = Grid.from_names(
-        loggers=["positivity"], sparsities=[0.25], samplers=["Skew(favours=popular)", "WTDH"], sizes=[7, 2]
-    )
-    assert grid.sparsities == (0.0, 0.25)
-    assert grid.candidates == (
-        ("Full", None), ("Skew(favours=popular)", 2), ("Skew(favours=popular)", 7), ("WTDH", 2), ("WTDH", 7),
-    )  # fmt: skip
-    assert len(Grid.from_names().loggers) * len(Grid.from_names().sparsities) * Grid.from_names().n_candidates == 1512
-    assert Family(RandomSampler(5)).sizes == (5,)
-    assert Family(RandomSampler("e")).labels == (("Random@e", None),)
-    assert Grid.from_names().families[0] == Family(grid.families[0].sampler)

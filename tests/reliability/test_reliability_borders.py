@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 import pytest
 from small_study import small_grid, small_scores, small_train, small_world
 
@@ -17,7 +16,6 @@ from truerank.core.log import Log
 from truerank.metrics.listwise import NDCG
 from truerank.ranking.scores.scores import dense
 from truerank.reliability import Grid, study
-from truerank.reliability.grid import families
 
 if TYPE_CHECKING:
     pass
@@ -60,16 +58,6 @@ def few_users(n_users: int, n_items: int = 30) -> Log:
     kept = (world.user < n_users) & (world.item < n_items)
     return replace(world.select(np.flatnonzero(kept)), users=Ids.of(100 + np.arange(n_users)),
                    items=Ids.of(world.items.values[:n_items]))  # fmt: skip
-
-
-def test_one_user_has_values_and_no_intervals(tmp_path: Path) -> None:
-    world = few_users(1)
-    grid = Grid(small_grid().loggers[:1], (0.5,), families(["Random"], sizes=[3]), (NDCG(10),), holdout=None)
-    found = study(small_scores(world), world, tmp_path, grid=grid, resamples=20).results
-    known = found.filter(pl.col("value").is_not_nan())
-    assert known.height > 0
-    for column in ("low", "high", "low_undefined_as_0", "tau_of_means_low", "tau_of_means_high"):
-        assert known[column].is_nan().all()
 
 
 def test_where_nothing_can_be_held_out_only_wtd_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from truerank.io.describe import gini
-from truerank.simulation.dataset import DatasetSettings, SimulatedDataset, simulate_dataset
+from truerank.simulation.dataset import SimulatedDataset, simulate_dataset
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,3 @@ def test_the_training_log_is_biased_and_the_random_one_is_not(world: SimulatedDa
     assert abs(world.random.label.mean() - expected) < 4 * noise
     assert unseen[world.random.user, world.random.item].all()
     assert (np.bincount(world.random.user) == 20).all()
-
-
-def test_same_seed_same_world() -> None:
-    settings = DatasetSettings(users=60, items=50, shown=10, judged=5)
-    one, two, other = (simulate_dataset(settings, seed=seed) for seed in (1, 1, 2))
-    assert (one.rating == two.rating).all()
-    assert (one.random.item == two.random.item).all()
-    assert (one.rating != other.rating).any()

@@ -53,21 +53,3 @@ def test_latex_is_balanced_and_escaped() -> None:
     assert not re.search(r"\\\\\s*[\[*]|rule\s*[\[*]", text)
     assert "--" not in text
     assert "$" not in results().markdown().replace(r"\$", "")
-
-
-def test_one_clip_is_shown_and_rewards_are_named() -> None:
-    rng = np.random.default_rng(2)
-    n = 60
-    session, position = np.repeat(np.arange(n), 3), np.tile([1, 2, 3], n)
-    log = pl.DataFrame(
-        {"session": session, "item": position, "position": position, "click": rng.random(3 * n) < 0.5,
-         "buys": rng.random(3 * n) < 0.2}
-    ).with_columns(pl.col("click", "buys").cast(pl.Int64))  # fmt: skip
-    same = log.select("session", "item", rank="position")
-    turned = log.select("session", "item", rank=4 - pl.col("position"))
-    found = tr.off_policy(
-        log, {"same": same, "turned": turned}, position="exp:0.5", rewards=["click", "buys"], clips=[1, 4]
-    ).markdown()
-    labels = [line.split("|")[1].strip() for line in found.splitlines()[2:-2]]
-    assert len(set(labels)) == len(labels)
-    assert sum("click" in label for label in labels) == sum("buys" in label for label in labels) == len(labels) / 2

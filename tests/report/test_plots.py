@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from reported import judged, ranked
 from truerank.core.results import BETTER, HIGHER, INSUFFICIENT, LOWER, NOT_SHOWN, WORSE, Results
 from truerank.report.charts import PlotPanel
 from truerank.report.evidence_panels import units
-from truerank.report.page.of_results import results_page
 from truerank.report.panels import differences, intervals
 from truerank.report.questions import questions_of, verdict
 
@@ -97,53 +95,6 @@ def test_a_picture_saves_itself_by_the_ending(ending: str, start: bytes, tmp_pat
     assert content.lstrip().startswith(start)
     judged().plot.over_k().save(path)
     assert path.read_bytes() == content
-
-
-def layers(spec: dict[str, Any], datasets: dict[str, Any]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Every layer of a chart with the rows that it draws."""
-    if "layer" in spec:
-        return [found for part in spec["layer"] for found in layers({"data": spec.get("data"), **part}, datasets)]
-    data = spec["data"]
-    return [(spec, data["values"] if "values" in data else datasets[data["name"]])]
-
-
-def unplaced(results: Results) -> list[str]:
-    """Numbers on axes of the whole report, and within groups, that no row has: a browser complains of each."""
-    groups = results.by(3) if results.segments is not None else {}
-    found = []
-    for section in results_page(results, groups=groups).sections:
-        for panel in section.panels:
-            spec = panel.chart.to_dict(validate=False)
-            drawn = layers(spec, spec.get("datasets", {}))
-            assert drawn, panel
-            for layer, rows in drawn:
-                places = (layer["encoding"].get(name, {}) for name in ("x", "x2", "y", "y2"))
-                found += [
-                    f"{section.name}, {panel.title}: {place['field']}"
-                    for place in places
-                    if "field" in place and all(row.get(place["field"]) is None for row in rows)
-                ]
-    return found
-
-
-def test_what_no_row_has_is_no_layer() -> None:
-    """Within groups of a fitted position model there are no intervals; elsewhere there may be no value at all."""
-    weighed = ranked()
-    assert unplaced(weighed) == []
-    details = dict(weighed.provenance.details)
-    details["diagnostics"] = [{**each, "unsupported": None} for each in details["diagnostics"]]
-    unknown = replace(weighed, provenance=replace(weighed.provenance, details=details))
-    assert unplaced(unknown) == []
-    for results in (judged(), weighed):
-        for names in (("low", "high"), ("low", "high", "stderr", "value")):
-            nothing: dict[str, Any] = dict.fromkeys(names, math.nan)
-            changed: dict[str, Any] = {"difference" if name == "value" else name: math.nan for name in names}
-            empty = replace(
-                results,
-                estimates=tuple(replace(each, **nothing) for each in results.estimates),
-                comparisons=tuple(replace(each, **changed) for each in results.comparisons),
-            )
-            assert unplaced(empty) == []
 
 
 # ----------------------------------------------------------------------------------------------------------- headlines

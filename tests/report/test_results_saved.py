@@ -22,7 +22,7 @@ from truerank.core.errors import InputError
 from truerank.core.messages import Message, Severity
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
-from truerank.core.units import COLUMNS, UnitFile
+from truerank.core.units import COLUMNS
 from truerank.core.wording import option
 from truerank.estimators.assisted import DoublyRobust
 from truerank.estimators.intervened import Intervened, IntervenedPooled
@@ -232,19 +232,6 @@ def test_what_is_no_result_is_refused(content: bytes, reason: str, tmp_path: Pat
     seal(tmp_path, kind="set of results", names=["results.json"])
     with pytest.raises(InputError, match=reason):
         Results.read(tmp_path)
-
-
-def test_units_that_are_none_are_refused(tmp_path: Path) -> None:
-    results = CALLS["full"]()
-    results.save(tmp_path / "kept")
-    (tmp_path / "kept" / "units.parquet").write_bytes(b"no parquet")
-    with pytest.raises(InputError, match=r"units\.parquet: was altered"):
-        Results.read(tmp_path / "kept")
-    with pytest.raises(InputError, match="cannot be read as Parquet"):
-        UnitFile.stamped(tmp_path / "kept" / "units.parquet").frame()
-    pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "kept" / "units.parquet")
-    with pytest.raises(InputError, match="columns x; expected unit"):
-        UnitFile.stamped(tmp_path / "kept" / "units.parquet").frame()
 
 
 # --------------------------------------------------------------------------------------------------------------- shown

@@ -17,7 +17,7 @@ from truerank_research.learners.debiasing import (
     Weighted,
     hardest,
 )
-from truerank_research.learners.examples import Examples, Others, naive_bayes
+from truerank_research.learners.examples import Examples, Others
 from truerank_research.learners.networks import Convolution, Factorisation, LogLoss, SquaredLoss
 from truerank_research.learners.recipes import AutoDebias, Bias, DoublyRobustLearning, HardNegatives
 from truerank_research.learners.train import Batch, PairBlock, Setup, repeatable
@@ -75,16 +75,6 @@ def test_each_row_has_its_weight(weight: list[float]) -> None:
     for fit, of_rows in losses.items():
         loss = Weighted(Bias(), setup(biases([0.0], [0.5, -1.0, 2.0]), rows, fit=fit())).loss(Batch.of(rows))
         assert float(loss.detach()) == pytest.approx(np.dot(weight, of_rows) / 3, rel=1e-6)
-
-
-def test_naive_bayes_propensities_undo_the_bias_of_classes() -> None:
-    """Weights P(y) / P(y | O=1) give the log the class shares of the slice."""
-    rng = np.random.default_rng(1)
-    label, slice_label = (rng.random(500) < 0.4).astype(float), (rng.random(300) < 0.1).astype(float)
-    chance = naive_bayes(label, slice_label, n_pairs=5000)
-    weight = len(label) / 5000 / chance[label.astype(int)]
-    assert float((weight * label).mean()) == pytest.approx(float(slice_label.mean()))
-    assert float(weight.mean()) == pytest.approx(1.0)
 
 
 # ----------------------------------------------------------------------------------------------------------------- DR

@@ -11,7 +11,7 @@ import torch
 from truerank.core.log import Pairs
 from truerank_research.learners.examples import Examples, Pattern, scores
 from truerank_research.learners.networks import Convolution, Factorisation, Graph
-from truerank_research.learners.train import PairBlock, mean_square, repeatable
+from truerank_research.learners.train import mean_square, repeatable
 
 USER, ITEM = np.array([0, 0, 0, 2, 2, 3]), np.array([1, 3, 1, 0, 4, 2])  # one pair twice, user 1 without any
 SHAPE = (4, 6)
@@ -95,12 +95,3 @@ def test_weight_decay_is_of_the_rows_in_the_batch() -> None:
     ]
     found = mean_square(network, parameters, Pattern.of(USER, ITEM, shape=SHAPE))
     assert float(found) == pytest.approx((3 * 1 + 2 * 9 + 16 + 6 * 100) / 12)
-
-
-def test_the_mean_over_blocks_is_the_mean_over_all_pairs() -> None:
-    """Every user and every item is in equally many of many blocks."""
-    rng, count = np.random.default_rng(4), np.zeros((6, 5))
-    for _ in range(6000):
-        block = PairBlock.draw(rng, 6, 5, pairs=6)
-        count[np.ix_(block.user, block.item)] += 1 / (len(block.user) * len(block.item))
-    assert count / 6000 == pytest.approx(1 / 30, rel=0.15)
