@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from calling import with_exposure
+from calling import with_exposure, words_of
 
 import truerank.cli
 
@@ -63,10 +63,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Call `truerank ARGS` in this process, in the folder of the files; labels are full where nothing else is said."""
+    """Call `truerank ARGS` in this process, in the folder of the files; labels are full where nothing else is said.
+
+    ARGS are one text, or words.
+    """
 
     def call(*args: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["truerank", *with_exposure(args)])
+        monkeypatch.setattr(sys, "argv", ["truerank", *with_exposure(words_of(args))])
         capfd.readouterr()
         try:
             truerank.cli.main()

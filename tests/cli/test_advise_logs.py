@@ -85,7 +85,7 @@ def test_full_random_biased_and_holdout_logs_are_told_apart(run: Run, folder: Pa
     biased = advised(run, "biased.csv")
     assert "no-propensities" in {each["code"] for each in biased["findings"]}
     assert "advise biased.csv --exclude" in biased["next"][0]  # the check of the likely cause comes first
-    text = run("advise", "random.csv").out
+    text = run("advise random.csv").out
     assert "userId (the user), movieId (the item)" in text
     assert len(text.splitlines()) <= 25
 
@@ -117,7 +117,7 @@ def test_scores_and_exclusions_come_into_the_command(run: Run, folder: Path) -> 
     assert "--exclude train.csv" in content["next"][0]
     runs(run, content["next"])
     pl.DataFrame({"user": ["x"], "item": [10], "score": [1.0]}).write_csv("other.csv")
-    assert run("advise", "sample.csv", "--scores", "other=other.csv").code == 2
+    assert run("advise sample.csv --scores other=other.csv").code == 2
 
 
 def test_a_ranked_log_and_its_positions(run: Run, folder: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_ranked_log_and_its_positions(run: Run, folder: Path) -> None:
     assert "pooled" not in valid(content)
     assert content["facts"]["users"] == 9
     runs(run, content["next"])
-    assert "two items at one position" in run("advise", "shared.csv").message
+    assert "two items at one position" in run("advise shared.csv").message
     log.filter(pl.col("position") == 1).write_csv("first.csv")
     assert "one-position" in {each["code"] for each in advised(run, "first.csv")["findings"]}
 
@@ -152,7 +152,7 @@ def test_a_ranked_log_and_its_positions(run: Run, folder: Path) -> None:
 )
 def test_broken_files_end_in_one_sentence(run: Run, folder: Path, content: str, message: str) -> None:
     Path("broken.csv").write_text(content)
-    found = run("advise", "broken.csv")
+    found = run("advise broken.csv")
     assert found.code == 2
     assert message in found.message
     assert not found.out

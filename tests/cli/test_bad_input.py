@@ -688,7 +688,7 @@ CASES = [*TABLES, *FILES, *SCORES, *MATCHING, *OPTIONS, *FORMATS]
 
 @pytest.mark.parametrize("call", [FULL, RANDOM, BOTH, f"{TOP} --n-items 5 --metric Recall@2"])
 def test_the_files_are_fine_before_they_are_broken(run: Run, call: str) -> None:
-    outcome = run(*call.split())
+    outcome = run(call)
     assert outcome.code == 0
     assert "Recall" in outcome.out
 
@@ -723,7 +723,7 @@ def test_names_of_cases_differ() -> None:
 )
 def test_an_output_that_cannot_be_written(run: Run, folder: Path, out: str, words: tuple[str, ...]) -> None:
     before = everything(folder)
-    outcome = run(*FULL.split(), "--out", out)
+    outcome = run(f"{FULL} --out {out}")
     assert (outcome.code, outcome.out) == (2, "")
     assert all(word in outcome.message for word in words), outcome.message
     assert everything(folder) == before
@@ -731,7 +731,7 @@ def test_an_output_that_cannot_be_written(run: Run, folder: Path, out: str, word
 
 def test_quiet_silences_no_error(run: Run, folder: Path) -> None:
     one_score(np.nan)(folder)
-    outcome = run(*FULL.split(), "--quiet")
+    outcome = run(f"{FULL} --quiet")
     assert (outcome.code, outcome.out) == (2, "")
     assert "user 2, item 20" in outcome.message
 
@@ -739,7 +739,7 @@ def test_quiet_silences_no_error(run: Run, folder: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_without_permission(run: Run, folder: Path) -> None:
     closed(folder)
-    outcome = run(*FULL.split())
+    outcome = run(FULL)
     assert (outcome.code, outcome.out) == (2, "")
     assert "labels.csv" in outcome.message
     assert "permission" in outcome.message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ def log(folder: Path) -> None:
 
 
 def values(run: Run, call: str) -> dict[tuple[str, str], float]:
-    found = run(*shlex.split(call), "--format", "json", "--quiet")
+    found = run(f"{call} --format json --quiet")
     assert found.code == 0, found.err
     return {(each["metric"], each["estimator"]): each["value"] for each in json.loads(found.out)["estimates"]}
 
@@ -116,7 +115,7 @@ def test_bad_input(run: Run, folder: Path, case: str) -> None:
     text = (folder / name).read_text()
     assert old in text
     (folder / name).write_text(text.replace(old, new) if old else text)
-    found = run(*shlex.split(f"{CALL} {options} --out result/out.json"))
+    found = run(f"{CALL} {options} --out result/out.json")
     assert found.code == 2, found
     assert words in found.message
     assert not found.out
@@ -126,11 +125,11 @@ def test_bad_input(run: Run, folder: Path, case: str) -> None:
 def test_several_clips_cost_one_call(run: Run) -> None:
     """An estimator with a clip of its own keeps it."""
     call = f"{CALL} --metric DCG@2 --estimator ips --estimator snips(clip=2) --clip 1,3,inf --format json"
-    content = json.loads(run(*shlex.split(call)).out)
+    content = json.loads(run(call).out)
     assert [(each["estimator"], each["clip"]) for each in content["estimates"] if each["metric"] == "DCG@2"] == [
         ("ips", 1.0), ("ips", 3.0), ("ips", None), ("snips", 2.0),
     ]  # fmt: skip
-    alone = json.loads(run(*shlex.split(call.replace("1,3,inf", "3"))).out)
+    alone = json.loads(run(call.replace("1,3,inf", "3")).out)
     assert [each for each in alone["estimates"] if each["clip"] == 3] == [
         each for each in content["estimates"] if each["clip"] == 3
     ]
@@ -138,6 +137,6 @@ def test_several_clips_cost_one_call(run: Run) -> None:
 
 def test_a_reward_model_without_some_item_is_refused(run: Run, folder: Path) -> None:
     np.savez(folder / "r.npz", scores=np.full((4, 4), 0.3), users=[1, 2, 3, 4], items=[10, 20, 30, 40])
-    found = run(*shlex.split(f"{CALL} --estimator doubly-robust --reward-model r.npz"))
+    found = run(f"{CALL} --estimator doubly-robust --reward-model r.npz")
     assert found.code == 2
     assert "the reward model lacks some users or items" in found.message

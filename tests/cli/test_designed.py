@@ -12,11 +12,12 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
-ALLOCATE = ["plan", "exposure", "--allocate", "--scores", "a.npz", "--scores", "b.csv", "--exclude", "train.csv"]
-MADE = [*ALLOCATE, "--metric", "Precision@2", "--per-user", "3", "--out", "design", "--quiet"]
-DESIGNED = ["evaluate", "back.csv", "--exposure", "designed", "--scores", "a.npz", "--scores", "b.csv",
-            "--exclude", "train.csv", "--metric", "Precision@2"]  # fmt: skip
-WATCH = ["watch", "timed.csv", "--scores", "a.npz", "--scores", "b.csv", "--metric", "Precision@2", "--quiet"]
+BOTH = "--scores a.npz --scores b.csv"
+ALLOCATE = f"plan exposure --allocate {BOTH} --exclude train.csv"
+MADE = f"{ALLOCATE} --metric Precision@2 --per-user 3 --out design --quiet"
+DESIGNED = f"evaluate back.csv --exposure designed {BOTH} --exclude train.csv --metric Precision@2"
+FULL = "evaluate labels.csv --scores a.npz"
+WATCH = f"watch timed.csv {BOTH} --metric Precision@2 --quiet"
 
 
 def came_back() -> None:
@@ -25,7 +26,7 @@ def came_back() -> None:
 
 
 def test_a_design_is_made_shown_and_evaluated(run: Run, folder: Path) -> None:
-    found = run(*MADE)
+    found = run(MADE)
     assert (found.code, found.err) == (0, "")
     assert "12 pairs to expose, 3 items to each of 4 users" in found.out
     assert "variance / uniform" in found.out
@@ -34,13 +35,13 @@ def test_a_design_is_made_shown_and_evaluated(run: Run, folder: Path) -> None:
     assert shown.columns == ["user", "item", "batch", "propensity"]
     assert json.loads(Path("design/design.json").read_bytes())["metrics"] == ["Precision@2"]
     came_back()
-    results = run(*DESIGNED, "--design", "design")
+    results = run(f"{DESIGNED} --design design")
     assert results.code == 0
     assert "hajek" in results.out
     assert "12 of the 12 pairs that the design sampled for these users" in results.err
     shown.join(pl.read_csv("labels.csv"), on=["user", "item"]).drop("batch").write_csv("back.csv")
-    again = run(*DESIGNED, "--format", "json")
-    by_design = run(*DESIGNED, "--design", "design", "--format", "json")
+    again = run(f"{DESIGNED} --format json")
+    by_design = run(f"{DESIGNED} --design design --format json")
     first, second = (json.loads(each.out)["estimates"][0]["value"] for each in (again, by_design))
     assert first == second
 
@@ -48,44 +49,38 @@ def test_a_design_is_made_shown_and_evaluated(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([*ALLOCATE, "--metric", "Precision@2"], "--out is missing"),
-        ([*ALLOCATE, "--out", "design"], "--metric is missing"),
-        ([*MADE, "--difference", "0.1"], "--difference says how much data"),
-        ([*MADE, "--per-user", "2.5"], "--per-user 2.5; expected a whole number"),
-        ([*MADE, "--uniform", "0"], "above 0"),
-        ([*MADE, "--batches", "4"], "4 batches of 3 items"),
-        (["plan", "exposure", "--metric", "Precision@2"], "--difference is missing"),
-        (["plan", "exposure", "--difference", "0.1", "--batches", "2"], "--batches goes with --allocate"),
-        (["plan", "exposure", "--difference", "0.1", "--force"], "--force replaces the folder"),
-        (
-            ["evaluate", "labels.csv", "--scores", "a.npz", "--design", "design", "--exposure", "random"],
-            "--design goes with --exposure designed",
-        ),
-        (["evaluate", "labels.csv", "--scores", "a.npz", "--exposure", "designed"], "--design DIR"),
-        (
-            ["evaluate", "labels.csv", "--scores", "a.npz", "--exposure", "designed", "--design", "result"],
-            "not complete",
-        ),
-        ([*WATCH, "--require", "a > c"], "no model 'c'"),
-        (["watch", "labels.csv", "--scores", "a.npz", "--scores", "b.csv", "--require", "a > b"], "no time column"),
+        (f"{ALLOCATE} --metric Precision@2", "--out is missing"),
+        (f"{ALLOCATE} --out design", "--metric is missing"),
+        (f"{MADE} --difference 0.1", "--difference says how much data"),
+        (f"{MADE} --per-user 2.5", "--per-user 2.5; expected a whole number"),
+        (f"{MADE} --uniform 0", "above 0"),
+        (f"{MADE} --batches 4", "4 batches of 3 items"),
+        ("plan exposure --metric Precision@2", "--difference is missing"),
+        ("plan exposure --difference 0.1 --batches 2", "--batches goes with --allocate"),
+        ("plan exposure --difference 0.1 --force", "--force replaces the folder"),
+        (f"{FULL} --design design --exposure random", "--design goes with --exposure designed"),
+        (f"{FULL} --exposure designed", "--design DIR"),
+        (f"{FULL} --exposure designed --design result", "not complete"),
+        (f"{WATCH} --require 'a > c'", "no model 'c'"),
+        (f"watch labels.csv {BOTH} --require 'a > b'", "no time column"),
     ],
 )
-def test_what_is_wrong_is_said(run: Run, folder: Path, args: list[str], message: str) -> None:
+def test_what_is_wrong_is_said(run: Run, folder: Path, args: str, message: str) -> None:
     pl.read_csv("labels.csv").with_columns(time=pl.int_range(pl.len())).write_csv("timed.csv")
-    found = run(*args)
+    found = run(args)
     assert found.code == 2
     assert message in found.err
     assert not Path("design").exists()
 
 
 def test_a_folder_that_is_there_stays(run: Run, folder: Path) -> None:
-    assert run(*MADE).code == 0
+    assert run(MADE).code == 0
     before = Path("design/shown.parquet").read_bytes()
-    again = run(*MADE, "--seed", "5")
+    again = run(f"{MADE} --seed 5")
     assert again.code == 2
     assert "already" in again.err
     assert Path("design/shown.parquet").read_bytes() == before
-    assert run(*MADE, "--seed", "5", "--force").code == 0
+    assert run(f"{MADE} --seed 5 --force").code == 0
 
 
 def many_users() -> None:
@@ -100,15 +95,14 @@ def many_users() -> None:
 @pytest.mark.parametrize(("rule", "code"), [("good > poor", 0), ("poor > good", 5)])
 def test_watching_ends_with_what_is_shown(run: Run, folder: Path, rule: str, code: int) -> None:
     many_users()
-    words = ["watch", "timed.csv", "--scores", "good.csv", "--scores", "poor.csv", "--metric", "Precision@1",
-             "--require", rule, "--planned", "200"]  # fmt: skip
-    found = run(*words, "--quiet")
+    words = f"watch timed.csv --scores good.csv --scores poor.csv --metric Precision@1 --require '{rule}' --planned 200"
+    found = run(f"{words} --quiet")
     assert (found.code, found.err) == (code, "")
     assert "Stop: good is better than poor" in found.out
-    plain = json.loads(run(*words, "--format", "json").out)
+    plain = json.loads(run(f"{words} --format json").out)
     assert plain["watched"][0]["users"] == 200
-    assert run(*words, "--out", "looks.csv").code == code
+    assert run(f"{words} --out looks.csv").code == code
     assert pl.read_csv("looks.csv")["state"].to_list() == [plain["watched"][0]["state"]]
     early = pl.read_csv("timed.csv").filter(pl.col("user") < 12)
     early.write_csv("timed.csv")
-    assert run(*words).code == 4
+    assert run(words).code == 4

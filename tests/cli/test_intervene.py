@@ -35,7 +35,7 @@ def files(folder: Path) -> None:
 
 
 def call(run: Run, text: str) -> str:
-    outcome = run(*shlex.split(text))
+    outcome = run(text)
     assert outcome.code == 0, outcome.err
     assert outcome.out == ""
     return outcome.err
@@ -85,7 +85,7 @@ def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> Non
     }
     assert all(0 < value < 1 for value in values.values())
     assert "inclusion probabilities" not in outcome.err
-    plain = run(*shlex.split(f"evaluate all.parquet {COLUMNS} --positive >3 --unlisted negative --scores a=a.npz"))
+    plain = run(f"evaluate all.parquet {COLUMNS} --positive >3 --unlisted negative --scores a=a.npz")
     assert plain.code == 0, plain.err
     assert "all.parquet: the inclusion probabilities are not used, all 15 rows count as the test set" in " ".join(
         plain.out.split()
@@ -149,7 +149,7 @@ def test_one_message_and_nothing_left_behind(run: Run, folder: Path, name: str) 
     (folder / "weighed.csv").write_text("user_id,video_id,inclusion\n1,10,0.5\n")
     before = sorted(folder.iterdir())
     text, words = BAD[name]
-    outcome = run(*shlex.split(text), "--out", "test.parquet")
+    outcome = run(f"{text} --out test.parquet")
     assert outcome.code == 2
     assert outcome.out == ""
     assert words in outcome.message
@@ -173,7 +173,7 @@ def test_one_message_and_nothing_left_behind(run: Run, folder: Path, name: str) 
 )
 def test_no_input_is_replaced(run: Run, folder: Path, text: str) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    outcome = run(*shlex.split(text.format(folder=folder.name)))
+    outcome = run(text.format(folder=folder.name))
     assert outcome.code == 2
     assert "would be replaced. Choose another name." in outcome.message
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before

@@ -165,6 +165,6 @@ def test_search_files_work_at_once(run: Run, folder: Path) -> None:
         rows = [f"{q} Q0 {d} 1 {gain * relevant[q, d] + rng.random():.4f} {name}\n" for q, d in pairs]
         Path(f"{name}.run").write_text("".join(rows))
     words = "evaluate labels.qrels --exposure random --scores bm25.run --scores dense.run --candidates pairs.csv"
-    found = run(*words.split(), "--judge", "llm.qrels", "--metric", "Precision@5")
+    found = run(f"{words} --judge llm.qrels --metric Precision@5")
     assert found.code == 0, found.err
     assert found.out.startswith("dense beats bm25 on both estimators.")

@@ -32,8 +32,8 @@ def test_graded_gain_from_a_random_sample_without_a_rule(run: Any, folder: Path,
     (folder / "rated.csv").write_text("user,item,rating\n1,10,3\n")
     (folder / "two.csv").write_text("user,item,score\n1,10,2\n1,20,1\n")
     outcome = run(
-        "evaluate", "rated.csv", "--exposure", "random", "--scores", "m=two.csv", "--metric", "DCG@2(gain=exponential)",
-        "--estimator", estimator, "--format", "json", "--quiet",
+        "evaluate rated.csv --exposure random --scores m=two.csv --metric DCG@2(gain=exponential) "
+        f"--estimator {estimator} --format json --quiet",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     (estimate,) = json.loads(outcome.out)["estimates"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +49,7 @@ def _files(folder: Path) -> None:
 
 
 def called(run: Run, call: str) -> dict[str, list[dict[str, object]]]:
-    outcome = run(*shlex.split(call), "--format", "json", "--quiet")
+    outcome = run(f"{call} --format json --quiet")
     assert outcome.code == 0, outcome.err
     content: dict[str, list[dict[str, object]]] = json.loads(outcome.out)
     return content
@@ -238,7 +237,7 @@ CASES = [
 def test_bad_input(case: Case, run: Run, folder: Path) -> None:
     case.spoil(folder)
     before = sorted(path.name for path in folder.iterdir())
-    outcome = run(*shlex.split(case.call), "--quiet")
+    outcome = run(f"{case.call} --quiet")
     assert outcome.code == 2, outcome.out + outcome.err
     assert outcome.out == ""
     for words in case.words:

@@ -35,7 +35,7 @@ COMPARISON = [
 
 def parsed(run: Run, call: str) -> dict[str, Any]:
     """The JSON of a call, read by a parser that takes no NaN: strict readers must be able to read it."""
-    outcome = run(*call.split(), "--format", "json")
+    outcome = run(f"{call} --format json")
     assert outcome.code == 0, outcome.err
     content: dict[str, Any] = json.loads(outcome.out, parse_constant=pytest.fail)
     return content
@@ -112,7 +112,7 @@ def test_undefined_is_null_everywhere(run: Run, folder: Path, more: str) -> None
 
 
 def test_csv_reads_back(run: Run) -> None:
-    outcome = run(*CALL.split(), "--format", "csv")
+    outcome = run(f"{CALL} --format csv")
     frame = pl.read_csv(io.StringIO(outcome.out))
     assert frame["kind"].to_list() == ["estimate"] * 4 + ["comparison"] * 2
     assert set(ESTIMATE) - {"evidence"} <= set(frame.columns)
@@ -133,8 +133,8 @@ def messages(err: str) -> list[str]:
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 def test_out_writes_the_file_and_nothing_on_standard_output(run: Run, folder: Path, form: str) -> None:
-    shown = run(*CALL.split(), "--format", form)
-    written = run(*CALL.split(), "--format", form, "--out", "result/out")
+    shown = run(f"{CALL} --format {form}")
+    written = run(f"{CALL} --format {form} --out result/out")
     assert (written.code, written.out) == (0, "")
     assert [path.name for path in (folder / "result").iterdir()] == ["out"]
     assert (folder / "result" / "out").read_text().replace(" --out result/out", "") == shown.out
@@ -142,7 +142,7 @@ def test_out_writes_the_file_and_nothing_on_standard_output(run: Run, folder: Pa
 
 
 def test_what_only_describes_the_data_is_not_printed_unless_asked(run: Run) -> None:
-    loud, quiet, verbose = run(*CALL.split()), run(*CALL.split(), "--quiet"), run(*CALL.split(), "--verbose")
+    loud, quiet, verbose = run(CALL), run(f"{CALL} --quiet"), run(f"{CALL} --verbose")
     assert messages(loud.err) == []
     assert quiet.err == ""
     assert quiet.out == loud.out

@@ -24,7 +24,7 @@ def groups(folder: Path) -> None:
 
 
 def parsed(run: Run, call: str) -> dict[str, Any]:
-    outcome = run(*call.split(), "--format", "json")
+    outcome = run(f"{call} --format json")
     assert outcome.code == 0, outcome.err
     content: dict[str, Any] = json.loads(outcome.out)
     return content
@@ -65,7 +65,7 @@ def test_the_schema_knows_groups(run: Run) -> None:
 )
 def test_groups_that_are_none(run: Run, folder: Path, by: str, words: str) -> None:
     (folder / "text.csv").write_text("user,group\na,x\nb,y\n")
-    outcome = run(*CALL.split(), "--within", by, "--quiet", "--units", "result/u.parquet", "--save", "result/s")
+    outcome = run(f"{CALL} --within {by} --quiet --units result/u.parquet --save result/s")
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.message
     assert not list((folder / "result").iterdir())
@@ -103,7 +103,7 @@ def test_a_saved_folder_reads_back(run: Run, folder: Path) -> None:
     ],
 )
 def test_places_are_checked_before_any_work(run: Run, options: str, words: str) -> None:
-    outcome = run(*CALL.replace("labels.csv", "nothing.csv").split(), *options.split())
+    outcome = run(f"{CALL.replace('labels.csv', 'nothing.csv')} {options}")
     assert outcome.code == 2
     assert words in outcome.message
 

@@ -19,8 +19,7 @@ def test_a_file_of_sampled_candidates_gives_what_python_gives(folder: Path, run:
     tr.write(labels, "sampled.parquet")
     assert callable(run)
     outcome = run(
-        "evaluate", "sampled.parquet", "--candidates", "sampled.parquet", "--scores", "a=a.npz",
-        "--metric", "nDCG@2", "--format", "json",
+        "evaluate sampled.parquet --candidates sampled.parquet --scores a=a.npz --metric nDCG@2 --format json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     found = tr.evaluate({"a": tr.read_scores("a.npz")}, labels, candidates=labels, metrics=[NDCG(2)])

@@ -15,19 +15,19 @@ WRONG = "simulate feed --out feed --length 50"
 
 
 def test_a_feed_is_written(run: Run) -> None:
-    outcome = run(*SMALL.split(), *BROKEN.split())
+    outcome = run(f"{SMALL} {BROKEN}")
     assert outcome.code == 0
     assert "broken on purpose: truncation, trust" in outcome.err
     assert json.loads(Path("feed/truth.json").read_text())["settings"]["broken"] == ["truncation", "trust"]
 
 
 def test_wrong_settings_are_explained(run: Run) -> None:
-    outcome = run(*WRONG.split())
+    outcome = run(WRONG)
     assert outcome.code == 2
     assert "expected length <= candidates <= pool <= items" in outcome.err
 
 
 def test_sessions_are_rounded_up_to_whole_users(run: Run) -> None:
-    outcome = run(*SMALL.replace("--n-sessions 50", "--n-sessions 3").split())
+    outcome = run(SMALL.replace("--n-sessions 50", "--n-sessions 3"))
     assert "4 sessions instead of 3" in outcome.err
-    assert "instead of" not in run(*SMALL.replace("--out feed", "--out other").split()).err
+    assert "instead of" not in run(SMALL.replace("--out feed", "--out other")).err

@@ -35,7 +35,7 @@ def fields(path: Path) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("by", ["time", "last", "random", "user"])
 def test_every_row_is_in_one_part_with_all_its_fields(by: str, log: Path, tmp_path: Path) -> None:
-    ended = call("split", str(log), "--by", by, "--test", "0.25", "--out", str(tmp_path / "parts"))
+    ended = call(f"split {log} --by {by} --test 0.25 --out {tmp_path / 'parts'}")
     assert ended.code == 0, ended.err
     train, test = (fields(tmp_path / "parts" / f"{name}.csv") for name in ("train", "test"))
     assert sorted(train + test) == sorted(fields(log))
@@ -55,7 +55,7 @@ def test_every_row_is_in_one_part_with_all_its_fields(by: str, log: Path, tmp_pa
 
 def test_folds_test_each_row_once(log: Path, tmp_path: Path) -> None:
     out = tmp_path / "parts"
-    assert call("split", str(log), "--by", "user", "--folds", "4", "--out", str(out), "--quiet").code == 0
+    assert call(f"split {log} --by user --folds 4 --out {out} --quiet").code == 0
     tested = [row for fold in range(1, 5) for row in fields(out / f"fold-{fold}" / "test.csv")]
     assert sorted(tested) == sorted(fields(log))
     for fold in range(1, 5):

@@ -50,9 +50,9 @@ def test_refusals_are_one_sentence(run: Run, study: Path, monkeypatch: pytest.Mo
         assert found.out == ""
         assert message in found.message
     (study / "results.parquet").unlink()
-    assert "study/results.parquet: is missing" in run("study", "figures", "study").message
+    assert "study/results.parquet: is missing" in run("study figures study").message
     (study / "truerank.json").unlink()
-    assert "the command that began it goes on with it" in run("study", "figures", "study").message
+    assert "the command that began it goes on with it" in run("study figures study").message
     monkeypatch.setitem(sys.modules, "altair", None)
-    assert "pip install '.[report]'" in run("study", "figures", "study").message
+    assert "pip install '.[report]'" in run("study figures study").message
     assert not (study / "figures").exists()

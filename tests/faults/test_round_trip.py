@@ -118,12 +118,12 @@ def refused(outcome: Called) -> bool:
 
 def intervened(path: Path, ending: str) -> list[tuple[str, str]] | None:
     out = path.with_name(f"out{ending}")
-    return None if refused(call("intervene", str(path), "--strategy", "full", "--out", str(out))) else pairs_in(out)
+    return None if refused(call(f"intervene {path} --strategy full --out {out}")) else pairs_in(out)
 
 
 def trained(path: Path) -> list[tuple[str, str]] | None:
     out = path.with_name("model.npz")
-    if refused(call("train", "popularity", str(path), "--out", str(out), "--quiet")):
+    if refused(call(f"train popularity {path} --out {out} --quiet")):
         return None
     with np.load(out) as arrays:
         return list(product(map(str, arrays["users"].tolist()), map(str, arrays["items"].tolist())))
@@ -132,7 +132,7 @@ def trained(path: Path) -> list[tuple[str, str]] | None:
 def evaluated(path: Path) -> list[str] | None:
     """The units of an evaluation against a model that was trained on the same file, also those of each group."""
     model, units, saved = path.with_name("model.npz"), path.with_name("units.parquet"), path.with_name("saved")
-    if refused(call("train", "popularity", str(path), "--out", str(model), "--quiet")):
+    if refused(call(f"train popularity {path} --out {model} --quiet")):
         return None
     options = (
         "--metric",

@@ -151,7 +151,7 @@ def test_the_command_line_names_rows_of_the_file(what: str, ending: str, tmp_pat
     column, row = REFUSED.get(what) or (MISSING[what], 7)
     path, out = tmp_path / f"log.{ending}", tmp_path / "parts"
     getattr(timed(column), f"write_{ending}")(path)
-    ended = call("split", str(path), "--by", "time", "--out", str(out))
+    ended = call(f"split {path} --by time --out {out}")
     assert (ended.code, out.exists()) == (2, False), ended.err
     assert f"row {row} is" in ended.err
     assert ended.err.count("\n") == 1
@@ -167,7 +167,7 @@ def test_missing_times_are_refused_or_dropped_and_counted(what: str, tmp_path: P
         assert any("1 of 240" in note for note in test.notes)
     path, out = tmp_path / "log.parquet", tmp_path / "parts"
     timed(MISSING[what]).write_parquet(path)
-    ended = call("split", str(path), "--by", "time", "--drop-missing-times", "--out", str(out))
+    ended = call(f"split {path} --by time --drop-missing-times --out {out}")
     assert ended.code == 0, ended.err
     assert "1 of 240" in ended.err
     written = [pl.read_parquet(out / f"{part}.parquet").select("user", "item").rows() for part in ("train", "test")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -35,6 +36,11 @@ class Called:
 DECIDED = {"--exposure", "--like", "--design", "--propensity", "--rate", "--unlisted", "--help", "--help-all"}
 
 
+def words_of(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a command that is one text, as a shell takes it apart; or those that are given."""
+    return tuple(shlex.split(arguments[0])) if len(arguments) == 1 else arguments
+
+
 def with_exposure(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """A command whose labels are full where it says nothing else."""
     asks = arguments[:1] in (("evaluate",), ("watch",)) and len(arguments) > 2 and not DECIDED & {*arguments}
@@ -42,7 +48,7 @@ def with_exposure(arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def call(*arguments: str, seconds: int = 20) -> Called:
-    """Run a command; `seconds` after which it is taken for one that hangs."""
+    """Run a command, given as one text or by its words; `seconds` after which it is taken for one that hangs."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     handlers = {number: signal.getsignal(number) for number in HANDLED}
     hook = sys.unraisablehook
@@ -50,7 +56,7 @@ def call(*arguments: str, seconds: int = 20) -> Called:
     signal.alarm(seconds)
     try:
         with (
-            patch.object(sys, "argv", ["truerank", *with_exposure(arguments)]),
+            patch.object(sys, "argv", ["truerank", *with_exposure(words_of(arguments))]),
             patch("sys.stdout", out),
             patch("sys.stderr", err),
         ):
