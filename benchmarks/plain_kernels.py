@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints
 from truerank.reliability import kernels
 from truerank.reliability.dataset import Mark
 from truerank.reliability.scenarios import TAUS, CandidateKind
@@ -53,7 +53,11 @@ def evaluate_users(
                 if kind[f] in (CandidateKind.DRAWN, CandidateKind.DRAWN_WITH_POSITIVES):
                     asked = [len(exposed)] if as_exposed[f] else sizes[size_start[f] : size_start[f + 1]]
                     ends = np.minimum(asked, len(drawn))
-                found += values_of(place, finite[u], liked, drawn, ends, table, of, divisor)
+                first_copy = np.array(
+                    [[kernels.copy_is_first(t, s * n_models + m) for t in time[u, drawn]] for m in range(n_models)]
+                )
+                copies = np.isin(drawn, liked) & first_copy
+                found += values_of(place, finite[u], liked, drawn, copies, ends, table, of, divisor)
             value = np.stack(found)  # [candidates, metrics, models]
             rounded = np.rint(value * 1e4)
             compared = rounded if by_rounded else value
@@ -67,13 +71,15 @@ def evaluate_users(
 
 
 def values_of(
-    place: Ints, finite: Ints, liked: Ints, drawn: Ints, ends: Ints, table: Floats, of: Ints, divisor: Floats
-) -> list[Floats]:
-    """[metrics x models] for each of the nested samples drawn[:end]."""
+    place: Ints, finite: Ints, liked: Ints, drawn: Ints, before: Bools, ends: Ints, table: Floats, of: Ints,
+    divisor: Floats,
+) -> list[Floats]:  # fmt: skip
+    """[metrics x models] for each of the nested samples drawn[:end]; `before` [models x drawn]: copies of a positive
+    that stand right before it, others right behind.
+    """
     n_models, deepest, n_liked = len(place), len(table) - 1, len(liked)
     ordered = np.sort(place[:, liked], axis=1)
-    # a copy of a positive stands right behind it
-    bins = np.stack([np.searchsorted(ordered[m], place[m, drawn], side="right") for m in range(n_models)])
+    bins = np.stack([np.searchsorted(ordered[m], place[m, drawn], side="right") for m in range(n_models)]) - before
     cell = bins + np.arange(n_models)[:, None] * (n_liked + 1)
     known = ordered < finite[:, None]
     found = []

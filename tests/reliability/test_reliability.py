@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -148,24 +148,26 @@ def test_intervals_of_tau_of_means_redraw_users_and_repetitions(both: tuple[Grid
     grid, tables, values = both
     resampling = Resampling(20, seed=SEED)
     columns = ["tau_of_means_low", "tau_of_means_high", "tau_of_means_sd"]
-    found = {row[:5]: row[5:] for row in tables.results.filter(question="fidelity").select(*SCENARIO, *columns).rows()}
+    found = {row[:6]: row[6:] for row in tables.results.select("question", *SCENARIO, *columns).rows()}
     key = small_world().users.keys()
-    for scenario, of_repetitions in values.items():
-        others = values[*scenario[:2], "Full", None, scenario[4]]
+    for question, scenario in product(("fidelity", "robustness"), values):
+        logger, sparsity, sampler, size, metric = scenario
+        reference = (sparsity, "Full", None) if question == "fidelity" else (0.0, sampler, size)
+        others = values[logger, *reference, metric]
         evaluated = np.flatnonzero(np.bincount(small_world().user, small_world().label) > 0)
         units, _ = group_users(evaluated, key[evaluated], seed=SEED)
         weight = resampling.of_groups(len(units))
         of_repetition = resampling.of_repetitions(grid.repetitions)
         taus = np.array([
             [tau(w @ np.nan_to_num(a[units]), w @ np.nan_to_num(b[units])) for w in weight]
-            for a, b in zip(of_repetitions, others, strict=True)
+            for a, b in zip(values[scenario], others, strict=True)
         ])  # fmt: skip
         known = ~np.isnan(taus)
         with np.errstate(invalid="ignore"):
             mean = (of_repetition.T * np.nan_to_num(taus)).sum(axis=0) / (of_repetition.T * known).sum(axis=0)
         low, high = np.nanquantile(mean[1:], [0.025, 0.975])
         expected = (low, high, np.std(taus[:, 0], ddof=1))
-        assert found[scenario] == pytest.approx(expected, abs=1e-9, nan_ok=True)
+        assert found[question, *scenario] == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
 def test_differences_of_pairs_and_how_they_vary_between_users(both: tuple[Grid, StudyTables, Values]) -> None:
