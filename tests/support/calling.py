@@ -16,7 +16,6 @@ import click
 import truerank.cli
 from truerank.cli.commands import cli
 
-LIGHT = ("E-D1", "watch")
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
@@ -86,13 +85,10 @@ def _too_long(signum: int, frame: Any) -> Any:
 
 
 def every_command(group: Any = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """All commands by their words, those of groups too; of several that call the same, a light one."""
-    context, called = click.Context(group), set[Any]()
-    for name in sorted(group.list_commands(context), key=lambda name: name not in LIGHT):
+    """All commands by their words, those of groups too."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
         command = group.get_command(context, name)
-        if command.callback in called:
-            continue
-        called.add(command.callback)
         if isinstance(command, click.Group):
             yield from every_command(command, (*path, name))
         else:

@@ -96,10 +96,10 @@ def library(folder: Path) -> Path:
 
 
 def serve(shim: Any) -> None:
-    for module in ("truerank.cli.study", "truerank.cli.train", "truerank.cli.evaluate", "truerank.cli.simulate",
-                   "truerank.cli.intervene", "truerank.reliability.run",
+    for module in ("truerank.cli.study", "truerank.cli.train", "truerank.cli.evaluate", "truerank.cli.data",
+                   "truerank.reliability.run",
                    "truerank.simulation.feed_truth", "truerank.simulation.dataset", "truerank.evaluation.labels",
-                   "truerank.evaluation.impressions", "truerank.cli.split", "truerank.report.study_figures",
+                   "truerank.evaluation.impressions", "truerank.report.study_figures",
                    "truerank.estimators.fast", "truerank.reliability.kernels",
                    "truerank.report.document", "truerank.models"):  # fmt: skip
         __import__(module)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from truerank.cli.groups import InputFile, Reading, Scoring
-from truerank.cli.options import PATH, Sections, common, file, grouped, only, shared
-from truerank.cli.output import ANSWER_FORMS, Output
+from truerank.cli.inputs import PAIRS, column_names, read_ids, read_log, read_models, score_files
+from truerank.cli.options import Call, command, common, file, flag, only, shared
+from truerank.cli.output import TABLE_FORMS, check_call, say, show
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,38 +16,28 @@ if TYPE_CHECKING:
     from truerank.reliability.advice import Advice
 
 
-@click.command(cls=Sections)
-@click.argument("log", type=PATH)
-@grouped(Scoring, "scores: Scores of models that shall be evaluated on LOG; several are allowed.", "users", "exclude")
-@grouped(
-    Reading, "columns", "positive", "items: All items that could have been shown.",
-    "n-items: How many items could have been shown; by default those in LOG.",
+@command(
+    "log",
+    Scoring=("scores: Scores of models that shall be evaluated on LOG; several are allowed.", "users", "exclude"),
+    Reading=(
+        "columns", "positive", "items: All items that could have been shown.",
+        "n-items: How many items could have been shown; by default those in LOG.",
+    ),
+    Options=(
+        flag("--sampled-candidates", help="Also which sampled candidates keep the true order of models."),
+        file(
+            "--study", metavar="DIR",
+            help="A folder of `truerank study reliability` for them; by default one that comes with truerank.",
+        ),
+        shared("--study-logger", metavar="NAME", help="The study's logging policy to take, instead of the nearest."),
+        "metric: One that was studied; by default nDCG@100, or else the study's last.",
+        shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's."),
+        "n-users: How many users with a positive the evaluation has, instead of those of LOG.",
+        common("top", default=10, help="How many choices to show."),
+    ),
+    Output=("format", "out", "quiet"),
 )  # fmt: skip
-@shared("--sampled-candidates", is_flag=True, help="Also which sampled candidates keep the true order of models.")
-@file(
-    "--study", metavar="DIR",
-    help="A folder of `truerank study reliability` for them; by default one that comes with truerank.",
-)  # fmt: skip
-@shared("--study-logger", metavar="NAME", help="The study's logging policy to take, instead of the nearest.")
-@common("metric: One that was studied; by default nDCG@100, or else the study's last.")
-@shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
-@common("n-users: How many users with a positive the evaluation has, instead of those of LOG.")
-@common("top: How many choices to show.", default=10)
-@grouped(Output, "format", "out", "quiet")
-def advise(
-    *,
-    log: Path,
-    scoring: Scoring,
-    reading: Reading,
-    sampled_candidates: bool,
-    study: Path | None,
-    study_logger: str | None,
-    metrics: tuple[str, ...],
-    sparsity: float | None,
-    n_users: int | None,
-    top: int,
-    output: Output,
-) -> None:
+def advise(call: Call) -> None:
     """Report what kind of data LOG is, which estimators are valid for it, and which command to run next.
 
     LOG is any table of users and items, with labels or ratings, or of impressions at positions. With
@@ -68,60 +55,47 @@ def advise(
     from truerank.reliability.studied import FILES
     from truerank.report.advice import advice_answer, diagnosis_answer
 
-    read = () if study is None else (study / name for name in (*FILES, MARKER))
-    output.check([InputFile("log", log), *scoring.files(), *reading.files(), *read], forms=ANSWER_FORMS)
-    if reading.items is not None and reading.n_items is not None:
+    check_call(call, TABLE_FORMS, inputs=[call.study / name for name in (*FILES, MARKER)] if call.study else ())
+    if call.items is not None and call.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
-    items = reading.catalogue()
     diagnosis = diagnose(
-        log,
-        columns=reading.mapping(ranked=True),
-        positive=reading.positive,
-        exclude=reading.pairs(scoring.exclude),
-        items=items,
-        n_items=reading.n_items,
-        scores=scoring.models(reading, items=items),
+        call.log,
+        columns=column_names(call, ranked=True),
+        exclude=read_log(call, "exclude", **PAIRS),
+        items=read_ids(call, "items", "item"),
+        scores=read_models(call),
+        **call.given("positive", "n_items"),
     )
     advice = None
-    if any((sampled_candidates, study, study_logger, metrics, sparsity is not None, n_users)):
-        advice = _advice(
-            log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
-        )
-    log_answer = diagnosis_answer(diagnosis, next_commands(diagnosis, log, reading, scoring))
+    about_candidates = (call.sampled_candidates, call.study, call.study_logger, call.metric, call.n_users)
+    if any(about_candidates) or call.sparsity is not None:
+        advice = _advice(call)
+    answer = diagnosis_answer(diagnosis, next_commands(diagnosis, call))
     if advice is None:
-        output.show(log_answer)
+        show(call, answer)
         return
-    sampled = advice_answer(advice, top=top)
-    document = {**log_answer.document, "candidates": sampled.document}
-    output.show(log_answer, replace(sampled, document=document))
+    sampled = advice_answer(advice, top=call.top)
+    show(call, answer, replace(sampled, document={**answer.document, "candidates": sampled.document}))
 
 
-def _advice(
-    log: Path,
-    study: Path | None,
-    reading: Reading,
-    metrics: tuple[str, ...],
-    *,
-    logger: str | None,
-    sparsity: float | None,
-    users: int | None,
-    output: Output,
-) -> Advice:
+def _advice(call: Call) -> Advice:
     """What a study says about candidates on such a log."""
     from truerank.metrics import parse
     from truerank.reliability.advice import advise as ask
     from truerank.reliability.studied import FinishedStudy
 
-    metric = only(metrics, "--metric")
-    studied = None if study is None else FinishedStudy.read(study)
-    shown = reading.log(log, items=reading.catalogue())
+    metric = only(call.metric, "--metric")
     advice = ask(
-        shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items, logger=logger,
-        sparsity=sparsity, users=users,
-    )  # fmt: skip
-    if reading.items is None and reading.n_items is None and advice.log is not None:
-        taken = f"the catalogue is taken to be the {advice.log.items:,} items in {log}"
-        output.say([f"{taken}; --n-items or --items say otherwise."])
+        read_log(call, "log", items=read_ids(call, "items", "item")),
+        None if call.study is None else FinishedStudy.read(call.study),
+        metric=None if metric is None else str(parse(metric)),
+        logger=call.study_logger,
+        users=call.n_users,
+        **call.given("n_items", "sparsity"),
+    )
+    if call.items is None and call.n_items is None and advice.log is not None:
+        taken = f"the catalogue is taken to be the {advice.log.items:,} items in {call.log}"
+        say(call, [f"{taken}; --n-items or --items say otherwise."])
     return advice
 
 
@@ -130,60 +104,44 @@ def _advice(
 STAND_IN = "model=scores.csv"  # in place of the user's own
 
 
-def next_commands(diagnosis: Diagnosis, log: Path, reading: Reading, scoring: Scoring) -> list[str]:
+def next_commands(diagnosis: Diagnosis, call: Call) -> list[str]:
     """What to run, in order: what checks the likely cause of doubt, then an evaluation of the models."""
-    if any(message.code == "repeated-pairs" for message in diagnosis.findings):
+    codes = {message.code for message in diagnosis.findings}
+    if "repeated-pairs" in codes:
         return []  # evaluations refuse such a log
-    if diagnosis.exposed == "ranked":
-        return [_offpolicy(diagnosis, log)]
-    renamed = {kind: name for kind, name in diagnosis.columns.items() if kind not in (name, "propensity")}
-    named = ",".join(f"{kind}={name}" for kind, name in renamed.items()) or reading.columns
-    read = [*_option("--columns", named), *_option("--positive", reading.positive or diagnosis.needs_positive)]
-    models = [word for name, path in scoring.paths().items() for word in ("--scores", f"{name}={path}")]
-    words = [
-        "evaluate",
-        str(log),
-        *read,
-        *_catalogue(reading),
-        "--exposure",
-        str(diagnosis.exposed),
-        *_exposure(diagnosis),
-    ]
-    words += _option("--exclude", None if scoring.exclude is None else str(scoring.exclude))
-    command = _command([*words, *(models or ["--scores", STAND_IN])])
-    seen = any(message.code == "drawn-among-unseen" for message in diagnosis.findings)
-    return [_command(["advise", str(log), *read, "--exclude", "train.parquet"]), command] if seen else [command]
+    names, ranked = diagnosis.columns, diagnosis.exposed == "ranked"
+    renamed = ",".join(
+        f"{kind}={name}"
+        for kind, name in names.items()
+        if kind != name and (name not in diagnosis.rewards if ranked else kind != "propensity")
+    )
+    if ranked:
+        chosen = diagnosis.extra["chosen"]
+        target = f"@exposure:{names['propensity']}" if chosen else f"@{names['position']}"
+        return [_command("offpolicy", call, columns=renamed or None, reward=diagnosis.rewards, target=f"log={target}",
+                         position=None if chosen or diagnosis.propensities else "log")]  # fmt: skip
+    read = {"columns": renamed or call.columns, "positive": call.positive or diagnosis.needs_positive}
+    models = [f"{name}={path}" for name, path in score_files(call).items()]
+    evaluation = _command("evaluate", call, **read, items=call.items, exposure=diagnosis.exposed,
+                          **_exposure(diagnosis), exclude=call.exclude, scores=models or STAND_IN)  # fmt: skip
+    check = _command("advise", call, **read, exclude="train.parquet")
+    return [check, evaluation] if "drawn-among-unseen" in codes else [evaluation]
 
 
-def _exposure(diagnosis: Diagnosis) -> list[str]:
+def _exposure(diagnosis: Diagnosis) -> dict[str, str]:
     if diagnosis.extra.get("unlisted"):
-        return ["--unlisted", "negative"]
+        return {"unlisted": "negative"}
     if diagnosis.exposed != "biased":
-        return []
-    if diagnosis.propensities:
-        return ["--propensity", diagnosis.columns["propensity"]]
+        return {}
     from truerank.evaluation.diagnostics import propensity_models
 
-    return ["--propensity", f"{propensity_models()[0]}:0.5"]
+    known = diagnosis.propensities
+    return {"propensity": diagnosis.columns["propensity"] if known else f"{propensity_models()[0]}:0.5"}
 
 
-def _offpolicy(diagnosis: Diagnosis, log: Path) -> str:
-    renamed = {kind: name for kind, name in diagnosis.columns.items() if kind != name and name not in diagnosis.rewards}
-    words = ["offpolicy", str(log), *_option("--columns", ",".join(f"{k}={v}" for k, v in renamed.items()) or None)]
-    words += [word for name in diagnosis.rewards for word in ("--reward", name)]
-    if diagnosis.extra["chosen"]:
-        return _command([*words, "--target", f"log=@exposure:{diagnosis.columns['propensity']}"])
-    position = [] if diagnosis.propensities else ["--position", "log"]
-    return _command([*words, "--target", f"log=@{diagnosis.columns['position']}", *position])
-
-
-def _catalogue(reading: Reading) -> list[str]:
-    return _option("--items", None if reading.items is None else str(reading.items))
-
-
-def _option(name: str, value: str | None) -> list[str]:
-    return [] if value is None else [name, value]
-
-
-def _command(words: list[str]) -> str:
-    return shlex.join(["truerank", *words])
+def _command(name: str, call: Call, **options: Any) -> str:
+    words = ["truerank", name, str(call.log)]
+    for option, values in options.items():
+        for value in values if isinstance(values, list | tuple) else [values]:
+            words += [] if value is None else [f"--{option}", str(value)]
+    return shlex.join(words)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import choice, file, shared
+from truerank.cli.inputs import column_names, read_log
+from truerank.cli.options import Call, choice, file, shared
 from truerank.core.errors import InputError
-from truerank.core.record import record
 
 if TYPE_CHECKING:
     from truerank.exposure.kinds import Exposure
@@ -48,149 +45,116 @@ COLLECTION = (
 )  # fmt: skip
 
 
-@record(kw_only=True)
-class Collection:
-    """What the labels show, and how likely each row was shown."""
+TABLES = ("random", "user_features", "item_features")
+# the options that go with one exposure alone, which they decide where --exposure does not
+DECIDE = {"like": "holdout", "design": "designed", "rate": "random", "propensity": "biased"}
 
-    exposure: str | None = None
-    like: str | None = None
-    unlisted: str = "unknown"
-    design: Path | None = None
-    rate: float | None = None
-    propensity: str | None = None
-    random: Path | None = None
-    user_features: Path | None = None
-    item_features: Path | None = None
 
-    def decided(self, labels: Path, reading: Reading) -> Collection:
-        """With the exposure that other options or the labels decide; where nothing does, it is asked for."""
-        if self.exposure is not None:
-            return self
-        by_option = {
-            "holdout": self.like is not None, "designed": self.design is not None, "random": self.rate is not None,
-            "biased": self.propensity is not None, "full": self.unlisted != "unknown",
-        }  # fmt: skip
-        named = [exposure for exposure, is_named in by_option.items() if is_named]
-        if not named:
-            from truerank.io.batches import LazyTable
-            from truerank.io.columns import with_usual
+def with_exposure(call: Call, *, compared: bool) -> Call:
+    """A call with its exposure, which other options or the labels may decide; where nothing does, it is asked for.
 
-            columns = LazyTable.of(labels).columns
-            by_file = {
-                "biased": with_usual(columns, reading.mapping(), ("propensity",)).get("propensity", "propensity")
-                in columns,
-                "holdout": ".qrels" in labels.suffixes,
-            }
-            named = [exposure for exposure, is_named in by_file.items() if is_named]
-        if not named:
-            raise InputError(f"--exposure is missing: how {labels} was collected. {MEANINGS}")
-        return replace(self, exposure=named[0])
+    Options that do not go with the exposure are refused before anything is read. Where items of lists are `compared`,
+    their features go with every exposure.
+    """
+    call = call if call.exposure else call.changed(exposure=_decided_exposure(call))
+    given = {name: value for name, value in call.values.items() if value is not None and value != ()}
+    for name, exposure in DECIDE.items():
+        if name in given and call.exposure != exposure != "biased":
+            value = f" {call.like}" if name == "like" else ""
+            raise InputError(f"--{name}{value} goes with --exposure {exposure}.")
+    if call.unlisted != "unknown" and call.exposure != "full":
+        means = "taken as irrelevant by convention" if call.exposure == "holdout" else "unknown"
+        raise InputError(
+            f"--unlisted negative states a fact, and goes with --exposure full: with {call.exposure} exposure a pair "
+            f"that is not listed is {means}."
+        )
+    biased = ["propensity", *TABLES[: 2 if compared else 3], "clip", "reward_model"]
+    names = [f"--{name.replace('_', '-')}" for name in biased if name in given]
+    if names and call.exposure != "biased":
+        raise InputError(f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} with --exposure biased.")
+    return call
 
-    def files(self) -> list[InputFile]:
-        """What is read: tables, and of a design what it shows."""
-        shown = None if self.design is None else self.design / "shown.parquet"
-        return input_files(**self._tables(), design=shown)
 
-    def check(self, *, compared: bool, **biased: Any) -> None:
-        """Options that do not go with the exposure are refused before anything is read; `biased` are further ones.
+def _decided_exposure(call: Call) -> str:
+    named = [exposure for name, exposure in DECIDE.items() if call.values.get(name) is not None]
+    named += ["full"] if call.unlisted != "unknown" else []
+    if not named:
+        from truerank.io.batches import LazyTable
+        from truerank.io.columns import with_usual
 
-        Where items of lists are `compared`, their features go with every exposure.
-        """
-        if self.like is not None and self.exposure != "holdout":
-            raise InputError(f"--like {self.like} goes with --exposure holdout.")
-        if self.design is not None and self.exposure != "designed":
-            raise InputError("--design goes with --exposure designed.")
-        if self.rate is not None and self.exposure != "random":
-            raise InputError("--rate goes with --exposure random.")
-        if self.unlisted != "unknown" and self.exposure != "full":
-            means = "taken as irrelevant by convention" if self.exposure == "holdout" else "unknown"
-            raise InputError(
-                f"--unlisted negative states a fact, and goes with --exposure full: with {self.exposure} exposure a "
-                f"pair that is not listed is {means}."
-            )
-        options = {"propensity": self.propensity, **self._tables(), **biased}
-        if compared:
-            del options["item_features"]
-        names = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
-        if names and self.exposure != "biased":
-            raise InputError(f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} with --exposure biased.")
+        columns = LazyTable.of(call.labels).columns
+        names = with_usual(columns, column_names(call), ("propensity",))
+        named += ["biased"] if names.get("propensity", "propensity") in columns else []
+        named += ["holdout"] if ".qrels" in call.labels.suffixes else []
+    if not named:
+        raise InputError(f"--exposure is missing: how {call.labels} was collected. {MEANINGS}")
+    return named[0]
 
-    def model(self, reading: Reading) -> tuple[PropensityModel | None, Reading]:
-        """The model of propensities, and reading with the column that holds them; what is no model is a column."""
-        if self.propensity is None:
-            return None, reading
-        from truerank.exposure import propensities
 
-        name, _, option = (part.strip() for part in self.propensity.partition(":"))
-        model = name.partition("(")[0].strip().lower()
-        if model == "column" or model not in propensities.catalogue():
-            column = option if model == "column" and option else self.propensity.strip()
-            return None, replace(reading, also={"propensity": column})
-        return propensities.parse_propensity(self.propensity), reading
+def with_propensities(call: Call, *, compared: bool) -> tuple[PropensityModel | None, Call]:
+    """The model of propensities, and the call with the column that holds them; what is no model is a column.
 
-    def check_uses(self, model: PropensityModel | None, *, compared: bool) -> None:
-        """Files that nothing uses are refused: who gives one expects it to matter."""
-        tables = input_files(**self._tables())
-        if not tables:
-            return
-        from truerank.exposure import propensities
+    Files that nothing uses are refused: who gives one expects it to matter.
+    """
+    from truerank.exposure import propensities
 
-        models = propensities.catalogue()
-        uses = (models["column"].uses if model is None else model.uses) | ({"item_features"} if compared else set())
-        for name in [table.role for table in tables if table.role not in uses]:
+    models = propensities.catalogue()
+    model: Any = None
+    used: Any = models["column"]
+    if call.propensity is not None:
+        name, _, option = (part.strip() for part in call.propensity.partition(":"))
+        kind = name.partition("(")[0].strip().lower()
+        if kind == "column" or kind not in models:
+            column = option if kind == "column" and option else call.propensity.strip()
+            call = call.changed(propensity_column={"propensity": column})
+        else:
+            used = model = propensities.parse_propensity(call.propensity)
+    for name in TABLES:
+        if getattr(call, name) is not None and name not in {*used.uses, *["item_features"] * compared}:
             users = " or ".join(f"--propensity {key}" for key, kind in models.items() if name in kind.uses)
             what = "a column of propensities" if model is None else f"--propensity {model}"
             raise InputError(f"--{name.replace('_', '-')} is not used by {what}; it goes with {users}. Leave one out.")
+    return model, call
 
-    def read(self, model: PropensityModel | None, reading: Reading) -> Exposure:
-        from truerank.exposure.kinds import (
-            BiasedExposure,
-            DesignedExposure,
-            FullExposure,
-            HoldoutExposure,
-            RandomExposure,
-            Unlisted,
+
+def read_exposure(call: Call, model: PropensityModel | None) -> Exposure:
+    from truerank.exposure import kinds
+
+    if call.exposure == "full":
+        return kinds.FullExposure(kinds.Unlisted(call.unlisted))
+    if call.exposure == "holdout":
+        return kinds.HoldoutExposure()
+    if call.exposure == "random":
+        return kinds.RandomExposure(call.rate)
+    if call.exposure == "designed":
+        return kinds.DesignedExposure(call.design)
+    uses = frozenset() if model is None else model.uses
+    features = {f"{kind}_features": read_features(call, kind) for kind in ("user", "item")
+                if f"{kind}_features" in uses}  # fmt: skip
+    return kinds.BiasedExposure(model, random=read_log(call, "random"), **features)
+
+
+def read_features(call: Call, kind: str, *, every: bool = False) -> Features | None:
+    """Features of users or items; with `every`, each text of items is a column: to tell how different items are."""
+    from truerank.io import features
+
+    role = f"{kind}_features"
+    path = getattr(call, role)
+    if path is None:
+        return None
+    return features.read_features(path, kind=kind, columns=column_names(call, role), every=every)
+
+
+def check_propensities(call: Call, labels: LogSchema, model: PropensityModel | None) -> None:
+    """A log must have the column of propensities that was named, unless they are to be fitted."""
+    if labels.has("propensity"):
+        return
+    if call.exposure == "designed" and call.design is None:
+        raise InputError(
+            f"{labels.table.where}: no column 'propensity' with the chance under which each row was drawn. Name the "
+            "design: --design DIR, the folder that truerank plan exposure --allocate wrote."
         )
-        from truerank.io.features import read_features
-
-        if self.exposure == "full":
-            return FullExposure(Unlisted(self.unlisted))
-        if self.exposure == "holdout":
-            return HoldoutExposure()
-        if self.exposure == "random":
-            return RandomExposure(self.rate)
-        if self.exposure == "designed":
-            return DesignedExposure(self.design)
-        uses = frozenset() if model is None else model.uses
-        user, item = (
-            None
-            if path is None or f"{kind}_features" not in uses
-            else read_features(path, kind=kind, columns=reading.for_file(f"{kind}_features").mapping())
-            for kind, path in (("user", self.user_features), ("item", self.item_features))
-        )
-        random = None if self.random is None else reading.for_file("random").log(self.random)
-        return BiasedExposure(model, random=random, user_features=user, item_features=item)
-
-    def features(self, reading: Reading) -> Features | None:
-        """Features of items, every text of which is a column: to tell how different items are."""
-        from truerank.io.features import read_features
-
-        path = self.item_features
-        return (
-            None
-            if path is None
-            else read_features(path, kind="item", columns=reading.for_file("item_features").mapping(), every=True)
-        )
-
-    def check_propensities(self, labels: LogSchema, model: PropensityModel | None) -> None:
-        """A log must have the column of propensities that was named, unless they are to be fitted."""
-        if self.exposure == "designed" and self.design is None and not labels.has("propensity"):
-            raise InputError(
-                f"{labels.table.where}: no column 'propensity' with the chance under which each row was drawn. Name "
-                "the design: --design DIR, the folder that truerank plan exposure --allocate wrote."
-            )
-        if self.exposure != "biased" or model is not None or labels.has("propensity"):
-            return
+    if call.exposure == "biased" and model is None:
         from truerank.exposure import propensities
 
         models = ", ".join(name for name in propensities.catalogue() if name != "column")
@@ -199,10 +163,3 @@ class Collection:
             "of each row. Name it: --propensity COLUMN; or have propensities estimated: --propensity MODEL, one of "
             f"{models}."
         )
-
-    def _tables(self) -> dict[str, Path | None]:
-        return {
-            "random": self.random,
-            "user_features": self.user_features,
-            "item_features": self.item_features,
-        }

@@ -13,33 +13,22 @@ import click
 from truerank.cli.terminal import drop_output
 from truerank.version import __version__
 
-# command: (module, name in it, one line for the help page)
+# a line for the help page of each command
 COMMANDS = {
-    "evaluate": (
-        "truerank.cli.evaluate",
-        "evaluate",
-        "Which recommender is better, by how much, and how sure is that.",
-    ),
-    "offpolicy": (
-        "truerank.cli.offpolicy",
-        "offpolicy",
-        "Would the new ranker win: from a log of the old one.",
-    ),
-    "watch": ("truerank.cli.watch", "watch", "Look while data arrive: an interval that holds at every look."),
-    "plan": ("truerank.cli.plan", "plan", "How much data a difference needs, and what to show."),
-    "report": ("truerank.cli.report", "report", "One HTML page of results or of a study, to look at."),
-    "intervene": (
-        "truerank.cli.intervene",
-        "intervene",
-        "Draw a less biased test set from a biased log.",
-    ),
-    "split": ("truerank.cli.split", "split", "Hold a part of a log out: train and test files."),
-    "train": ("truerank.cli.train", "train", "Train a recommender on a log and write its scores."),
-    "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
-    "advise": ("truerank.cli.advise", "advise", "What your data can tell, and what to run next."),
-    "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
-    "demo": ("truerank.cli.report", "demo", "A small world with known truth: one question, one picture."),
+    "evaluate": "Which recommender is better, by how much, and how sure is that.",
+    "offpolicy": "Would the new ranker win: from a log of the old one.",
+    "watch": "Look while data arrive: an interval that holds at every look.",
+    "plan": "How much data a difference needs, and what to show.",
+    "report": "One HTML page of results or of a study, to look at.",
+    "intervene": "Draw a less biased test set from a biased log.",
+    "split": "Hold a part of a log out: train and test files.",
+    "train": "Train a recommender on a log and write its scores.",
+    "study": "Measure how far a way to evaluate can be trusted.",
+    "advise": "What your data can tell, and what to run next.",
+    "simulate": "Make data whose truth is known.",
+    "demo": "A small world with known truth: one question, one picture.",
 }
+MODULES = {"watch": "evaluate", "intervene": "data", "split": "data", "simulate": "data", "demo": "report"}
 
 
 @contextmanager
@@ -76,13 +65,13 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, name, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), name)
+        module = importlib.import_module(f"truerank.cli.{MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

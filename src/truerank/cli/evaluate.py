@@ -1,77 +1,97 @@
-"""truerank evaluate."""
+"""truerank evaluate and truerank watch."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import click
-
-from truerank.cli.collection import COLLECTION, LIKE, Collection
-from truerank.cli.groups import Inference, InputFile, Reading, RequestOptions, Scoring
-from truerank.cli.options import PATH, Sections, choice, file, formatted, grouped
-from truerank.cli.output import RESULTS_FORMS, Output
+from truerank.cli.collection import (
+    COLLECTION,
+    LIKE,
+    check_propensities,
+    read_exposure,
+    read_features,
+    with_exposure,
+    with_propensities,
+)
+from truerank.cli.inputs import (
+    PAIRS,
+    chosen_clips,
+    chosen_estimators,
+    chosen_interval,
+    chosen_metrics,
+    column_names,
+    declared,
+    read_groups,
+    read_log,
+    read_models,
+    required,
+    scan_log,
+    score_files,
+    score_reader,
+)
+from truerank.cli.options import Call, choice, command, count, file
+from truerank.cli.output import (
+    ANSWER_FORMS,
+    RESULTS,
+    RESULTS_FORMS,
+    check_call,
+    deliver_results,
+    end,
+    progress_of,
+    say_notes,
+    show,
+)
 
 ESTIMATORS = (
     "assisted, doubly-robust, full, hajek, holdout, horvitz-thompson, intervened, intervened-pooled, ips, judge-alone, "
     "lists, naive, pairs, pooled, post-normalised, post-stratified, published, snips, traditional"
 )
+READING = ("columns", "positive", "population", "items", "n-items")
 
 
-@click.command(cls=Sections)
-@click.argument("labels", type=PATH)
-@grouped(
-    Scoring, "scores!", "users", "exclude",
-    choice(
-        "--overlap", ["drop", "keep", "error"], default="drop",
-        help="What happens to an item that is both labelled and excluded.",
+@command(
+    "labels",
+    Scoring=(
+        "scores!", "users", "exclude",
+        choice(
+            "--overlap", ["drop", "keep", "error"], default="drop",
+            help="What happens to an item that is both labelled and excluded.",
+        ),
+        choice(
+            "--lists", ["top", "complete"],
+            help="Whether lists are the top of a longer order, or all that a model would ever show (default with "
+            "--exposure holdout).",
+        ),
+        file("--candidates", help="Pairs user,item: explicit candidate sets."),
     ),
-    choice(
-        "--lists", ["top", "complete"],
-        help="Whether lists are the top of a longer order, or all that a model would ever show (default with "
-        "--exposure holdout).",
+    Reading=READING,
+    Collection=(LIKE, *COLLECTION),
+    Request=(
+        'metric: As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed. Default: '
+        "Recall@10 Recall@50 Precision@10 DCG@10.",
+        f"estimator: {ESTIMATORS}; with options as ips(clip=8). Default by exposure and metric.",
+        "clip",
+        "reward-model: Of doubly-robust: item-rates, the rates of items among other users (default), or a file of "
+        "predicted labels of all pairs, as scores.",
+        file(
+            "--judge",
+            help="A table user,item,label or probability: what a judge says of all or many pairs, for assisted; what "
+            "it says alone is shown beside.",
+        ),
+        file("--assist", help="Scores that predict labels, for assisted: those of any recommender."),
+        file(
+            "--item-groups", help="A table item,group: everything again for each group, only whose items have a gain."
+        ),
+        choice(
+            "--ties", ["expected", "random", "optimistic", "pessimistic", "strict"], default="expected",
+            help="The order of equal scores.",
+        ),
     ),
-    file("--candidates", help="Pairs user,item: explicit candidate sets."),
-)  # fmt: skip
-@grouped(Reading, "columns", "positive", "population", "items", "n-items")
-@grouped(Collection, LIKE, *COLLECTION)
-@grouped(
-    RequestOptions,
-    'metric: As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed. Default: Recall@10 '
-    "Recall@50 Precision@10 DCG@10.",
-    f"estimator: {ESTIMATORS}; with options as ips(clip=8). Default by exposure and metric.",
-    "clip",
-    "reward-model: Of doubly-robust: item-rates, the rates of items among other users (default), or a file of "
-    "predicted labels of all pairs, as scores.",
-    file(
-        "--judge",
-        help="A table user,item,label or probability: what a judge says of all or many pairs, for assisted; what it "
-        "says alone is shown beside.",
+    Inference=(
+        "baseline", "interval", "bootstrap: Population intervals by N bootstrap samples of users.", "level", "adjust",
+        "require", "seed: For random ties and the bootstrap.", "threads", "engine",
     ),
-    file("--assist", help="Scores that predict labels, for assisted: those of any recommender."),
-    file("--item-groups", help="A table item,group: everything again for each group, only whose items have a gain."),
-    choice(
-        "--ties", ["expected", "random", "optimistic", "pessimistic", "strict"], default="expected",
-        help="The order of equal scores.",
-    ),
+    Output=RESULTS,
 )  # fmt: skip
-@grouped(
-    Inference, "baseline", "interval", "bootstrap: Population intervals by N bootstrap samples of users.", "level",
-    "adjust", "require", "seed: For random ties and the bootstrap.", "threads", "engine",
-)  # fmt: skip
-@grouped(
-    Output, formatted(RESULTS_FORMS), "out", "within", "units", "save", "report", "verbose",
-    "force: Replace the folder of --save, if truerank made all that it holds.", "hash", "quiet",
-)  # fmt: skip
-def evaluate(
-    *,
-    labels: Path,
-    scoring: Scoring,
-    reading: Reading,
-    collection: Collection,
-    request: RequestOptions,
-    inference: Inference,
-    output: Output,
-) -> None:
+def evaluate(call: Call) -> None:
     """Say which recommender is better, by how much, and how sure that is.
 
     LABELS is a table user,item,label (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob), which need not fit
@@ -84,53 +104,97 @@ def evaluate(
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\
         --scores als=als.npz --scores pop=pop.parquet --metric "Recall@{10,50}" --metric DCG@50
     """
-    from truerank.core.ids import Ids
     from truerank.core.metric import ListNeed
     from truerank.evaluation.compatibility import needed
+    from truerank.evaluation.label_facts import read_judge
     from truerank.evaluation.labels import evaluate as run
 
-    metrics = request.chosen_metrics()
+    metrics = chosen_metrics(call)
     compared = ListNeed.FEATURES in needed(metrics or ())
-    collection = collection.decided(labels, reading)
-    collection.check(compared=compared, clip=request.clips or None, reward_model=request.reward_model)
-    files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *collection.files(), *request.files(),
-             *output.files()]  # fmt: skip
-    model, reading = collection.model(reading)
-    collection.check_uses(model, compared=compared)
-    clips, interval = request.chosen_clips(), inference.chosen_interval()
-    inference.check()
-    required = inference.required(scoring.paths())
-    output.check(files, forms=RESULTS_FORMS)
-    scoring.check()
-    items = reading.catalogue()
-    users = reading.users()
-    estimators = request.chosen_estimators(scoring, reading, items=items)
-    exposure = collection.read(model, reading)
-    with output.progress() as report:
-        judged = reading.scan(labels, users=users, progress=report)
-        collection.check_propensities(judged, model)
+    call = with_exposure(call, compared=compared)
+    model, call = with_propensities(call, compared=compared)
+    files = check_call(call, RESULTS_FORMS)
+    clips, interval, rules = chosen_clips(call), chosen_interval(call), required(call, score_files(call))
+    items, users, estimators = (
+        declared(call, "items", "item"),
+        declared(call, "population", "user"),
+        chosen_estimators(call),
+    )
+    exposure = read_exposure(call, model)
+    with progress_of(call) as report:
+        labels = scan_log(call, "labels", users=users, progress=report)
+        check_propensities(call, labels, model)
         results = run(
-            scoring.models(reading, items=items),
-            judged,
+            read_models(call),
+            labels,
             exposure=exposure,
             metrics=metrics,
             estimators=estimators,
             clips=clips,
-            exclude=reading.for_file("exclude").scan_pairs(scoring.exclude, progress=report),
-            overlap=scoring.overlap,
-            candidates=reading.for_file("candidates").scan_pairs(scoring.candidates, progress=report),
-            items=None if items is None else Ids.of(items),
-            item_groups=None
-            if request.item_groups is None
-            else reading.for_file("item_groups").groups(request.item_groups, "item"),
-            item_features=collection.features(reading) if compared else None,
-            **request.predictions(scoring, reading, items=items),
-            n_items=reading.n_items,
-            lists=scoring.lists,
-            like=collection.like,
-            ties=request.ties,
+            exclude=scan_log(call, "exclude", progress=report, **PAIRS),
+            candidates=scan_log(call, "candidates", progress=report, **PAIRS),
+            items=items,
+            item_groups=read_groups(call, "item_groups", "item"),
+            item_features=read_features(call, "item", every=True) if compared else None,
+            judge=None if call.judge is None else read_judge(call.judge, columns=column_names(call, "judge")),
+            assist=None if call.assist is None else score_reader(call)(call.assist),
             interval=interval,
             progress=report,
-            **inference.arguments("baseline", "level", "adjust", "seed", "threads", "engine"),
-        )
-    output.results(results, files, reading=reading, required=required)
+            **call.given("overlap", "n_items", "lists", "like", "ties", "baseline", "level", "adjust", "seed",
+                         "threads", "engine"),
+        )  # fmt: skip
+    deliver_results(call, results, files, rules)
+
+
+@command(
+    "labels",
+    Scoring=("scores!", "users", "exclude"),
+    Reading=READING,
+    Collection=COLLECTION,
+    Request=("metric", "estimator: Default by exposure and metric."),
+    Stopping=(
+        "difference: Stop also when the difference is known to less than this; the smallest that matters.",
+        count("--planned", default=10_000, help="About how many users are expected; chosen before the first look."),
+        "drop-missing-times",
+    ),
+    Inference=(
+        'require!: What is to be shown, as "a > b" or "a > b: Precision@10": 0 if it is, 4 not yet, 5 the opposite.',
+        "level", "seed: For random ties, and users who came at one time.", "threads",
+    ),
+    Output=("format", "out: Write to a file: .txt .json .csv, or the picture as .svg .png .pdf.", "report", "verbose",
+            "quiet"),
+)  # fmt: skip
+def watch(call: Call) -> None:
+    """Look while data arrive, as often as you like: a comparison of all users so far, and when to stop.
+
+    LABELS is a table user,item,label,time; users must come in random order. Exits with 0 when what is required is
+    shown, 4 while nothing is decided, 5 when the opposite is shown or the difference is known closely enough without a
+    winner.
+
+    \b
+    truerank watch labels.parquet --exposure random --scores als=als.npz --scores pop=pop.npz \\
+        --require "als > pop" --metric Precision@10 --estimator horvitz-thompson --planned 5000 --out looks.svg
+    """
+    from truerank.evaluation.watch import watch as run
+    from truerank.report.plans import watch_answer
+
+    call = with_exposure(call, compared=False)
+    model, call = with_propensities(call, compared=False)
+    required(call, score_files(call))
+    check_call(call, ANSWER_FORMS)
+    with progress_of(call) as report:
+        watched = run(
+            read_models(call),
+            read_log(call, "labels", users=declared(call, "population", "user")),
+            exposure=read_exposure(call, model),
+            metrics=chosen_metrics(call),
+            estimators=chosen_estimators(call),
+            exclude=read_log(call, "exclude", **PAIRS),
+            items=declared(call, "items", "item"),
+            progress=report,
+            **call.given("require", "n_items", "difference", "planned", "drop_missing_times", "level", "seed",
+                         "threads"),
+        )  # fmt: skip
+    say_notes(call, watched.messages)
+    show(call, watch_answer(watched))
+    end(int(watched.outcome))

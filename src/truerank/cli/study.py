@@ -1,4 +1,4 @@
-"""truerank study."""
+"""truerank study: a study of reliability, and its figures."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from truerank.cli import terminal
-from truerank.cli.groups import Inference, Reading, Scoring
+from truerank.cli.inputs import PAIRS, check_threads, declared, read_log, read_models, score_files
 from truerank.cli.options import (
     PATH,
-    Sections,
+    Call,
     choice,
+    command,
     common,
     count,
+    flag,
     formatted,
-    grouped,
     listed,
     numbers,
     only,
     shared,
 )
-from truerank.cli.output import Output
+from truerank.cli.output import resumable, say, show_paths
 from truerank.core.errors import InputError
-from truerank.core.record import record
 
 if TYPE_CHECKING:
     from truerank.core.log import Log
@@ -34,90 +33,45 @@ if TYPE_CHECKING:
     from truerank.reliability.grid import Grid
 
 
-@click.group()
-def study() -> None:
-    """Measure how far a way to evaluate can be trusted."""
-
-
-@record(kw_only=True)
-class Varying:
-    """What a study varies."""
-
-    preset: str
-    loggers: str | None
-    sparsities: str
-    samplers: str
-    sizes: str
-    metrics: tuple[str, ...]
-    repetitions: int
-
-    def grid(self, *, train: bool) -> Grid:
-        from truerank.core.language import as_values
-        from truerank.metrics import METRICS
-        from truerank.reliability import grid
-
-        kind = grid.Preset(self.preset)
-        loggers = listed(self.loggers)
-        if loggers is None:
-            loggers = list(grid.default_loggers(preset=kind, train=train))
-        return grid.Grid.from_names(
-            preset=kind,
-            loggers=loggers,
-            sparsities=numbers(self.sparsities, "--sparsities") or [],
-            samplers=listed(self.samplers) or [],
-            sizes=[int(size) for size in numbers(self.sizes, "--sizes", kind=int) or []],
-            metrics=list(as_values(self.metrics, METRICS)) if self.metrics else grid.METRICS,
-            repetitions=self.repetitions,
-        )
-
-
-@study.command(cls=Sections)
-@click.argument("labels", type=PATH)
-@grouped(
-    Varying,
-    choice(
-        "--preset", ["published", "released"], default="published",
-        help="Logging policies and samplers as the sampler paper's text has them, or as its code does.",
+@command(
+    "labels",
+    Varying=(
+        choice(
+            "--preset", ["published", "released"], default="published",
+            help="Logging policies and samplers as the sampler paper's text has them, or as its code does.",
+        ),
+        "loggers: Default: uniform,popularity,positivity; without --train those that need none.",
+        common("sparsities", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95", help="0 is always part."),
+        common(
+            "samplers", default="Full,Exposed,Random@e,Random,Popularity,Positivity,WTD,WTDH,Skew",
+            help="Full is always part.",
+        ),
+        shared(
+            "--sizes", metavar="N,...", default="1,2,5,10,20,50,100,200,500,1000",
+            help="Numbers of sampled negatives.",
+        ),
+        "metric: Sums over the top K. Default: Precision, Recall, nDCG and DCG @{5,10,50,100}.",
+        count("--repetitions", default=1, help="Everything is drawn anew in each."),
     ),
-    "loggers: Default: uniform,popularity,positivity; without --train those that need none.",
-    common("sparsities: 0 is always part.", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95"),
-    common(
-        "samplers: Full is always part.",
-        default="Full,Exposed,Random@e,Random,Popularity,Positivity,WTD,WTDH,Skew",
+    Scoring=(
+        "scores!: A model's scores; at least two models.", "users",
+        "exclude: Pairs that are neither shown nor candidates: those learnt from.",
     ),
-    shared(
-        "--sizes", metavar="N,...", default="1,2,5,10,20,50,100,200,500,1000", help="Numbers of sampled negatives."
+    Reading=(
+        "columns", "positive", "population: All users, also those without a row in LABELS.",
+        "items: Names the columns of scores without ids, in order.",
     ),
-    "metric: Sums over the top K. Default: Precision, Recall, nDCG and DCG @{5,10,50,100}.",
-    count("--repetitions", default=1, help="Everything is drawn anew in each."),
+    Options=(
+        "unlisted: What a pair that is not listed means; a study needs to know (nearly) every pair.",
+        "train: Training data, for logging policies and samplers that count it.",
+        shared("--train-positive", metavar="RULE",
+               help="--positive for --train, where it is not 0/1 and another rule."),
+    ),
+    Inference=(common("bootstrap", default=1000, help="Bootstrap samples of users."), "level", "seed", "threads",
+               "engine"),
+    Output=("out!: The folder of the study.", "quiet"),
 )  # fmt: skip
-@grouped(
-    Scoring, "scores!: A model's scores; at least two models.", "users",
-    "exclude: Pairs that are neither shown nor candidates: those learnt from.",
-)  # fmt: skip
-@grouped(
-    Reading, "columns", "positive", "population: All users, also those without a row in LABELS.",
-    "items: Names the columns of scores without ids, in order.",
-)  # fmt: skip
-@common("unlisted: What a pair that is not listed means; a study needs to know (nearly) every pair.")
-@common("train: Training data, for logging policies and samplers that count it.")
-@shared("--train-positive", metavar="RULE", help="--positive for --train, where it is not 0/1 and another rule.")
-@grouped(
-    Inference, common("bootstrap: Bootstrap samples of users.", default=1000), "level", "seed", "threads", "engine"
-)
-@grouped(Output, "out!: The folder of the study.", "quiet")
-def reliability(
-    *,
-    labels: Path,
-    varying: Varying,
-    scoring: Scoring,
-    reading: Reading,
-    unlisted: str,
-    train: Path | None,
-    train_positive: str | None,
-    inference: Inference,
-    output: Output,
-) -> None:
+def reliability(call: Call) -> None:
     """Measure how far sampled and biased evaluation can be trusted, where the truth is known.
 
     LABELS is a fully observed dataset: a label for (nearly) every pair, or positives with --unlisted negative. Policies
@@ -133,83 +87,89 @@ def reliability(
         --scores als=als.npz --scores pop=pop.npz --out study
     """
     from truerank.reliability.run import study as run
-    from truerank.reliability.studied import LOGS, MEANS, PAIRS, RESULTS
+    from truerank.reliability.studied import LOGS, MEANS, RESULTS
+    from truerank.reliability.studied import PAIRS as PAIRS_FILE
 
-    scoring.paths()  # names that are wrong are refused before anything is read
-    inference.check()
-    grid = varying.grid(train=train is not None)
-    items = reading.catalogue()
-    world = reading.log(labels, users=reading.users())
-    if unlisted == "negative":
-        world = replace(world, complete=True)
-    if varying.loggers is None and train is None:
+    score_files(call)  # names that are wrong are refused before anything is read
+    check_threads(call)
+    grid = _grid(call)
+    labels = read_log(call, "labels", users=declared(call, "population", "user"))
+    if call.unlisted == "negative":
+        labels = replace(labels, complete=True)
+    if call.loggers is None and call.train is None:
         names = ", ".join(map(str, grid.loggers))
-        output.say([f"without --train the logging policies are {names}: the others count training data."])
-    learnt = (
-        None if train is None else _train(train, reading.for_file("train"), rule=train_positive, loggers=grid.loggers)
-    )
-    with output.resumable(output.place) as report:
+        say(call, [f"without --train the logging policies are {names}: the others count training data."])
+    train = _train(call, grid.loggers)
+    with resumable(call) as report:
         studied = run(
-            scoring.models(reading, items=items),
-            world,
-            output.place,
+            read_models(call),
+            labels,
+            call.out,
             grid=grid,
-            train=learnt,
-            exclude=reading.for_file("exclude").pairs(scoring.exclude),
-            resamples=inference.bootstrap or 0,
+            train=train,
+            exclude=read_log(call, "exclude", **PAIRS),
+            resamples=call.bootstrap or 0,
             progress=report,
-            **inference.arguments("seed", "level", "threads", "engine"),
+            **call.given("seed", "level", "threads", "engine"),
         )
-    output.say(studied.notes)
-    for name in (RESULTS, MEANS, PAIRS, LOGS):
-        terminal.show(f"{Path(name).stem:8} {output.place / name}")
+    say(call, studied.notes)
+    show_paths({Path(name).stem: call.out / name for name in (RESULTS, MEANS, PAIRS_FILE, LOGS)})
 
 
-def _train(path: Path, reading: Reading, *, rule: str | None, loggers: Sequence[LoggingPolicy]) -> Log:
+def _grid(call: Call) -> Grid:
+    """What the study varies."""
+    from truerank.core.language import as_values
+    from truerank.metrics import METRICS
+    from truerank.reliability import grid
+
+    preset, loggers = grid.Preset(call.preset), listed(call.loggers)
+    if loggers is None:
+        loggers = list(grid.default_loggers(preset=preset, train=call.train is not None))
+    return grid.Grid.from_names(
+        preset=preset,
+        loggers=loggers,
+        sparsities=numbers(call.sparsities, "--sparsities") or [],
+        samplers=listed(call.samplers) or [],
+        sizes=[int(size) for size in numbers(call.sizes, "--sizes", kind=int) or []],
+        metrics=list(as_values(call.metric, METRICS)) if call.metric else grid.METRICS,
+        repetitions=call.repetitions,
+    )
+
+
+def _train(call: Call, loggers: Sequence[LoggingPolicy]) -> Log | None:
     """Training data by a rule of their own; else what is 0/1 stays, rows without values are counted, and the rule of
     the labels serves for others.
     """
     from truerank.exposure.logging_policies import PositivityLogger
 
-    if rule is not None:
-        return reading.log(path, positive=rule)
-    log = reading.log(path, positive=None)
-    if not log.rewards and any(isinstance(logger, PositivityLogger) and logger.needs_train for logger in loggers):
+    log: Log | None = read_log(call, "train", positive=call.train_positive)
+    if log is None or call.train_positive is not None or "label" in log.rewards:
+        return log
+    if log.rewards:
+        return read_log(call, "train")  # type: ignore[no-any-return]
+    if any(isinstance(logger, PositivityLogger) and logger.needs_train for logger in loggers):
         raise InputError(
-            f"{path}: no value column, and the positivity policy counts positives of training data; if each row is "
-            "one, say --train-positive all."
+            f"{call.train}: no value column, and the positivity policy counts positives of training data; if each row "
+            "is one, say --train-positive all."
         )
-    return log if not log.rewards or "label" in log.rewards else reading.log(path)
+    return log
 
 
-@study.command(cls=Sections)
-@click.argument("folder", metavar="DIR", type=PATH)
-@common("metric: A metric of the study.  [default: nDCG@100, or else the last]")
-@choice(
-    "--undefined", ["left-out", "zero"],
-    help="Users whose tau is undefined, because all models tie.  [default: left-out]",
+@command(
+    click.Argument(["folder"], metavar="DIR", type=PATH),
+    Options=(
+        "metric: A metric of the study.  [default: nDCG@100, or else the last]",
+        choice(
+            "--undefined", ["left-out", "zero"],
+            help="Users whose tau is undefined, because all models tie.  [default: left-out]",
+        ),
+        flag("--of-means", help="Tau of the models' means over users, not the mean of users' own tau."),
+        "loggers", "sparsities", "samplers",
+    ),
+    Output=(formatted("svg", "png", "pdf", default="svg"), "out: The folder to write to.  [default: DIR/figures]",
+            "force"),
 )  # fmt: skip
-@shared("--of-means", is_flag=True, help="Tau of the models' means over users, not the mean of users' own tau.")
-@common("loggers")
-@common("sparsities")
-@common("samplers")
-@grouped(
-    Output,
-    formatted(["svg", "png", "pdf"], default="svg"),
-    "out: The folder to write to.  [default: DIR/figures]",
-    "force",
-)
-def figures(
-    *,
-    folder: Path,
-    metrics: tuple[str, ...],
-    undefined: str | None,
-    of_means: bool,
-    loggers: str | None,
-    sparsities: str | None,
-    samplers: str | None,
-    output: Output,
-) -> None:
+def figures(call: Call) -> None:
     """Draw the results of a finished reliability study.
 
     DIR is the folder of `truerank study reliability`. Four pictures are written: resolution, fidelity, robustness and
@@ -222,18 +182,21 @@ def figures(
     from truerank.report.charts import PictureFormat
     from truerank.report.study_figures import Tau, draw
 
-    if of_means and undefined is not None:
-        raise InputError(f"--undefined {undefined} with --of-means: means have no users to leave out; choose one.")
+    if call.of_means and call.undefined is not None:
+        raise InputError(f"--undefined {call.undefined} with --of-means: means have no users to leave out; choose one.")
     paths = draw(
-        folder,
-        output.out,
-        form=PictureFormat(output.form(())),
-        metric=only(metrics, "--metric"),
-        tau=Tau.OF_MEANS if of_means else Tau(undefined or Tau.LEFT_OUT),
-        loggers=listed(loggers),
-        sparsities=numbers(sparsities, "--sparsities"),
-        samplers=listed(samplers),
-        force=output.force,
+        call.folder,
+        call.out,
+        form=PictureFormat(call.format),
+        metric=only(call.metric, "--metric"),
+        tau=Tau.OF_MEANS if call.of_means else Tau(call.undefined or Tau.LEFT_OUT),
+        loggers=listed(call.loggers),
+        sparsities=numbers(call.sparsities, "--sparsities"),
+        samplers=listed(call.samplers),
+        force=call.force,
     )
-    for question, path in paths.items():
-        terminal.show(f"{question.value:16} {path}")
+    show_paths(paths, 16)
+
+
+study = click.Group("study", commands=[reliability, figures],
+                    help="Measure how far a way to evaluate can be trusted.")  # fmt: skip
