@@ -10,7 +10,7 @@ from reported import SIZED, SIZELESS, studied
 
 from truerank.core.errors import InputError
 from truerank.report.charts import COLOURS
-from truerank.report.study_figures import COLUMNS, Finished, StudyQuestion, Tau, draw, figures
+from truerank.report.study import COLUMNS, LEFT_OUT, RESOLUTION, Finished, draw, figures
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +23,12 @@ def study(folder: Path) -> Finished:
     return Finished.read(folder)
 
 
-@pytest.mark.parametrize("tau", list(Tau))
-def test_every_value_of_the_results_is_drawn(study: Finished, tau: Tau) -> None:
+@pytest.mark.parametrize("tau", list(COLUMNS))
+def test_every_value_of_the_results_is_drawn(study: Finished, tau: str) -> None:
     for question, panel in figures(study, metric="Recall@3", tau=tau).items():
-        rows = study.results.filter(question=question.value, metric="Recall@3")
+        rows = study.results.filter(question=question, metric="Recall@3")
         drawn = pl.DataFrame(panel.chart.to_dict()["data"]["values"], infer_schema_length=None)
-        columns = COLUMNS[Tau.LEFT_OUT if question is StudyQuestion.RESOLUTION else tau]
+        columns = COLUMNS[LEFT_OUT if question == RESOLUTION else tau]
         assert len(drawn) == len(rows) == 3 * 3 * (3 + 6 * 3)
         assert drawn["sampler"].to_list() == rows["sampler"].to_list()
         for name, column in zip(("value", "low", "high"), columns, strict=True):
@@ -38,7 +38,7 @@ def test_every_value_of_the_results_is_drawn(study: Finished, tau: Tau) -> None:
 
 def test_a_sampler_looks_the_same_in_every_part(study: Finished) -> None:
     def colours(part: Finished) -> dict[str, str]:
-        chart = figures(part, metric="nDCG@100", every=study)[StudyQuestion.FIDELITY].chart.to_dict()
+        chart = figures(part, metric="nDCG@100", every=study)["fidelity"].chart.to_dict()
         scale = chart["spec"]["layer"][-1]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
 

@@ -99,7 +99,7 @@ def serve(shim: Any) -> None:
     for module in ("truerank.cli.study", "truerank.cli.train", "truerank.cli.evaluate", "truerank.cli.data",
                    "truerank.reliability.run",
                    "truerank.simulation.feed_truth", "truerank.simulation.dataset", "truerank.evaluation.labels",
-                   "truerank.evaluation.impressions", "truerank.report.study_figures",
+                   "truerank.evaluation.impressions", "truerank.report.study",
                    "truerank.estimators.fast", "truerank.reliability.kernels",
                    "truerank.report.document", "truerank.models"):  # fmt: skip
         __import__(module)

@@ -180,7 +180,7 @@ def figures(call: Call) -> None:
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
     """
     from truerank.report.charts import PictureFormat
-    from truerank.report.study_figures import Tau, draw
+    from truerank.report.study import LEFT_OUT, OF_MEANS, draw
 
     if call.of_means and call.undefined is not None:
         raise InputError(f"--undefined {call.undefined} with --of-means: means have no users to leave out; choose one.")
@@ -189,7 +189,7 @@ def figures(call: Call) -> None:
         call.out,
         form=PictureFormat(call.format),
         metric=only(call.metric, "--metric"),
-        tau=Tau.OF_MEANS if call.of_means else Tau(call.undefined or Tau.LEFT_OUT),
+        tau=OF_MEANS if call.of_means else call.undefined or LEFT_OUT,
         loggers=listed(call.loggers),
         sparsities=numbers(call.sparsities, "--sparsities"),
         samplers=listed(call.samplers),

@@ -186,9 +186,15 @@ def named(names: Iterable[str]) -> list[str]:
     return [printable(name) for name in dict.fromkeys(names)]
 
 
-def rows_of_names(by: str, rows: Rows, **axis: Any) -> Any:
+def rows_of_names(by: str, rows: Rows, *, grid: bool = False) -> Any:
     """The vertical axis with a row for each name, in the order of the data."""
-    return alt.Y(f"{by}:N", sort=named(row[by] for row in rows), title=None, axis=alt.Axis(**axis, ticks=False))
+    return alt.Y(f"{by}:N", sort=named(row[by] for row in rows), title=None, axis={"grid": grid, "ticks": False})
+
+
+def rows_of_models(by: str, rows: Rows, models: Sequence[str]) -> Any:
+    """A chart with a row for each name, in which each model has its line and its style."""
+    offset = alt.YOffset("model:N", sort=named(models))
+    return chart_of(rows).encode(y=rows_of_names(by, rows, grid=True), yOffset=offset, **model_styles(models))
 
 
 def rows_height(n: int) -> int:
@@ -205,7 +211,7 @@ def dashed_at(value: float, field: str, *, along: str = "x", **mark: Any) -> Any
 def colours_and_shapes(field: str, styles: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """The encodings of a field whose values have a colour and a shape."""
     colours, shapes = zip(*styles.values(), strict=True)
-    scales = [alt.Scale(domain=list(styles), range=list(values)) for values in (colours, shapes)]
+    scales = [{"domain": list(styles), "range": list(values)} for values in (colours, shapes)]
     return {"color": alt.Color(f"{field}:N", scale=scales[0]), "shape": alt.Shape(f"{field}:N", scale=scales[1])}
 
 

@@ -15,7 +15,6 @@ from truerank.inference.verdicts import FEWEST, HALF, MUCH_LOST
 from truerank.inference.weights import MUCH_CLIPPED, UNSUPPORTED
 from truerank.report.charts import (
     BLUE,
-    INK,
     MOST_COLOURS,
     VERMILION,
     PlotPanel,
@@ -24,14 +23,13 @@ from truerank.report.charts import (
     chart_of,
     dashed_at,
     layered,
-    model_styles,
-    named,
     rows_height,
+    rows_of_models,
     rows_of_names,
     tooltips,
 )
 from truerank.report.numbers import clip_text
-from truerank.report.panels import clip_axis, curve, pair_name
+from truerank.report.panels import clip_axis, curve, interval_marks, pair_name
 from truerank.report.questions import ShownQuestion, questions_of
 
 ROW = 26  # pixels of a question
@@ -104,37 +102,25 @@ def _informative(questions: Sequence[ShownQuestion], cluster: str) -> list[PlotP
     )
     tips = ("question:N", "of=pair:N", "degrees_of_freedom=df:Q", f"{cluster}s=n:Q")
     title = f"{cluster}s that tell two models apart (log axis)"
-    points = (
-        chart_of(rows)
-        .mark_point(filled=True, size=60, opacity=0.75, color=BLUE)
-        .encode(
-            y=rows_of_names("question", rows),
-            x=alt.X("share:Q", title=title, scale=alt.Scale(type="log")),
-            tooltip=tooltips(*tips),
-        )
-    )
-    height = max(2, len({row["question"] for row in rows})) * ROW
-    chart = layered(dashed_at(FEWEST, "at", opacity=0.7), points, height=height)
+    base = chart_of(rows).encode(y=rows_of_names("question", rows, grid=True), color=alt.value(BLUE))
+    chart = _beside(FEWEST, base, title, tips, rows, scale={"type": "log"})
     return [PlotPanel(f"{cluster}s that tell models apart", sentence, chart)]
 
 
+def _beside(limit: float, base: Any, title: str, tips: Sequence[str], rows: Rows, *, each: int = ROW, **x: Any) -> Any:
+    """Points beside the limit from which they matter."""
+    _, points = interval_marks(base, "share", title, tips, **x)
+    n = max(2, len({row["question"] for row in rows}))
+    return layered(dashed_at(limit, "at", opacity=0.7), points, height=n * each)
+
+
 def _share_chart(rows: Rows, title: str, limit: float, *, zero: bool) -> Any:
-    """Shares of models by question, beside the limit from which they matter."""
+    """Shares of models by question."""
     models = list(dict.fromkeys(row["model"] for row in rows))[:MOST_COLOURS]
-    axis = alt.Axis(format="%")
-    points = (
-        chart_of([row for row in rows if row["model"] in models])
-        .mark_point(filled=True, size=65, opacity=0.9)
-        .encode(
-            y=rows_of_names("question", rows),
-            yOffset=alt.YOffset("model:N", sort=named(models)),
-            x=alt.X("share:Q", title=title, axis=axis, scale=alt.Scale(zero=zero, padding=10)),
-            tooltip=tooltips("question:N", "model:N", "share:Q"),
-            **model_styles(models),
-        )
-    )
-    height = max(2, len({row["question"] for row in rows})) * max(ROW, 9 * len(models))
-    return layered(dashed_at(limit, "at", opacity=0.7), points, height=height)
+    base = rows_of_models("question", [row for row in rows if row["model"] in models], models)
+    tips, axis = ("question:N", "model:N", "share:Q"), {"format": "%"}
+    scale = {"zero": zero, "padding": 10}
+    return _beside(limit, base, title, tips, rows, each=max(ROW, 9 * len(models)), axis=axis, scale=scale)
 
 
 # ------------------------------------------------------------------------------------------------------------- weights
@@ -152,16 +138,15 @@ def weights(results: Results) -> list[PlotPanel]:
     ]
     if not rows:
         return []
-    x, styles = clip_axis([row["clip"] for row in rows]), model_styles(models)
+    x, percent = clip_axis([row["clip"] for row in rows]), {"format": "%"}
     tips = ("model:N", "clip:N", "effective_rows=ess:Q", "largest_weight=largest:Q", "weight_lost=lost:Q")
-    how = {"tips": tips, "height": 180, "axis": alt.Axis(format="%")}
     last = list({row["model"]: row for row in rows}.values())  # a row for each model
     least, most = min(last, key=lambda row: row["ess"]), max(rows, key=lambda row: row["lost"])
     sentence = (
         f"{least['model']} has the fewest effective rows: {least['n']:,} rows are worth {least['ess']:,.0f} equally "
         f"weighted ones at clip {least['clip']}; its largest weight is {least['largest']:.3g}."
     )
-    chart = curve(rows, x, "share", "effective share of rows", styles, **how)
+    chart = curve(rows, x, "share", "effective share of rows", tips, axis=percent)
     panels = [PlotPanel("effective rows", sentence, chart)]
     if len({row["clip"] for row in rows}) > 1:
         sentence = f"No clip takes more than {MUCH_CLIPPED:.0%} of the weight away."
@@ -170,7 +155,7 @@ def weights(results: Results) -> list[PlotPanel]:
                 f"A clip of {most['clip']} takes {most['lost']:.0%} of the weight of {most['model']} away; above "
                 f"{MUCH_CLIPPED:.0%} the value is biased by up to about as much."
             )
-        chart = curve(rows, x, "lost", "weight lost", styles, **how)
+        chart = curve(rows, x, "lost", "weight lost", tips, axis=percent)
         panels.append(PlotPanel("weight lost to clips", sentence, chart))
     supported = [row for row in last if row["unsupported"] is not None]
     return [*panels, _support(supported)] if supported else panels
@@ -178,24 +163,16 @@ def weights(results: Results) -> list[PlotPanel]:
 
 def _support(rows: Rows) -> PlotPanel:
     """The share of exposure that the log does not have, of each model."""
-    shown: Rows = [
-        {"model": row["model"], "unsupported": (share := row["unsupported"]),
-         "error": (error := row["unsupported_error"]), "low": max(0.0, share - error), "high": max(0.0, share + error)}
+    rows = [
+        row | {"low": max(0.0, row["unsupported"] - (error := row["unsupported_error"])),
+               "high": max(0.0, row["unsupported"] + error)}
         for row in rows
     ]  # fmt: skip
-    base = chart_of(shown).encode(
-        y=alt.Y("model:N", sort=named(row["model"] for row in rows), title=None, axis=alt.Axis(grid=False))
-    )
+    base = chart_of(rows).encode(y=rows_of_names("model", rows), color=alt.value(BLUE))
+    tips = ("model:N", "unsupported:Q", "standard_error=unsupported_error:Q")
     title = "share of exposure that the log cannot show (± one standard error)"
-    chart = layered(
-        base.mark_bar(color=BLUE, opacity=0.75, height={"band": 0.55}).encode(
-            x=alt.X("unsupported:Q", title=title, axis=alt.Axis(format="%")),
-            tooltip=tooltips("model:N", "unsupported:Q", "standard_error=error:Q"),
-        ),
-        base.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q"),
-        dashed_at(UNSUPPORTED, "limit"),
-        height=rows_height(len(shown)),
-    )
+    marks = interval_marks(base, "unsupported", title, tips, axis={"format": "%"}, scale={"zero": True})
+    chart = layered(*marks, dashed_at(UNSUPPORTED, "limit"), height=rows_height(len(rows)))
     most = max(rows, key=lambda row: row["unsupported"])
     end = "which the log can carry."
     if most["unsupported"] > UNSUPPORTED:
@@ -261,13 +238,13 @@ def _gains(question: ShownQuestion, values: pl.DataFrame, unit: str) -> list[Plo
             share = n / len(gap)
             rows.append({"pair": name, "part": part, "n": n, "share": share, "left": left, "right": left + share})
             left += share
-    colour = alt.Scale(domain=list(PARTS), range=list(PARTS.values()))
+    colour = {"domain": list(PARTS), "range": list(PARTS.values())}
     bars = (
         chart_of(rows)
         .mark_bar(height={"band": 0.65}, opacity=0.85)
         .encode(
             y=rows_of_names("pair", rows, grid=False),
-            x=alt.X("left:Q", title="share", axis=alt.Axis(format="%", grid=False), scale=alt.Scale(domain=[0, 1])),
+            x=alt.X("left:Q", title="share", axis={"format": "%", "grid": False}, scale={"domain": [0, 1]}),
             x2="right:Q",
             color=alt.Color("part:N", scale=colour, sort=list(PARTS)),
             tooltip=tooltips("of=pair:N", "who=part:N", "how_many=n:Q", "share:Q"),
@@ -315,7 +292,7 @@ def _binned(values: Floats, low: float, high: float) -> Rows:
 
 def _bins(title: str, tips: Sequence[str]) -> dict[str, Any]:
     """The encodings of bars from `left` to `right`."""
-    left = alt.X("left:Q", bin="binned", title=title, axis=alt.Axis(grid=False))
+    left = alt.X("left:Q", bin="binned", title=title, axis={"grid": False})
     return {"x": left, "x2": "right:Q", "tooltip": tooltips(*tips)}
 
 
@@ -333,13 +310,13 @@ def _spread(question: ShownQuestion, values: pl.DataFrame, unit: str) -> list[Pl
         for name, column in columns.items() for row in _binned(column, low, high)
     ]  # fmt: skip
     tips = ("model:N", "from=left:Q", "to=right:Q", f"{unit}=n:Q", "share:Q")
-    legend = alt.Legend(format="%", title=f"share of {unit}", tickCount=4)
+    legend = {"format": "%", "title": f"share of {unit}", "tickCount": 4}
     chart = (
         chart_of(rows)
         .mark_bar(height={"band": 0.8}, color=BLUE)
         .encode(
             y=rows_of_names("model", rows, grid=False),
-            opacity=alt.Opacity("share:Q", scale=alt.Scale(type="sqrt", range=[0.08, 1]), legend=legend),
+            opacity=alt.Opacity("share:Q", scale={"type": "sqrt", "range": [0.08, 1]}, legend=legend),
             **_bins(f"own value of single {unit}", tips),
         )
         .properties(height=rows_height(len(columns)))

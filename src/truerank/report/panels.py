@@ -16,7 +16,6 @@ from truerank.report.charts import (
     BLUE,
     MOST_COLOURS,
     VERDICTS,
-    VERMILION,
     PlotPanel,
     Rows,
     alt,
@@ -27,8 +26,8 @@ from truerank.report.charts import (
     has_numbers,
     layered,
     model_styles,
-    named,
     rows_height,
+    rows_of_models,
     rows_of_names,
     tooltips,
 )
@@ -48,18 +47,23 @@ def intervals(results: Results) -> list[PlotPanel]:
     panels = []
     for question in questions_of(results):
         if (leader := question.leader) is not None:
-            rows = [fields_of(estimate, VALUE) for estimate in question.top()]
-            n = len(question.estimates)
+            rows, n = [fields_of(estimate, VALUE) for estimate in question.top()], len(question.estimates)
             rest = f" The highest {len(rows):,} of {n:,} models." if len(rows) < n > 1 else ""
             text = f"{number(leader.value)} ({interval(leader.low, leader.high)}).{rest}"
             sentence = f"{leader.model} {'has' if n == 1 else 'is highest:'} {text}"
-            base = chart_of(rows).encode(y=rows_of_names("model", rows, grid=False))
-            bars, points = _interval_marks(
-                base, "value", question.metric, tips, bar={"color": BLUE}, point={"color": BLUE, "filled": True}
-            )
-            chart = layered(bars, points, height=rows_height(len(rows)))
+            base = chart_of(rows).encode(y=rows_of_names("model", rows), color=alt.value(BLUE))
+            marks = interval_marks(base, "value", question.metric, tips)
+            chart = layered(*marks, height=rows_height(len(rows)))
             panels.append(PlotPanel(question.title, sentence, chart, zooms=True))
     return panels
+
+
+def interval_marks(base: Any, field: str, title: str, tips: Sequence[str], **x: Any) -> tuple[Any, Any]:
+    """A bar from `low` to `high`, and a point at a field, for each row."""
+    x = {"title": title, "scale": {"zero": False, "nice": True, "padding": 8}, **x}
+    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=alt.X("low:Q", **x), x2="high:Q")
+    points = base.mark_point(size=65, opacity=1, filled=True)
+    return bars, points.encode(x=alt.X(f"{field}:Q", **x), tooltip=tooltips(*tips))
 
 
 def differences(results: Results) -> list[PlotPanel]:
@@ -83,40 +87,16 @@ def pair_name(comparison: Comparison) -> str:
 
 def _differences(rows: Rows, metric: str, by: str) -> Any:
     """Intervals about 0, by pair of models or by group; the verdict in colour, shape and filling."""
-    present = [row["verdict"] for row in rows]
-    styles = colours_and_shapes("verdict", {kind: style for kind, style in VERDICTS.items() if kind in present})
-    base = chart_of(rows).encode(y=rows_of_names(by, rows, grid=False), color=styles["color"])
+    present = {kind: style for kind, style in VERDICTS.items() if any(row["verdict"] == kind for row in rows)}
+    styles = colours_and_shapes("verdict", present)
+    base = chart_of(rows).encode(y=rows_of_names(by, rows), color=styles["color"])
     tips = (f"of={by}:N", "difference:Q", "low:Q", "high:Q", "p_adjusted:Q", "verdict:N")
-    bars, points = _interval_marks(
-        base, "difference", f"difference in {metric}", tips, zero=True, point={"strokeWidth": 2}, shape=styles["shape"]
-    )
-    significant = base.transform_filter(alt.FieldOneOfPredicate("verdict", list(SIGNIFICANT)))
-    filled = significant.mark_point(size=70, opacity=1, filled=True, strokeWidth=2).encode(
-        x=points.encoding.x, shape=styles["shape"]
-    )
-    fillings = [filled] if set(present) & set(SIGNIFICANT) else []
-    return layered(dashed_at(0, "zero", opacity=0.7), bars, *fillings, points, height=rows_height(len(rows)))
-
-
-def _interval_marks(
-    base: Any,
-    field: str,
-    title: str,
-    tips: Sequence[str],
-    *,
-    zero: bool = False,
-    bar: Mapping[str, Any] | None = None,
-    point: Mapping[str, Any] | None = None,
-    **encodings: Any,
-) -> tuple[Any, Any]:
-    """A bar from `low` to `high`, and a point at a field, for each row."""
-    scale = alt.Scale(zero=zero, nice=True, padding=8)
-    bars = base.mark_rule(**({"strokeWidth": 3, "opacity": 0.6} | dict(bar or {})))
-    points = base.mark_point(**({"size": 70, "opacity": 1} | dict(point or {})))
-    return (
-        bars.encode(x=alt.X("low:Q", scale=scale, title=title), x2="high:Q"),
-        points.encode(x=alt.X(f"{field}:Q", scale=scale, title=title), tooltip=tooltips(*tips), **encodings),
-    )
+    bars, points = interval_marks(base, "difference", f"difference in {metric}", tips)
+    points = points.encode(shape=styles["shape"])
+    filled = points.transform_filter(alt.FieldOneOfPredicate("verdict", list(SIGNIFICANT)))
+    filled = [filled] if {*present} & {*SIGNIFICANT} else []
+    points = points.mark_point(size=65, opacity=1, strokeWidth=2)
+    return layered(dashed_at(0, "zero", opacity=0.7), bars, *filled, points, height=rows_height(len(rows)))
 
 
 # -------------------------------------------------------------------------------------------------------------- curves
@@ -127,28 +107,28 @@ def curve(
     x: Any,
     field: str,
     title: str,
-    styles: Mapping[str, Any],
-    *,
     tips: Sequence[str],
-    height: int,
+    *,
     band: tuple[str, str] | None = None,
-    line: float = 2,
-    size: int = 60,
-    **axis: Any,
+    **y: Any,
 ) -> Any:
     """A line with its points for each model, and a band where there is one; otherwise the axis begins at 0."""
-
-    def y(name: str) -> Any:
-        return alt.Y(f"{name}:Q", title=title, scale=alt.Scale(zero=band is None), **axis)
-
+    y = {"title": title, "scale": {"zero": band is None}, **y}
+    styles = model_styles(row["model"] for row in rows)
     base = chart_of(rows).encode(x=x, color=styles["color"])
-    points = base.mark_point(filled=True, size=size, opacity=1)
+    line = base.encode(y=alt.Y(f"{field}:Q", **y))
+    low, high = band or (field, field)
     return layered(
-        *([] if band is None else [base.mark_area(opacity=0.13).encode(y=y(band[0]), y2=f"{band[1]}:Q")]),
-        base.mark_line(strokeWidth=line).encode(y=y(field)),
-        points.encode(y=y(field), shape=styles["shape"], tooltip=tooltips(*tips)),
-        height=height,
+        *[base.mark_area(opacity=0.13).encode(y=alt.Y(f"{low}:Q", **y), y2=f"{high}:Q")] * (band is not None),
+        line.mark_line(strokeWidth=2),
+        line.mark_point(filled=True, size=60, opacity=1).encode(shape=styles["shape"], tooltip=tooltips(*tips)),
+        height=200,
     )
+
+
+def log_axis(field: str, title: str, **axis: Any) -> Any:
+    """A logarithmic axis, if there is more than one value."""
+    return alt.X(f"{field}:Q", title=f"{title} (log axis)", scale={"type": "log", "nice": False, "padding": 12}, **axis)
 
 
 def over_k(results: Results) -> list[PlotPanel]:
@@ -165,66 +145,63 @@ def over_k(results: Results) -> list[PlotPanel]:
 
 
 def _over_k(title: str, metric: str, questions: Sequence[ShownQuestion]) -> PlotPanel:
-    models, n = [estimate.model for estimate in questions[-1].estimates[:MOST_COLOURS]], len(questions[-1].estimates)
+    models = [estimate.model for estimate in questions[-1].estimates[:MOST_COLOURS]]
     rows = [
         fields_of(estimate, VALUE, k=estimate.k)
         for question in questions for estimate in question.estimates if estimate.model in models
     ]  # fmt: skip
-    cutoffs = sorted({row["k"] for row in rows})
-    x = alt.X("k:Q", title="K (log axis)", axis=alt.Axis(values=cutoffs, format="d", grid=False),
-              scale=alt.Scale(type="log", nice=False, padding=12, domain=[cutoffs[0], cutoffs[-1]]))  # fmt: skip
+    x = log_axis("k", "K", axis={"values": sorted({row["k"] for row in rows}), "format": "d", "grid": False})
     tips = ("model:N", "K=k:Q", "value:Q", "low:Q", "high:Q")
-    chart = curve(rows, x, "value", metric, model_styles(models), tips=tips, height=220, band=("low", "high"))
-    leaders = [
-        (question.estimates[0].k, "none" if question.leader is None else question.leader.model)
-        for question in questions
-    ]
-    k, leader = leaders[0]
+    chart = curve(rows, x, "value", metric, tips, band=("low", "high"))
+    (k, leader), *others = (
+        (question.estimates[0].k, question.leader.model if question.leader else "none") for question in questions
+    )
     sentence = f"{leader} is highest at every K."
-    if change := next((entry for entry in leaders if entry[1] != leader), None):
+    if change := next((entry for entry in others if entry[1] != leader), None):
         sentence = f"The highest changes with K: {leader} at {k}, {change[1]} at {change[0]}."
+    n = len(questions[-1].estimates)
     rest = f" The highest {len(models)} of {n:,} models." if len(models) < n else ""
     return PlotPanel(title, f"{sentence}{rest}", chart)
 
 
 def clip_axis(clips: Sequence[str]) -> Any:
     """Clips in this order."""
-    return alt.X("clip:O", sort=list(dict.fromkeys(clips)), title="clip", axis=alt.Axis(labelAngle=0, grid=False))
+    return alt.X("clip:O", sort=list(dict.fromkeys(clips)), title="clip", axis={"labelAngle": 0, "grid": False})
 
 
 def clips(results: Results) -> list[PlotPanel]:
     """What a clip costs and saves: two panels for each estimator and reward with more than one clip."""
-    frame = clips_frame(results).filter(pl.col("segment").is_null())
+    frame = clips_frame(results).filter(pl.col("segment").is_null()).with_columns(
+        below=pl.col("value") - pl.col("stderr"), above=pl.col("value") + pl.col("stderr"), shift=pl.col("shift").abs()
+    )  # fmt: skip
     panels: list[PlotPanel] = []
     for (metric, estimator, reward), part in frame.group_by(["metric", "estimator", "reward"], maintain_order=True):
         models = part["model"].unique(maintain_order=True).to_list()[:MOST_COLOURS]
-        title = f"{metric}, {estimator}" if metric.startswith(reward) else f"{metric}, {estimator}, {reward}"
-        rows: Rows = [
-            {**row, "at": row["clip"], "clip": "none" if row["clip"] == math.inf else clip_text(row["clip"]),
-             "below": row["value"] - row["stderr"], "above": row["value"] + row["stderr"], "shift": abs(row["shift"])}
-            for row in part.filter(pl.col("model").is_in(models)).iter_rows(named=True)
-        ]  # fmt: skip
-        x = clip_axis([row["clip"] for row in sorted(rows, key=lambda row: row["at"])])
-        styles = model_styles(models)
+        title = ", ".join([metric, estimator, *([] if metric.startswith(reward) else [reward])])
+        limits = part["clip"].unique().sort()
+        x = clip_axis([_limit(clip) for clip in limits])
+        rows = part.filter(pl.col("model").is_in(models)).to_dicts()
+        rows = [{**row, "clip": _limit(row["clip"])} for row in rows]
+        tips = ["model:N", "clip:N", "value:Q", "standard_error=stderr:Q", "shift:Q", "together:Q"]
         if has_numbers(rows, "value"):
             worst = max(rows, key=lambda row: -1.0 if math.isnan(row["shift"]) else row["shift"])
             sentence = (
                 f"A clip of {worst['clip']} moves {worst['model']} by {worst['shift']:.2g} from its value at the "
                 "largest clip; bands are one standard error."
             )
-            tips = ["model:N", "clip:N", "value:Q", "standard_error=stderr:Q"]
-            chart = curve(rows, x, "value", str(metric), styles, tips=tips, height=200, band=("below", "above"))
-            panels.append(PlotPanel(title, sentence, chart))
+            panels.append(PlotPanel(title, sentence, curve(rows, x, "value", metric, tips, band=("below", "above"))))
         if has_numbers(rows, "together"):
-            tips = ["model:N", "clip:N", "shift:Q", "standard_error=stderr:Q", "together:Q"]
-            chart = curve(rows, x, "together", "√(shift² + standard error²)", styles, tips=tips, height=200)
+            chart = curve(rows, x, "together", "√(shift² + standard error²)", tips)
             panels.append(PlotPanel(title, _best_clips(rows, models), chart))
     return panels
 
 
+def _limit(clip: float) -> str:
+    return "none" if math.isinf(clip) else clip_text(clip)
+
+
 def _best_clips(rows: Rows, models: Sequence[str]) -> str:
-    chosen = [f"{row['model']} {row['clip']}" for row in rows if row["chosen"]]
-    if chosen:
+    if chosen := [f"{row['model']} {row['clip']}" for row in rows if row["chosen"]]:
         return f"Clips that the data chose: {', '.join(chosen)}."
     least = [min((row for row in rows if row["model"] == name), key=lambda row: row["together"]) for name in models[:3]]
     listed = ", ".join(f"{row['model']} {row['clip']}" for row in least)
@@ -235,15 +212,13 @@ def positions(results: Results) -> list[PlotPanel]:
     """A panel for each place that a position model was fitted to; nothing where none was fitted."""
     details = results.provenance.details
     fits = {fit["place"]: fit for fit in details.get("fits", ())}
-    x = alt.X("position:Q", title="position (log axis)", scale=alt.Scale(type="log", nice=False, padding=10))
-    styles = colours_and_shapes("of", {"log": (VERMILION, "circle"), "model": (BLUE, "square")})
-    tips = ("of:N", "position:Q", "to=last:Q", "share:Q")
+    tips = ("of=model:N", "position:Q", "to=last:Q", "share:Q")
     panels = []
     for place, fit in fits.items():
         rows: Rows = [
-            {"position": view["first"], "last": view["last"], "share": view[f"{kind}_view"], "of": name}
+            {"position": view["first"], "last": view["last"], "share": view[f"{kind}_view"], "model": name}
             for view in details.get("views", ()) if view["place"] == place
-            for name, kind in (("log", "observed"), ("model", "expected"))
+            for name, kind in (("model", "expected"), ("log", "observed"))
         ]  # fmt: skip
         if rows:
             p, model = fit["p_of_fit"], f"The fitted model ({fit['parameter']} = {fit['value']:.4g})"
@@ -252,8 +227,8 @@ def positions(results: Results) -> list[PlotPanel]:
                 else f"{model} differs from the log by more than chance (p = {p:.1g})." if p < POOR_FIT
                 else f"{model} describes the log (p = {p:.2g})."
             )  # fmt: skip
-            chart = curve(rows, x, "share", "share that comes there", styles, tips=tips, height=200, line=1.5, size=55,
-                          axis=alt.Axis(format="%"))  # fmt: skip
+            x = log_axis("position", "position")
+            chart = curve(rows, x, "share", "share that comes there", tips, axis={"format": "%"})
             title = "position model" if len(fits) == 1 else f"position model of {place}"
             panels.append(PlotPanel(title, sentence, chart))
     return panels
@@ -275,17 +250,19 @@ def segments(results: Results, groups: Mapping[str, Results], *, most: int | Non
 def _group_differences(whole: ShownQuestion, within: Mapping[str, ShownQuestion]) -> list[PlotPanel]:
     """The difference that a reader asks about first: the best against the baseline, or against the next."""
     place = {estimate.model: n for n, estimate in enumerate(whole.estimates)}
-    main = min(
+    pairs = sorted(
         whole.top_differences(),
         key=lambda pair: place[pair.model] + (place[pair.baseline] if whole.baseline is None else 0),
-        default=None,
     )
-    if main is None:
-        return []
-    pairs = {name: question.difference(main.model, main.baseline) for name, question in within.items()}
-    rows: Rows = [fields_of(pair, PAIR, group=name) for name, pair in pairs.items() if pair is not None]
+    rows: Rows = [
+        fields_of(pair, PAIR, group=name)
+        for main in pairs[:1]
+        for name, question in within.items()
+        if (pair := question.difference(main.model, main.baseline)) is not None
+    ]
     if not has_numbers(rows, "difference"):
         return []
+    main = pairs[0]
     verdicts = [row["verdict"] for row in rows if row["verdict"] in SIGNIFICANT]
     if any(OPPOSITE[verdict] in verdicts for verdict in verdicts):
         sentence = f"{pair_name(main)} is reversed between groups."
@@ -305,17 +282,8 @@ def _group_values(whole: ShownQuestion, within: Mapping[str, ShownQuestion]) -> 
     ]  # fmt: skip
     if not has_numbers(rows, "value"):
         return []
-    styles = model_styles(models)
-    base = chart_of(rows).encode(
-        y=rows_of_names("group", rows),
-        yOffset=alt.YOffset("model:N", sort=named(models)),
-        color=styles["color"],
-    )
     tips = ("group:N", "model:N", "value:Q", "low:Q", "high:Q", "units:Q")
-    marks = _interval_marks(
-        base, "value", whole.metric, tips, bar={"strokeWidth": 2.5, "opacity": 0.45},
-        point={"filled": True, "size": 55}, shape=styles["shape"],
-    )  # fmt: skip
+    marks = interval_marks(rows_of_models("group", rows, models), "value", whole.metric, tips)
     rest = f" The highest {len(models)} models." if len(models) < len(whole.estimates) else ""
     chart = layered(*marks, height=max(2, len(within)) * (len(models) + 1) * 14)
     return [PlotPanel(whole.title, f"{whole.metric} of each model within each group.{rest}", chart)]

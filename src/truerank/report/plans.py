@@ -128,12 +128,12 @@ def plan_panels(plan: SamplePlan) -> list[PlotPanel]:
         for row in plan.table().to_dicts()
     ]
     styles = model_styles(row["model"] for row in rows)
-    scale = alt.Scale(type="log" if len({row["per_user"] for row in rows}) > 1 else "linear", nice=False)
-    x = alt.X("per_user:Q", title=f"{pair.row}s per {pair.cluster}", scale=scale, axis=alt.Axis(format="~g"))
+    scale = {"type": "log" if len({row["per_user"] for row in rows}) > 1 else "linear", "nice": False}
+    x = alt.X("per_user:Q", title=f"{pair.row}s per {pair.cluster}", scale=scale, axis={"format": "~g"})
     summary = plan_answer(plan).summary
 
     def panel(field: str, title: str, sentence: str) -> PlotPanel:
-        y = alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format=",~r"))
+        y = alt.Y(f"{field}:Q", title=title, scale={"type": "log", "nice": False}, axis={"format": ",~r"})
         base = chart_of([row for row in rows if (row[field] or 0) > 0]).encode(x=x, y=y, color=styles["color"])
         points = base.mark_point(filled=True, size=50, opacity=1).encode(
             shape=styles["shape"], tooltip=tooltips("model:N", "per_user:Q", "users:Q", "rows:Q", "detectable:Q")
@@ -276,9 +276,9 @@ def _watch_panel(pair: WatchedPair, watched: Watched, looks: Rows) -> PlotPanel:
     table = pl.DataFrame([row for row in looks if not math.isnan(row["low"])], schema=watched.table().schema)
     rows: Rows = table.with_columns(pl.col("low").cum_max(), pl.col("high").cum_min()).to_dicts()
     users = [row["users"] for row in rows]
-    scale = alt.Scale(type="log" if len(rows) > 1 else "linear", nice=False)
+    scale = {"type": "log" if len(rows) > 1 else "linear", "nice": False}
     ticks = {"values": users_ticks(users)} if users_ticks(users) else {}
-    axis = alt.Axis(format=",d", labelOverlap=True, **ticks)
+    axis = {"format": ",d", "labelOverlap": True, **ticks}
     base = chart_of(rows).encode(x=alt.X("users:Q", title="users so far", scale=scale, axis=axis))
     title = f"{pair.model} − {pair.baseline}"
     tips = tooltips("users:Q", "difference:Q", "low:Q", "high:Q")

@@ -23,7 +23,6 @@ from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS
 from truerank.report.frames import comparisons, estimates
 from truerank.report.numbers import clip_text, decimals, signed_interval
-from truerank.report.page.of_study import study_report
 from truerank.report.page.render import MOST, Page, PageTable, Pairs, Section, render
 from truerank.report.questions import (
     SIGNIFICANT,
@@ -34,6 +33,7 @@ from truerank.report.questions import (
     ranked_models,
     verdict,
 )
+from truerank.report.study import study_report
 from truerank.report.summary import summarize
 from truerank.report.view import AnswerSummary
 
