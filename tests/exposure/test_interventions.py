@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any]]] = {
         "wtd(zero=floor:0)", {"random": log_of([(user, 100) for user in range(60)])},
     ),
     "1 pairs occur more than once": ("reg", {"log": log_of([(1, 1), (1, 1)])}),
-    "expected a strategy or its text, one of full, reg": (SkewIntervention, {}),
+    "expected a strategy or its text, one of equal-per-item, full": (SkewIntervention, {}),
     r"unknown strategy 'skw'; .* Did you mean skew\?": ("skw", {}),
     "text never matches numbers": ("skew", {"train": tr.read(pl.DataFrame({"user": ["a"], "item": ["b"]}))}),
 }  # fmt: skip
