@@ -30,6 +30,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "truerank"
@@ -153,7 +154,7 @@ import json, os, time
 import coverage, pytest
 
 measured = coverage.Coverage(source=[os.environ["MUTANTS_SOURCE"]], data_file=None)
-seconds = {}
+seconds, failed = {}, set()
 
 def pytest_configure(config):
     measured.start()
@@ -167,12 +168,16 @@ def pytest_runtest_protocol(item, nextitem):
     measured.switch_context("")
     return result
 
+def pytest_runtest_logreport(report):
+    if report.failed:
+        failed.add(report.nodeid)
+
 def pytest_sessionfinish(session):
     measured.stop()
     data = measured.get_data()
     lines = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
     with open(os.environ["MUTANTS_OUT"], "w") as out:
-        json.dump({"seconds": seconds, "lines": lines}, out)
+        json.dump({"seconds": seconds, "lines": lines, "failed": sorted(failed)}, out)
 """
 
 
@@ -186,20 +191,23 @@ def cover(out: Path, tests: list[str]) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-p", "which_test", *tests]
     subprocess.run(command, cwd=ROOT, env={**os.environ, **surroundings}, check=False)
     measured = json.loads(raw.read_text())
+    failed = {"", *measured["failed"]}  # a test that fails without any mutant kills none
     names: dict[str, int] = {}
     lines: dict[str, dict[str, list[int]]] = {}
     for file, by_line in measured["lines"].items():
         place = str(Path(file).relative_to(PACKAGE))
         if Path(place).parts[0] in FOLDERS:
             lines[place] = {
-                line: [names.setdefault(test, len(names)) for test in tests if test]
+                line: [names.setdefault(test, len(names)) for test in tests if test not in failed]
                 for line, tests in by_line.items()
-                if any(tests)
+                if not failed.issuperset(tests)
             }
     seconds = {test: round(measured["seconds"][test], 3) for test in names}
     (out / "covered.json").write_text(json.dumps({"tests": list(names), "seconds": seconds, "lines": lines}))
     raw.unlink()
-    print(f"{len(names)} tests run {sum(map(len, lines.values())):,} lines of {', '.join(FOLDERS)}")
+    print(
+        f"{len(names)} tests run {sum(map(len, lines.values())):,} lines of {', '.join(FOLDERS)}; failed: {len(failed) - 1}"
+    )
 
 
 def read_covered(out: Path) -> tuple[dict[str, dict[str, list[str]]], dict[str, float]]:
@@ -231,9 +239,10 @@ def run(out: Path, *, seed: int, count: int, most: float) -> None:
     covered, seconds = read_covered(out)
     written = out / "mutants.jsonl"
     finished = {json.loads(line)["mutant"] for line in written.read_text().splitlines()} if written.exists() else set()
-    copy = out.resolve() / "copy"
-    if not copy.exists():
-        shutil.copytree(ROOT / "src", copy)  # times of files are kept, so that compiled code stays valid
+    copy = out.resolve() / "copy"  # again: a run that was ended may have left its mutant there
+    shutil.copytree(
+        ROOT / "src", copy, dirs_exist_ok=True
+    )  # times of files are kept, so that compiled code stays valid
     load(copy)
     for mutant in drawn(seed, covered)[:count]:
         if str(mutant) in finished:
@@ -280,7 +289,7 @@ def killer(tests: list[str], longest: float) -> str:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.setsid()
+        os.setpgrp()  # in the session and with the priority of this process
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nowhere, stream)
@@ -291,10 +300,13 @@ def killer(tests: list[str], longest: float) -> str:
             os._exit(1)
     os.close(writing)
     with os.fdopen(reading) as answer:
-        ended = select.select([answer], [], [], longest)[0]
-        if not ended:
-            os.killpg(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+        ended: list[Any] = []
+        try:
+            ended = select.select([answer], [], [], longest)[0]
+        finally:  # also where this process is interrupted
+            if not ended:
+                os.killpg(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
         if ended and status:
             raise RuntimeError(f"a fork ended with {status}")
         return answer.read() if ended else "it did not end"

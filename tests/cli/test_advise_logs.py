@@ -141,11 +141,6 @@ def test_a_ranked_log_and_its_positions(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "empty"),
-        ("user,item,label\n", "no rows"),
-        ("user,thing,label\n1,2,1\n", "no column 'item'"),
-        ("user,item,label,propensity\n1,2,1,1.5\n2,2,0,0.5\n", "propensity"),
-        ("user,item,label\n1,2,yes\n2,3,no\n", "expected"),
         ("session,item,position,click\n1,2,0,1\n1,3,1,0\n", "position"),
         ("session,item,position\n1,2,1\n1,3,2\n", "no reward"),
     ],

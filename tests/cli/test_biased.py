@@ -59,22 +59,10 @@ def test_a_reward_model_from_a_file(run: Run) -> None:
 
 BAD = {
     "a propensity of 0": ("log.csv", "4,10,1,0.2", "4,10,1,0.0", "", "expected a probability in (0, 1]"),
-    "a propensity above 1": ("log.csv", "4,10,1,0.2", "4,10,1,1.2", "", "expected a probability in (0, 1]"),
     "a propensity that is no number": ("log.csv", "4,10,1,0.2", "4,10,1,often", "", "expected numbers"),
-    "a missing propensity": ("log.csv", "4,10,1,0.2", "4,10,1,", "", "expected a finite number in every row"),
-    "no column of propensities": ("log.csv", "propensity", "p", "", "no column 'propensity'"),
     "a column that is not there": ("log.csv", "", "", "--propensity exposed", "no column 'exposed'"),
     "no random slice": ("log.csv", "", "", "--propensity naive-bayes", "--random FILE"),
-    "an empty random slice": (
-        "mar.csv", "1,30,1\n2,10,0\n3,50,1\n4,20,0\n", "", "--propensity naive-bayes --random mar.csv", "mar.csv",
-    ),
-    "a class that the slice lacks": (
-        "mar.csv", ",1\n", ",0\n", "--propensity naive-bayes --random mar.csv", "no row with label 1",
-    ),
     "no features": ("log.csv", "", "", "--propensity logistic", "--item-features"),
-    "an item without features": (
-        "features.csv", "50,9\n", "", "--propensity logistic --item-features features.csv", "features.csv",
-    ),
     "a clip below 1": ("log.csv", "", "", "--clip 0.5", "expected a number from 1"),
     "a clip that the data chooses": ("log.csv", "", "", "--clip auto", "expected numbers"),
     "a reward model that is not there": (
@@ -100,9 +88,6 @@ BAD = {
     ),
     "features that do not exist": ("log.csv", "", "", "--user-features none.csv", "--user-features is not used by"),
     "a clip that nothing takes": ("log.csv", "", "", "--estimator naive --clip 3", "--clip cuts weights"),
-    "a pair twice in the slice": (
-        "mar.csv", "4,20,0\n", "4,20,0\n4,20,0\n", "--propensity naive-bayes --random mar.csv", "more than once",
-    ),
     "a rate": ("log.csv", "", "", "--rate 0.1", "--rate goes with --exposure random"),
     "unlisted": ("log.csv", "", "", "--unlisted negative", "goes with --exposure full"),
     "kept exclusions": ("log.csv", "", "", "--exclude train.csv --overlap keep", "use --overlap drop"),

@@ -63,18 +63,7 @@ def test_what_partial_labels_cannot_give_is_refused(run: Any, metric: str, advic
 
 
 def test_like_decides_how_labels_were_collected(run: Callable[..., Any]) -> None:
-    call = (
-        "evaluate",
-        "labels.csv",
-        "--scores",
-        "a=a.npz",
-        "--like",
-        "ranx",
-        "--metric",
-        "Recall@2",
-        "--format",
-        "json",
-    )
-    alone, both = (run(*call, *more) for more in ((), ("--exposure", "holdout")))
+    words = "evaluate labels.csv --scores a=a.npz --like ranx --metric Recall@2 --format json"
+    alone, both = (run(f"{words} {more}") for more in ("", "--exposure holdout"))
     assert alone.code == both.code == 0, alone.err
     assert json.loads(alone.out)["estimates"] == json.loads(both.out)["estimates"]

@@ -42,14 +42,6 @@ def taken(results: Results) -> dict[str, set[str]]:
 STEADY = {"Recall@4": {"post-stratified"}, "Precision@4": {"hajek"}, "DCG@4": {"hajek"}}
 
 
-def test_the_number_of_rows_does_not_choose() -> None:
-    for users in (1, 20, 29, 30, 60):
-        assert taken(asked(shown(users, 10))) == STEADY
-    assert taken(asked(shown(29, 40), metrics=["Recall@39"])) == {"Recall@39": {"post-stratified"}}
-    cut_offs = taken(asked(shown(60, 10), metrics=["Recall@1", "Recall@4"]))
-    assert cut_offs == {"Recall@1": {"post-stratified"}, "Recall@4": {"post-stratified"}}
-
-
 def test_pairs_are_usual_where_sums_cannot_give_it() -> None:
     """AP over K or over all relevant items, and AUC, have unbiased sums; AP over the smaller of both has none."""
     metrics = ["AP@4(denominator=cutoff)", "AP@4(denominator=positives)", "AUC"]

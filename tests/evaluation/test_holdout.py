@@ -56,21 +56,6 @@ def test_lists_shorter_than_the_cutoff_end_and_matrices_need_not_know_every_item
     assert found(holdout(lists=matrix), "Recall@2").value == pytest.approx((0.5 + 1 + 0) / 3)
 
 
-def test_it_equals_known_negatives_where_every_user_has_a_relevant_item() -> None:
-    rng = np.random.default_rng(3)
-    scores = {"a": rng.normal(size=(30, 12)), "b": rng.normal(size=(30, 12))}
-    rows = pl.DataFrame({"user": np.repeat(np.arange(30), 2), "item": rng.integers(0, 12, 60)}).unique()
-    rows = rows.with_columns(label=pl.lit(1)).sort("user", "item")
-    train = pl.DataFrame({"user": np.arange(30), "item": rng.integers(0, 12, 30)})
-    train = train.join(rows, on=["user", "item"], how="anti")
-    how: dict[str, Any] = {"metrics": METRICS, "exclude": train}
-    held = tr.evaluate(scores, rows, exposure="holdout", **how)
-    known = tr.evaluate(scores, rows, exposure=tr.exposure.FullExposure("negative"), **how)
-    for one, other in zip(held.estimates, known.estimates, strict=True):
-        assert (one.value, one.stderr, one.low, one.high) == (other.value, other.stderr, other.low, other.high)
-    assert [each.p for each in held.comparisons] == [each.p for each in known.comparisons]
-
-
 def test_users_without_a_list_and_without_a_relevant_item() -> None:
     some = LISTS.filter(pl.col("user") != 3)
     assert found(holdout(lists=some), "Recall@2").value == pytest.approx((0.5 + 1) / 2)

@@ -86,14 +86,11 @@ def test_top_lists_that_are_the_same_for_everyone_are_top_lists(how: dict[str, A
 
 def test_a_cut_off_too_deep_is_left_out_beside_one_that_is_not() -> None:
     labels = table([(1, 10, 1), (2, 30, 1)])
-    results = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, estimators=[Pooled()],
-                          metrics=[Recall(2)])  # fmt: skip
-    assert one(results, "Recall@2").value == 0.5
-    both = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(2), Recall(5)])
-    assert [estimate.metric for estimate in both.estimates] == ["Recall@2"]
-    assert [note for note in both.notes if note.startswith("excluded: Recall@5 with pooled")]
-    with pytest.raises(RefusedError, match="Recall@5 with pooled"):
-        tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(5)])
+    both = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, estimators=[Pooled()],
+                       metrics=[Recall(2), Recall(5)])  # fmt: skip
+    assert [(each.metric, each.value) for each in both.estimates] == [("Recall@2", 0.5)]
+    (note,) = (note for note in both.notes if note.startswith("excluded: Recall@5 with pooled"))
+    assert note in " ".join(str(both).split())
 
 
 # ---------------------------------------------------------------------------------------------- users on one side only
@@ -109,12 +106,6 @@ def test_models_that_know_different_users_are_compared_on_common_ones() -> None:
     # a: 1 and 1 for users 0 and 1; b: 0 and 1 for users 1 and 2; only user 1 has both
     assert (one(results, "Recall@1").value, one(results, "Recall@1", model="b").value) == (1.0, 0.5)
     assert results.compare("a", "b")[0].difference == 1.0
-
-
-def test_no_user_in_common_is_an_error() -> None:
-    scores = tr.scores.dense(dense([1, 2]), users=[7], items=[0, 1])
-    with pytest.raises(InputError, match="no user in common"):
-        tr.evaluate({"a": scores}, grid([[1, 0]]))
 
 
 # ---------------------------------------------------------------------------------------------------- deep cut-offs
@@ -212,12 +203,6 @@ def test_a_judged_item_that_is_excluded_can_be_kept() -> None:
     assert one(dropped, "Recall@1").value == 0.5
 
 
-def test_a_judged_item_that_is_excluded_can_be_an_error() -> None:
-    with pytest.raises(InputError, match="1 labelled pairs are also excluded, such as user 0, item 0"):
-        tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(0, 0, 1)]), overlap=Overlap.ERROR)
-    tr.evaluate({"a": SCORES3}, LABELS3, exclude=table([(9, 0, 1)]), overlap=Overlap.ERROR)
-
-
 def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
     """An item seen in training may be gone since; judged and excluded, it is dropped, not refused."""
     labels = table([(0, 0, 1), (0, 99, 1)])
@@ -225,15 +210,6 @@ def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
     assert one(results, "Recall@1").value == 1.0
     with pytest.raises(InputError, match="not in the catalogue, such as user 0, item 99"):
         tr.evaluate({"a": SCORES3}, labels, exposure=NEGATIVE, metrics=[Recall(1)])
-
-
-# ------------------------------------------------------------------------------------------------------ never, only
-
-
-@pytest.mark.parametrize("bad", [math.nan, INF])
-def test_nan_and_plus_infinity_are_refused(bad: float) -> None:
-    with pytest.raises(InputError, match=r"score of user 0, item 1 is (nan|inf)"):
-        tr.evaluate({"a": dense([1, bad])}, grid([[1, 0]]))
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -266,10 +242,6 @@ STATED: dict[str, Stated] = {
     # weights N / N-bar: 9 / 2 for user 1, 9 / 1 for user 2; only item 10 of user 1 is at rank 1
     "pooled with the number of items": (
         TOP, table([(1, 10, 1), (1, 30, 1), (2, 20, 1)]), sampled("pooled", n_items=9),
-        {"Recall@1": ((9 / 2) / (9 / 2 * 2 + 9 / 1), 2, 0)}, set(),
-    ),
-    "pooled with the items": (
-        TOP, table([(1, 10, 1), (1, 30, 1), (2, 20, 1)]), sampled("pooled", items=Ids.of(range(10, 100, 10))),
         {"Recall@1": ((9 / 2) / (9 / 2 * 2 + 9 / 1), 2, 0)}, set(),
     ),
     "users without scores": (
@@ -401,20 +373,6 @@ def test_ids_as_categories(kind: Any) -> None:
 def test_integers_of_different_widths_match(ours: Any, theirs: str) -> None:
     labels = table(JUDGED).with_columns(pl.col("user", "item").cast(ours))
     assert numbers(evaluated(labels, USERS.astype(theirs), ITEMS.astype(theirs))) == REFERENCE
-
-
-def test_text_never_matches_numbers() -> None:
-    with pytest.raises(InputError, match="text never matches numbers"):
-        evaluated(table(JUDGED), ["0", "1", "2"])
-    with pytest.raises(InputError, match="text never matches numbers"):
-        evaluated(table(JUDGED), items=["0", "1", "2", "3"])
-
-
-@pytest.mark.parametrize("bad", [math.nan, 0.5, INF])
-def test_ids_that_are_no_whole_numbers_are_refused(bad: float) -> None:
-    labels = table([(float(user), item, label) for user, item, label in JUDGED] + [(bad, 0, 1)])
-    with pytest.raises(InputError, match="user"):
-        evaluated(labels)
 
 
 # -------------------------------------------------------------------------------------------------------- frames, files

@@ -148,26 +148,11 @@ def test_popularity_strata_have_equal_numbers_of_items_and_give_equal_numbers_of
 # ------------------------------------------------------------------------------------------------------------ bad input
 
 
-NO_ROWS = np.zeros(0, dtype=np.int64)
 REFUSED: dict[str, tuple[Any, dict[str, Any]]] = {
-    r"skew counts rows in the training log; give it: train=": ("skew", {"train": None}),
-    "give it: random=, or use wtd_h": ("wtd", {"random": None}),
-    r"a fraction of 0; expected a number in \(0, 1\]": ("reg", {"fraction": 0}),
     "a fraction of nan": ("reg", {"fraction": float("nan")}),
-    "heldout: no rows": ("reg", {"log": HELDOUT.select(NO_ROWS)}),
-    "random: no rows; wtd counts rows there": ("wtd", {"random": SHOWN.select(NO_ROWS)}),
-    "heldout and train have no item in common: items such as 0, 1, 2 against 900": (
-        "skew", {"train": log_of([(1, 900)], name="train")},
-    ),
-    "heldout and train have no user in common": ("wtd_h", {"train": log_of([(900, 1)], name="train")}),
     "heldout and random have no user and no item in common": ("wtd", {"random": log_of([(900, 900)], name="random")}),
-    "no row has a positive weight": (
-        "wtd(zero=floor:0)", {"random": log_of([(user, 100) for user in range(60)])},
-    ),
-    "1 pairs occur more than once": ("reg", {"log": log_of([(1, 1), (1, 1)])}),
     "expected a strategy or its text, one of equal-per-item, full": (SkewIntervention, {}),
     r"unknown strategy 'skw'; .* Did you mean skew\?": ("skw", {}),
-    "text never matches numbers": ("skew", {"train": tr.read(pl.DataFrame({"user": ["a"], "item": ["b"]}))}),
 }  # fmt: skip
 
 

@@ -67,18 +67,8 @@ def test_scores_give_what_their_exposures_give(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     LOG.write_parquet("log.parquet")
     SCORES.write_parquet("new.parquet")
-    words = [
-        "offpolicy",
-        "log.parquet",
-        "--target",
-        "new=new.parquet",
-        "--estimator",
-        "ips",
-        "--quiet",
-        "--format",
-        "csv",
-    ]
-    found = call(*words, "--position", "exp:0.5", "--temperature", "0.4")
+    words = "offpolicy log.parquet --target new=new.parquet --estimator ips --quiet --format csv"
+    found = call(f"{words} --position exp:0.5 --temperature 0.4")
     assert found.code == 0, found.err
     assert f"{one.estimates[0].value}" in found.out
     for more, message in {
@@ -88,7 +78,7 @@ def test_scores_give_what_their_exposures_give(tmp_path: Path, monkeypatch: pyte
         "--position exp:0.5 --temperature -1": "temperature -1",
         "--position exp:0.5 --n-candidates 0": "expected a whole number from 1",
     }.items():
-        refused = call(*words, *more.split())
+        refused = call(f"{words} {more}")
         assert (refused.code, message in refused.err) == (2, True), refused.err
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from commands import COMMANDS, Writing, made, make_inputs, put_back, readable, visible
-from failing import Case, Server, library
+from commands import COMMANDS, Writing, made, put_back, readable, visible
+from failing import Case, Server
 
 WHOLE = [each for each in COMMANDS if not each.grows]
 QUICK = ("world again", "world in an empty folder", "results", "results again", "parts", "folds instead of parts",
@@ -134,18 +134,6 @@ def crashes(calls: list[Call], start: Disk, folders: set[int], place: Path) -> I
             disk.write(place, torn, folders)
             yield place
             shutil.rmtree(place)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    found = Server(library(tmp_path_factory.mktemp("library")))
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
 @dataclass(frozen=True, slots=True)

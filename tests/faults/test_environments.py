@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from commands import make_inputs
 from processes import COMMANDS, PLAIN, QUICK, Ended, Surroundings, as_user, copy, judge, run
 
 NO_HOME = {"HOME": None, "XDG_CACHE_HOME": None, "NUMBA_CACHE_DIR": None}
@@ -41,11 +40,6 @@ OUTPUTS = [
 # a spread: each surrounding once, the commands in turn
 SPREAD = [(place, QUICK[at % len(QUICK)]) for at, place in enumerate(ENVIRONMENTS)]
 SHOWN_SPREAD = [(place, ("plan", "describe")[at % 2]) for at, place in enumerate(OUTPUTS)]
-
-
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
 @cache

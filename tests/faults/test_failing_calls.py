@@ -5,15 +5,15 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import pytest
 from calling import every_command
-from commands import COMMANDS, Writing, copy, made, make_inputs, put_back, readable, visible
-from failing import FAILURES, KINDS, Case, Ended, Server, library
+from commands import COMMANDS, Writing, copy, made, put_back, readable, visible
+from failing import FAILURES, KINDS, Case, Ended, Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,6 @@ def test_every_option_that_writes_is_tried() -> None:
         if option.startswith("--")
     }
     assert found <= tried
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    found = Server(library(tmp_path_factory.mktemp("library")))
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
 def known(server: Server, writing: Writing, inputs: Path, folder: Path) -> Known:

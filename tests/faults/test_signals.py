@@ -9,16 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import make_inputs
 from processes import COMMANDS, NEVER, TRUERANK, copy, environment, made, run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks /proc when handlers are set")
-
-
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
 def handles(process: subprocess.Popen[str], number: signal.Signals) -> bool:

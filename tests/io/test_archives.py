@@ -62,10 +62,3 @@ def test_arrays_that_nobody_asked_for_are_not_read(tmp_path: Path) -> None:
         archive.writestr("notes.npy", header((10**6, 10**6)))
         archive.writestr("notes.txt", "written by hand")
     assert len(tr.read_scores(tmp_path / "x.npz").users) == 2
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_factors_that_are_no_numbers(tmp_path: Path, value: float) -> None:
-    np.savez(tmp_path / "x.npz", user_factors=np.full((2, 1), value), item_factors=np.ones((3, 1)))
-    with pytest.raises(InputError, match="finite"):
-        tr.read_scores(tmp_path / "x.npz")

@@ -32,26 +32,41 @@ SHOWN = pl.DataFrame({
 })  # fmt: skip
 
 
+JUDGED: tuple[Any, ...] = (LABELS, (read, scan), {"columns": {"user": "uid"}, "items": list(range(40))})
+NUMBERED = SHOWN.with_columns(pl.col("viewed").cast(pl.Int64))
+RANKED: tuple[Any, ...] = (
+    NUMBERED, (read_impressions, scan_impressions), {"rewards": ["click"], "extra": ["other"]},
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("column", "value", "words"),
+    ("kind", "column", "value", "words"),
     [
-        ("uid", None, "row 501 has no id"),
-        ("item", 99, "row 501, id 99 is not among the given items"),
-        ("rating", None, "row 501 is None"),
-        ("propensity", 0.0, "row 501, propensity is 0; expected a probability"),
-        ("position", 0, "row 501, position is 0; expected a whole number"),
+        (JUDGED, "uid", None, "row 501 has no id"),
+        (JUDGED, "item", 99, "row 501, id 99 is not among the given items"),
+        (JUDGED, "rating", None, "row 501 is None"),
+        (JUDGED, "propensity", 0.0, "row 501, propensity is 0; expected a probability"),
+        (JUDGED, "position", 0, "row 501, position is 0; expected a whole number"),
+        (RANKED, "click", None, "row 501 is None"),
+        (RANKED, "position", 0, "row 501, position is 0; expected a whole number"),
+        (RANKED, "viewed", 3, "row 501, viewed is 3; expected 0 or 1"),
+        (RANKED, "surface", None, "row 501 has no surface"),
+        (RANKED, "other", float("inf"), "row 501, other is infinite"),
     ],
 )
-def test_rows_of_the_file_are_named(monkeypatch: pytest.MonkeyPatch, column: str, value: Any, words: str) -> None:
+def test_rows_of_the_file_are_named(
+    monkeypatch: pytest.MonkeyPatch, kind: tuple[Any, ...], column: str, value: Any, words: str
+) -> None:
     """In a later batch, too, with the message of reading at once."""
-    bad = LABELS.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
+    rows, functions, options = kind
+    bad = rows.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
     monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
-    messages = []
-    for function in (read, scan):
+    messages = set()
+    for function in functions:
         with pytest.raises(InputError, match=words) as caught:
-            function(bad, columns={"user": "uid"}, items=list(range(40)))
-        messages.append(str(caught.value))
-    assert messages[0] == messages[1]
+            function(bad, **options)
+        messages.add(str(caught.value))
+    assert len(messages) == 1
 
 
 # ------------------------------------------------------------------------------------------------------- impressions
@@ -107,30 +122,6 @@ def test_rows_that_are_units_have_keys_of_their_own(tmp_path: Path, n_chunks: in
     assert sorted(joined.tolist()) == sorted(keys[0].tolist() if keys[0] is not None else [])
     assert len(np.unique(joined)) == N or "user" not in without
     assert whole.between(0, 5).unit_key is not None
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "words"),
-    [
-        ("click", None, "row 501 is None"),
-        ("position", 0, "row 501, position is 0; expected a whole number"),
-        ("viewed", 3, "row 501, viewed is 3; expected 0 or 1"),
-        ("surface", None, "row 501 has no surface"),
-        ("other", float("inf"), "row 501, other is infinite"),
-    ],
-)
-def test_impressions_of_the_file_are_named(
-    monkeypatch: pytest.MonkeyPatch, column: str, value: Any, words: str
-) -> None:
-    numbers = SHOWN.with_columns(pl.col("viewed").cast(pl.Int64))
-    bad = numbers.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
-    monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
-    messages = []
-    for function in (read_impressions, scan_impressions):
-        with pytest.raises(InputError, match=words) as caught:
-            function(bad, rewards=["click"], extra=["other"])
-        messages.append(str(caught.value))
-    assert messages[0] == messages[1]
 
 
 def test_what_a_session_cannot_have_is_found_in_its_chunk() -> None:

@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 from reported import SIZED, SIZELESS, studied
 
-from truerank.core.errors import InputError
 from truerank.report.charts import COLOURS
-from truerank.report.study import COLUMNS, LEFT_OUT, RESOLUTION, Finished, draw, figures
+from truerank.report.study import COLUMNS, LEFT_OUT, RESOLUTION, Finished, figures
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +45,3 @@ def test_a_sampler_looks_the_same_in_every_part(study: Finished) -> None:
     assert {whole[name] for name in SIZED} == set(COLOURS)
     assert not {whole[name] for name in SIZELESS} & set(COLOURS)
     assert colours(study.only("sampler", ["Full", "Skew"])) == {name: whole[name] for name in ("Full", "Skew")}
-
-
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [({"metric": "AUC"}, "it has nDCG@100, Recall@3"), ({"loggers": ["x"]}, "it has uniform"),
-     ({"sparsities": []}, "no sparsity is asked for"), ({"samplers": ["Nothing"]}, "it has Full")],
-)  # fmt: skip
-def test_what_the_study_does_not_have_is_refused(folder: Path, tmp_path: Path, part: dict, message: str) -> None:  # type: ignore[type-arg]
-    pytest.importorskip("altair")
-    with pytest.raises(InputError, match=message):
-        draw(folder, tmp_path / "new", **part)
-    assert not (tmp_path / "new").exists()
