@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,16 @@ def test_a_table_of_more_rows_than_memory_holds_is_refused(tmp_path: Path, monke
     assert path.stat().st_size < 10**6
     monkeypatch.setattr(sizes, "available_memory", lambda: 50e6)
     _refused(lambda: tr.read(path), "bomb.parquet", "needs at least")
+
+
+def test_a_user_with_more_rows_than_memory_holds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks are of whole users: that of this one is the whole file, whatever streams."""
+    path = tmp_path / "bomb.parquet"
+    pl.select(user=pl.repeat(1, 10**7), item=pl.repeat(2, 10**7), label=pl.repeat(1, 10**7)).write_parquet(path)
+    monkeypatch.setattr(sizes, "available_memory", lambda: 300e6)  # the columns alone would fit
+    scores = tr.scores.dense([[1.0, 2.0]], users=[1], items=[1, 2])
+    evaluate = partial(tr.evaluate, {"m": scores}, tr.scan(path), exposure="random", metrics=["Precision@1"])
+    _refused(evaluate, "bomb.parquet", "10,000,000 rows with one user")
 
 
 WIDE = """

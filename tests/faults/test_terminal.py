@@ -92,10 +92,11 @@ def test_all_that_is_no_text_is_written_out() -> None:
     assert sentence("short") == "short"
 
 
-def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.csv")
+@pytest.mark.parametrize("name", ["pipe.csv", "pipe.parquet"])
+def test_no_pipe_is_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
     (tmp_path / "labels.csv").write_text("user,item,label\n1,2,1\n")
-    for words in (["advise", "pipe.csv"], ["evaluate", "labels.csv", "--exposure", "full", "--scores", "m=pipe.csv"]):
+    for words in (["advise", name], ["evaluate", "labels.csv", "--exposure", "full", "--scores", f"m={name}"]):
         ended = subprocess.run(
             [*TRUERANK, *words],
             cwd=tmp_path,
@@ -106,4 +107,4 @@ def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
             timeout=60,
         )
         assert ended.returncode == 2
-        assert "pipe.csv: is a pipe or a device" in ended.stderr
+        assert f"{name}: is a pipe or a device" in ended.stderr

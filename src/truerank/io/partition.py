@@ -22,7 +22,7 @@ from truerank.core.ids import Keys, as_ids, joined_ids
 from truerank.core.progress import Progress
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
-from truerank.core.sizes import bytes_text
+from truerank.core.sizes import bytes_text, check_size
 from truerank.io.batches import LazyTable
 from truerank.io.spill import RowsHeld, RowsOfPart, Scratch, Spill
 
@@ -31,6 +31,7 @@ MEMORY_ROWS = 2**22
 MEMORY_BYTES = 2**28
 CHUNK_ROWS = 2**20
 CHUNK_BYTES = 2**26
+COPIES = 3  # of the rows of a chunk that are in memory at once, at least: as read, in order, as a log
 MOST_CHUNKS = 2**13
 
 
@@ -253,7 +254,19 @@ def together(
     for name, source in sources.items():
         cut[name], note = _cut(source, rule, scratch=scratch, name=name, progress=progress)
         notes += [note] if note else []
+        _check_largest(source, cut[name])
     return Chunks(cut, rule, tuple(notes))
+
+
+def _check_largest(source: Keyed, cut: CutTable) -> None:
+    """Refuse a table of which one key has more rows than memory holds: no chunk is smaller than a key."""
+    largest, n_rows = int(cut.n_rows.max(initial=0)), source.table.n_rows
+    if largest > CHUNK_ROWS and not source.table.in_memory:
+        check_size(
+            f"{source.table.where}: {largest:,} rows with one {source.key}, or a few,",
+            memory=COPIES * source.n_bytes * largest / n_rows,
+            instead=f"Check the column {source.key}; repeated rows may be dropped.",
+        )
 
 
 def _cut(

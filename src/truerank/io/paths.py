@@ -22,6 +22,7 @@ import glob
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
@@ -258,7 +259,8 @@ class FileVersion:
     def of(cls, path: Path) -> FileVersion:
         """The version that has this name now; an OSError where it cannot be read."""
         status = path.stat()
-        end = footer(path, status.st_size, most=LONGEST) if path.name.lower().endswith(".parquet") else b""
+        is_parquet = stat.S_ISREG(status.st_mode) and path.name.lower().endswith(".parquet")  # a pipe may never begin
+        end = footer(path, status.st_size, most=LONGEST) if is_parquet else b""
         digest = hashlib.blake2b(end, digest_size=16).digest()
         return cls(path, status.st_ino, status.st_size, status.st_mtime_ns, digest)
 
