@@ -93,7 +93,7 @@ class Ratio(Form):
     """
 
     columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator")
-    quotient: ClassVar[bool] = True
+    quotient = True
 
     def values(self, totals: Floats) -> Floats:
         return quotients(totals)
@@ -115,8 +115,8 @@ class KnownTotal(Form):
     [1.0]
     """
 
-    columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator", "total", "units")
-    quotient: ClassVar[bool] = True
+    columns = ("numerator", "denominator", "total", "units")
+    quotient = True
     leverage = Ratio.leverage
 
     def values(self, totals: Floats) -> Floats:

@@ -113,6 +113,8 @@ class BaseMetric:
 
     __slots__ = ()
 
+    name: ClassVar[str]
+    partial: ClassVar[str]
     on_full_labels: ClassVar[str] = "users"
 
     @property

@@ -173,8 +173,8 @@ class AssistedMean(AssistedForm):
     doubt: float = 0.0
     graded: bool = False  # gains are not 0 or 1
 
-    columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator", *SAMPLED[2:], "total", *KNOWN[1:], "units")
-    inside: ClassVar[tuple[str, ...]] = columns[:-1]
+    columns = ("numerator", "denominator", *SAMPLED[2:], "total", *KNOWN[1:], "units")
+    inside = columns[:-1]
 
     def function(self, totals: Columns) -> Columns:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -202,13 +202,13 @@ class AssistedShare(AssistedForm):
     fewest: float = 0.0
     doubt: float = 0.0
 
-    columns: ClassVar[tuple[str, ...]] = (
+    columns = (
         "numerator", "denominator", *SAMPLED[1:], *(f"beside_{name}" for name in SAMPLED),
         *KNOWN, *(f"beside_{name}" for name in KNOWN),
     )  # fmt: skip
-    inside: ClassVar[tuple[str, ...]] = ("numerator", *SAMPLED[1:], *KNOWN)
-    shares_out: ClassVar[bool] = True
-    denominators: ClassVar[tuple[str, ...]] = ("denominator", "listed", "beside_listed")
+    inside = ("numerator", *SAMPLED[1:], *KNOWN)
+    shares_out = True
+    denominators = ("denominator", "listed", "beside_listed")
 
     def function(self, totals: Columns) -> Columns:
         top, rest = self._sums(totals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class DoublyRobust(PredictedEstimator):
     reward: GainModel = field(default_factory=ItemRates)
     clip: float | None = None
 
-    info: ClassVar[EstimatorInfo] = replace(
+    info = replace(
         IPS.info,
         name="doubly-robust",
         exposures=frozenset({Exposed.BIASED}),
@@ -170,7 +170,7 @@ class Assisted(JudgedLists):
     fewest: CountFrom0 = 30
     doubt: NotNegative = 4.0
 
-    info: ClassVar[EstimatorInfo] = replace(
+    info = replace(
         PostStratified.info,
         name="assisted",
         exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
@@ -229,7 +229,7 @@ class JudgeAlone(JudgedLists):
     0.5
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="judge-alone",
         exposures=frozenset({Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),
         assumptions=("the judge is right on average, which nothing here checks",),

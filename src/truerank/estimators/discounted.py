@@ -25,9 +25,9 @@ class DiscountedRewards(RankedEstimator):
 
     __slots__ = ()
 
-    assumption: ClassVar[str] = UNCORRECTED
+    assumption = UNCORRECTED
     form: ClassVar[str]  # in words
-    by_rank: ClassVar[bool] = True  # the discount is 1 / log2(rank + 1), else the target's exposure
+    by_rank = True  # the discount is 1 / log2(rank + 1), else the target's exposure
 
     @property
     def metric(self) -> Counted:
@@ -64,8 +64,8 @@ class LogDiscountRaw(DiscountedRewards):
 
     clip: float | None = None
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(name="dcg-log-raw", exposures=IMPRESSIONS)
-    form: ClassVar[str] = "{} / log2(rank + 1)"
+    info = EstimatorInfo(name="dcg-log-raw", exposures=IMPRESSIONS)
+    form = "{} / log2(rank + 1)"
 
 
 @record
@@ -78,11 +78,9 @@ class LogDiscountDebiased(DiscountedRewards):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="dcg-log-debiased", exposures=IMPRESSIONS, weighs=True, clipping=Clipping.CHOSEN
-    )
-    form: ClassVar[str] = "{} / (logging exposure · log2(rank + 1))"
-    assumption: ClassVar[str] = "the discount 1/log2(rank + 1) is how likely a rank is viewed"
+    info = EstimatorInfo(name="dcg-log-debiased", exposures=IMPRESSIONS, weighs=True, clipping=Clipping.CHOSEN)
+    form = "{} / (logging exposure · log2(rank + 1))"
+    assumption = "the discount 1/log2(rank + 1) is how likely a rank is viewed"
 
 
 @record
@@ -91,9 +89,9 @@ class LearntDiscountRaw(DiscountedRewards):
 
     clip: float | None = None
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(name="dcg-raw", exposures=IMPRESSIONS)
-    form: ClassVar[str] = "{} · target exposure"
-    by_rank: ClassVar[bool] = False
+    info = EstimatorInfo(name="dcg-raw", exposures=IMPRESSIONS)
+    form = "{} · target exposure"
+    by_rank = False
 
 
 # ------------------------------------------------------------------------------------------------- divided by the ideal
@@ -117,9 +115,7 @@ class RankedPostNormalised(RankedEstimator):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
-        name="post-normalised", exposures=IMPRESSIONS, weighs=True, clipping=Clipping.GIVEN
-    )
+    info = EstimatorInfo(name="post-normalised", exposures=IMPRESSIONS, weighs=True, clipping=Clipping.GIVEN)
 
     @property
     def metric(self) -> Counted:
@@ -177,7 +173,7 @@ class RankedNDCG(RankedPostNormalised):
     ideal and are left out, so that the mean is over another set of sessions than the reward is.
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="ndcg",
         exposures=IMPRESSIONS,
         weighs=True,

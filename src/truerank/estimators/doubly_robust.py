@@ -153,7 +153,7 @@ class RankedDoublyRobust(RankedEstimator):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="doubly-robust",
         exposures=IMPRESSIONS,
         weighs=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,8 +25,8 @@ class MeanOfUsers(Estimator):
 
     __slots__ = ()
 
-    exact: ClassVar[bool] = True  # every label is taken to be known
-    pairs_undefined: ClassVar[bool] = True  # without a relevant item
+    exact = True  # every label is taken to be known
+    pairs_undefined = True  # without a relevant item
 
     def refusal(self, context: Metric) -> str | None:
         return only_labelled(context)
@@ -67,7 +66,7 @@ class Full(MeanOfUsers):
 
     without_relevant: AbsentUsers = AbsentUsers.OUT
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="full",
         exposures=frozenset({Exposed.FULL}),
         assumptions=("every candidate of every user carries its true label",),
@@ -111,14 +110,14 @@ class Holdout(MeanOfUsers):
     without_relevant: AbsentUsers = AbsentUsers.OUT
     without_list: AbsentUsers = AbsentUsers.OUT
 
-    info: ClassVar[EstimatorInfo] = replace(
+    info = replace(
         Full.info,
         name="holdout",
         exposures=frozenset({Exposed.HOLDOUT}),
         assumptions=("pairs that are not listed are irrelevant: a convention, nobody asked about them",),
         design=False,
     )
-    pairs_undefined: ClassVar[bool] = False
+    pairs_undefined = False
 
     def __post_init__(self) -> None:
         check(self)
@@ -158,14 +157,14 @@ class Traditional(MeanOfUsers):
     0.5
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="traditional",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=("the labelled items are all the items that matter",),
         pool=Pool.JUDGED,
         differs="ranks the labelled items alone, which is another quantity than the metric at the same K",
     )
-    exact: ClassVar[bool] = False
+    exact = False
 
     def estimand(self, request: Request, unit: str = "user") -> str:
         metric = request.metric

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class Intervened(Estimator):
     0.25
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="intervened",
         exposures=frozenset({Exposed.FULL}),
         assumptions=(DRAWN, ALONE),
@@ -63,7 +62,7 @@ class Intervened(Estimator):
         uses=frozenset({"inclusion"}),
         left_out="have no relevant item that could be drawn",
     )
-    pooled: ClassVar[bool] = False
+    pooled = False
 
     def refusal(self, context: Metric) -> str | None:
         if not isinstance(context, Additive):
@@ -117,10 +116,8 @@ class IntervenedPooled(Intervened):
     0.333
     """
 
-    info: ClassVar[EstimatorInfo] = replace(
-        Intervened.info, name="intervened-pooled", assumptions=(DRAWN,), left_out=""
-    )
-    pooled: ClassVar[bool] = True
+    info = replace(Intervened.info, name="intervened-pooled", assumptions=(DRAWN,), left_out="")
+    pooled = True
 
     def refusal(self, context: Metric) -> str | None:
         if isinstance(context, Additive) and not context.denominator.needs_every_label:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from truerank.core.counted import CountedItems, side_by_side
@@ -38,7 +36,7 @@ class RecommendedLists(Estimator):
     0.75
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="lists",
         exposures=LABELS,
         assumptions=("lists are what would be shown: the top K after exclusions, equal scores in one drawn order",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from truerank.metrics.pairwise import AveragePrecision
 class PairRatio(Ratio):
     """Σ numerator / Σ denominator, and how many users have two labelled hits in their list."""
 
-    columns: ClassVar[tuple[str, ...]] = (*Ratio.columns, "with_pair")
+    columns = (*Ratio.columns, "with_pair")
 
     def users_with_pair(self, totals: Floats) -> int:
         return int(totals[2])
@@ -47,7 +46,7 @@ class ExpandedPairs(Estimator):
     1.555556
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="pairs",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -35,7 +34,7 @@ class IdealRatio(Form):
     k: int
     discount: Discount = Discount.SMOOTH
     whole: bool = False  # the ideal list is always full
-    columns: ClassVar[tuple[str, ...]] = ("dcg", "relevant", "units")
+    columns = ("dcg", "relevant", "units")
 
     def _ideal(self, number: float) -> tuple[float, float]:
         """I(number) and its slope: at a whole number the mean of those on both sides."""
@@ -81,7 +80,7 @@ class PostNormalised(Estimator):
     2.0
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="post-normalised",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),

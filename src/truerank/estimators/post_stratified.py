@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.estimator import EstimatorInfo, Exposed
+from truerank.core.estimator import Exposed
 from truerank.core.forms import Form
 from truerank.core.metric import Metric
 from truerank.core.record import record
@@ -32,12 +32,12 @@ class TwoStrata(Form):
     [0.538]
     """
 
-    columns: ClassVar[tuple[str, ...]] = (
+    columns = (
         "numerator", "denominator", "listed", "missed", "beside", "places", "others",
     )  # fmt: skip
-    shares_out: ClassVar[bool] = True
+    shares_out = True
     # without the first, one user who likes all that anybody likes would have a narrow interval
-    denominators: ClassVar[tuple[str, ...]] = ("denominator", "listed", "beside")
+    denominators = ("denominator", "listed", "beside")
 
     def function(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
         hits, _, listed, missed, beside, places, others = totals.T
@@ -73,7 +73,7 @@ class PostStratified(WeightedRows):
     0.667
     """
 
-    info: ClassVar[EstimatorInfo] = replace(
+    info = replace(
         HorvitzThompson.info,
         name="post-stratified",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED, Exposed.BIASED}),

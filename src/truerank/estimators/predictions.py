@@ -93,7 +93,7 @@ class JudgeTable(Prediction):
 
     rows: Log
 
-    kind: ClassVar[Assistance] = Assistance.JUDGE
+    kind = Assistance.JUDGE
 
     def __post_init__(self) -> None:
         if not self.rows.rewards:
@@ -140,7 +140,7 @@ class ScoredPairs(Prediction):
 
     scores: Scores
 
-    kind: ClassVar[Assistance] = Assistance.SCORES
+    kind = Assistance.SCORES
 
     def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
         log = chunk.labels
@@ -283,7 +283,7 @@ class LogRates(Prediction):
     folds: int = 5
     strength: float = 10.0
 
-    kind: ClassVar[Assistance] = Assistance.LOG
+    kind = Assistance.LOG
 
     def learner(self, metric: Metric, *, clip: float = math.inf, propensity: Learner | None = None) -> CrossFitted:
         return CrossFitted(self, _graded(metric), (ExcludedItems(),))

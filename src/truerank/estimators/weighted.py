@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -51,7 +50,7 @@ class HorvitzThompson(WeightedRows):
     1.0
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="horvitz-thompson",
         exposures=DRAWN,
         assumptions=(UNIFORM,),
@@ -77,7 +76,7 @@ class LoggedWeights(WeightedRows):
     clip: float | None = None
     of: Limited = Limited.RATIO
 
-    exposed: ClassVar[Exposed | None] = Exposed.BIASED
+    exposed = Exposed.BIASED
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
@@ -117,7 +116,7 @@ class IPS(LoggedWeights, HorvitzThompson):
     2.0
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="ips",
         exposures=LOGS,
         assumptions=LOGGED,
@@ -174,7 +173,7 @@ class Hajek(WeightedRows):
     1.0
     """
 
-    info: ClassVar[EstimatorInfo] = replace(HorvitzThompson.info, name="hajek", ties=DISTINCT_RANKS)
+    info = replace(HorvitzThompson.info, name="hajek", ties=DISTINCT_RANKS)
 
     def refusal(self, context: Metric) -> str | None:
         return only_sums(context)
@@ -203,7 +202,7 @@ class SNIPS(LoggedWeights, Hajek):
     0.333
     """
 
-    info: ClassVar[EstimatorInfo] = replace(
+    info = replace(
         IPS.info,
         name="snips",
         ties=DISTINCT_RANKS,
@@ -252,7 +251,7 @@ class Pooled(WeightedRows):
     0.5
     """
 
-    info: ClassVar[EstimatorInfo] = replace(HorvitzThompson.info, name="pooled")
+    info = replace(HorvitzThompson.info, name="pooled")
 
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "pooling divides by the number of relevant items")
@@ -276,7 +275,7 @@ class Naive(HorvitzThompson):
     0.5
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="naive",
         exposures=frozenset({Exposed.BIASED}),
         assumptions=("the shown items are a uniform sample of the candidates: here they are not",),
@@ -285,7 +284,7 @@ class Naive(HorvitzThompson):
         left_out=LEFT_OUT,
         caution="takes the log for a random sample: shown to compare with, not to decide by",
     )
-    exposed: ClassVar[Exposed | None] = Exposed.RANDOM
+    exposed = Exposed.RANDOM
 
     def refusal(self, context: Metric) -> str | None:
         return only_sums_or_recall(context)
@@ -311,7 +310,7 @@ class Published(Estimator):
     0.5
     """
 
-    info: ClassVar[EstimatorInfo] = EstimatorInfo(
+    info = EstimatorInfo(
         name="published",
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),

@@ -109,7 +109,7 @@ class Population(Interval):
     0.7071067811865476
     """
 
-    refits: ClassVar[bool] = True
+    refits = True
 
     def spreads(self, terms: Mapping[Name, Terms], pairs: Pairs[Name], *, level: float) -> Spreads[Name]:
         alone = {name: influences(terms[name]) for name in dict.fromkeys(chain.from_iterable(pairs))}
@@ -262,8 +262,8 @@ class Design(Interval):
     Degrees of freedom and skewness are those of the rows.
     """
 
-    name: ClassVar[str] = "design"
-    needs_rows: ClassVar[bool] = True
+    name = "design"
+    needs_rows = True
 
     def spreads(self, terms: Mapping[Name, Terms], pairs: Pairs[Name], *, level: float) -> Spreads[Name]:
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -24,8 +24,8 @@ class Precision(TopMetric):
 
     k: Count
     denominator: Literal[Denominator.CUTOFF, Denominator.LIST] = Denominator.CUTOFF
-    name: ClassVar[str] = "Precision"
-    aliases: ClassVar[tuple[str, ...]] = ("P",)
+    name = "Precision"
+    aliases = ("P",)
 
     @property
     def on_full_labels(self) -> str:  # type: ignore[override]
@@ -42,8 +42,8 @@ class Recall(TopMetric):
 
     k: Count
     denominator: Literal[Denominator.POSITIVES, Denominator.SMALLER] = Denominator.POSITIVES
-    name: ClassVar[str] = "Recall"
-    on_full_labels: ClassVar[str] = "users with a relevant item"
+    name = "Recall"
+    on_full_labels = "users with a relevant item"
 
 
 @record
@@ -63,8 +63,8 @@ class DCG(GradedMetric):
     k: Count
     gain: Gain = Gain.BINARY
     discount: Discount = Discount.SMOOTH
-    name: ClassVar[str] = "DCG"
-    denominator: ClassVar[Denominator] = Denominator.NOTHING
+    name = "DCG"
+    denominator = Denominator.NOTHING
 
     def rank_discount(self, rank: Floats) -> Floats:
         below = np.log2(rank + 1.0) if self.discount is Discount.SMOOTH else np.maximum(1.0, np.log2(rank))
@@ -83,8 +83,8 @@ class RBP(BaseMetric):
     """
 
     p: Between0And1
-    name: ClassVar[str] = "RBP"
-    denominator: ClassVar[Denominator] = Denominator.NOTHING
+    name = "RBP"
+    denominator = Denominator.NOTHING
 
     def rank_discount(self, rank: Floats) -> Floats:
         return np.asarray((1.0 - self.p) * self.p ** (rank - 1.0))
@@ -101,9 +101,9 @@ class MeanRR(BaseMetric):
     [1.0, 0.25]
     """
 
-    name: ClassVar[str] = "MeanRR"
-    on_full_labels: ClassVar[str] = "users with a relevant item"
-    denominator: ClassVar[Denominator] = Denominator.POSITIVES
+    name = "MeanRR"
+    on_full_labels = "users with a relevant item"
+    denominator = Denominator.POSITIVES
 
     def rank_discount(self, rank: Floats) -> Floats:
         return 1.0 / rank

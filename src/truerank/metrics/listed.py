@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -92,8 +92,8 @@ class Novelty(ListMetric):
     k: Count
     unit: InformationUnit = InformationUnit.BITS
     denominator: Literal[Denominator.LIST, Denominator.CUTOFF] = Denominator.LIST
-    name: ClassVar[str] = "Novelty"
-    needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.POPULARITY})
+    name = "Novelty"
+    needs = frozenset({ListNeed.POPULARITY})
 
     @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
@@ -135,9 +135,9 @@ class Serendipity(ListMetric):
     """
 
     k: Count
-    name: ClassVar[str] = "Serendipity"
-    directed: ClassVar[bool] = True
-    needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.CATALOGUE, ListNeed.POPULARITY, ListNeed.LABELS})
+    name = "Serendipity"
+    directed = True
+    needs = frozenset({ListNeed.CATALOGUE, ListNeed.POPULARITY, ListNeed.LABELS})
 
     @property
     def on_lists(self) -> str:
@@ -171,8 +171,8 @@ class PopularityLift(ListMetric):
 
     k: Count
     base: PopularityBase = PopularityBase.HISTORY
-    name: ClassVar[str] = "PopularityLift"
-    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    name = "PopularityLift"
+    bounds = (0.0, np.inf)
 
     @property
     def needs(self) -> frozenset[ListNeed]:
@@ -223,10 +223,10 @@ class Diversity(ListMetric):
 
     k: Count
     distance: Distance = Distance.HAMMING
-    name: ClassVar[str] = "Diversity"
-    on_full_labels: ClassVar[str] = "users with two recommended items"
-    needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.FEATURES})
-    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    name = "Diversity"
+    on_full_labels = "users with two recommended items"
+    needs = frozenset({ListNeed.FEATURES})
+    bounds = (0.0, np.inf)
 
     @property
     def on_lists(self) -> str:
@@ -283,7 +283,7 @@ class CatalogueCoverage(ListMetric):
 
     k: Count
     among: CoveredItems = CoveredItems.CATALOGUE
-    name: ClassVar[str] = "Coverage"
+    name = "Coverage"
 
     @property
     def needs(self) -> frozenset[ListNeed]:
@@ -318,8 +318,8 @@ class Gini(ListMetric):
     """
 
     k: Count
-    name: ClassVar[str] = "Gini"
-    needs: ClassVar[frozenset[ListNeed]] = frozenset({ListNeed.CATALOGUE})
+    name = "Gini"
+    needs = frozenset({ListNeed.CATALOGUE})
 
     @property
     def on_lists(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
@@ -41,9 +39,9 @@ class NDCG(GradedMetric):
     gain: Gain = Gain.BINARY
     ideal: Ideal = Ideal.POSITIVES
     discount: Discount = Discount.SMOOTH
-    name: ClassVar[str] = "nDCG"
-    on_full_labels: ClassVar[str] = "users with a relevant item"
-    partial: ClassVar[str] = (
+    name = "nDCG"
+    on_full_labels = "users with a relevant item"
+    partial = (
         "its normaliser needs the number of all relevant items of each user, and no unbiased form exists; "
         "post-normalised divides mean DCG by that of an ideal list; or use DCG"
     )
@@ -90,10 +88,10 @@ class ReciprocalRank(BaseMetric):
     """
 
     k: Count | None = None
-    name: ClassVar[str] = "RR"
-    aliases: ClassVar[tuple[str, ...]] = ("MRR",)
-    on_full_labels: ClassVar[str] = "users with a relevant item"
-    partial: ClassVar[str] = "a relevant item that was not judged may come first, and no unbiased form exists; use DCG"
+    name = "RR"
+    aliases = ("MRR",)
+    on_full_labels = "users with a relevant item"
+    partial = "a relevant item that was not judged may come first, and no unbiased form exists; use DCG"
 
     def by_rank(self, rank: Floats) -> Floats:
         return np.where(rank <= (np.inf if self.k is None else self.k), 1.0 / rank, 0.0)
@@ -144,9 +142,9 @@ class HitRate(BaseMetric):
     """
 
     k: Count
-    name: ClassVar[str] = "HitRate"
-    aliases: ClassVar[tuple[str, ...]] = ("HR", "Hit", "Hits", "Success")
-    partial: ClassVar[str] = (
+    name = "HitRate"
+    aliases = ("HR", "Hit", "Hits", "Success")
+    partial = (
         "one relevant item among those not judged would change it, and no unbiased form exists; use Recall or Precision"
     )
 
@@ -194,9 +192,9 @@ class RPrecision(BaseMetric):
     'RPrecision'
     """
 
-    name: ClassVar[str] = "RPrecision"
-    on_full_labels: ClassVar[str] = "users with a relevant item"
-    partial: ClassVar[str] = (
+    name = "RPrecision"
+    on_full_labels = "users with a relevant item"
+    partial = (
         "it looks as deep as a user has relevant items, a number that is not known, and no unbiased form exists; "
         "use Recall or Precision"
     )
@@ -229,10 +227,8 @@ class ERR(BaseMetric):
 
     k: Count
     highest: Count | None = None
-    name: ClassVar[str] = "ERR"
-    partial: ClassVar[str] = (
-        "an item that was not judged may satisfy the reader before, and no unbiased form exists; use DCG or RBP"
-    )
+    name = "ERR"
+    partial = "an item that was not judged may satisfy the reader before, and no unbiased form exists; use DCG or RBP"
 
     @property
     def graded(self) -> bool:

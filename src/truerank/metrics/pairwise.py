@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -29,10 +29,10 @@ class AveragePrecision(BaseMetric):
 
     k: Count
     denominator: Literal[Denominator.SMALLER, Denominator.POSITIVES, Denominator.CUTOFF] = Denominator.SMALLER
-    name: ClassVar[str] = "AP"
-    aliases: ClassVar[tuple[str, ...]] = ("MAP",)
-    on_full_labels: ClassVar[str] = "users with a relevant item"
-    partial: ClassVar[str] = (
+    name = "AP"
+    aliases = ("MAP",)
+    on_full_labels = "users with a relevant item"
+    partial = (
         "it rests on pairs of relevant items and on their number; pairs estimates it without bias where it is divided "
         "by K, denominator=cutoff, and pooled over relevant items with denominator=positives; or use DCG or Precision"
     )
@@ -111,13 +111,13 @@ class AUC(BaseMetric):
     'AUC'
     """
 
-    name: ClassVar[str] = "AUC"
-    on_full_labels: ClassVar[str] = "users with both relevant and other candidates"
-    partial: ClassVar[str] = (
+    name = "AUC"
+    on_full_labels = "users with both relevant and other candidates"
+    partial = (
         "it compares relevant candidates with all others, and what was not judged may be either; pooled over users use "
         "pairs; among the labelled items alone it is unbiased for each user with both labelled: use traditional"
     )
-    judged_only: ClassVar[str] = "users weighted by their probability to have both relevant and other items labelled"
+    judged_only = "users weighted by their probability to have both relevant and other items labelled"
 
     @property
     def no_sums(self) -> str | None:
