@@ -1,4 +1,4 @@
-"""Compiled sums of many numbers: correctly rounded, and the moments of clusters as numpy has them."""
+"""Sums of many numbers: correctly rounded, and the moments of clusters, compiled, as numpy has them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from truerank.core import fast_sums
-from truerank.core.arrays import LONGER, Floats, exact_sum
+from truerank.core.arrays import Floats, exact_sum
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
 from truerank.inference.intervals import Population, around
+from truerank.inference.moments import WORTH_COMPILING
 
-N = LONGER + 77
+N = WORTH_COMPILING + 77
 
 
 def columns() -> dict[str, Floats]:
@@ -46,19 +46,6 @@ def test_sums_are_correctly_rounded(name: str) -> None:
     values = columns()[name]
     wanted = float(sum((Fraction(number) for number in values.tolist()), Fraction(0)))
     assert exact_sum(values) == wanted == math.fsum(values.tolist())
-    compiled = fast_sums.exact_sum_of_many(values)
-    assert compiled is None or compiled == wanted
-
-
-def test_whole_numbers_are_added_as_such() -> None:
-    assert exact_sum(np.arange(300)) == 44850  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("bad", [math.inf, math.nan])
-def test_what_is_no_number_is_left_to_others(bad: float) -> None:
-    values = columns()["rewards"]
-    values[3] = bad
-    assert fast_sums.exact_sum_of_many(values) is None
 
 
 def test_one_cluster_that_is_all_has_no_interval() -> None:

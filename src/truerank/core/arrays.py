@@ -1,11 +1,8 @@
-"""Arrays: their types, and sums that do not depend on order."""
+"""Arrays: their types, and what is computed of them everywhere."""
 
 from __future__ import annotations
 
 import math
-import sys
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,10 +18,8 @@ Bools = npt.NDArray[np.bool_]
 # between which numbers, weights 1 / chance, their products, and squares and sums of these are numbers again
 LARGEST_NUMBER, LEAST_CHANCE = 1e100, 1e-40
 
-SOME = 200  # values from which the compiled exact sum is faster, where it is loaded already
+MANY_VALUES = 2**16
 LONG = 2000  # values from which the vectorised exact sum is faster
-LONGER = 2**16  # values for which it is worth to load the compiled one
-COMPILED_SUMS = "truerank.core.fast_sums"
 MANY = 64  # rows of a group from which it is sorted by itself
 MOST, LEAST = 1000, -960  # exponents between which nothing overflows or is lost below the smallest numbers
 
@@ -67,19 +62,17 @@ def as_doubles(values: npt.NDArray[Any], *, where: str) -> Floats:
     return values.astype(np.float64)
 
 
+def total(values: Floats) -> float:
+    """The sum: correctly rounded up to 65,536 values, beyond it in the order that they have."""
+    return math.fsum(values.tolist()) if len(values) <= MANY_VALUES else float(values.sum())
+
+
 def exact_sum(values: Floats) -> float:
     """The correctly rounded sum, hence the same bits in any order.
 
     >>> exact_sum(np.array([1e16, 1.0, -1e16]))
     1.0
     """
-    if len(values) < SOME or values.dtype != np.float64:
-        return math.fsum(values.tolist())
-    compiled = compiled_for(len(values)) or sys.modules.get(COMPILED_SUMS)
-    added = getattr(compiled, "exact_sum_of_many", None)  # none while another thread is loading it
-    total: float | None = None if added is None else added(values)
-    if total is not None:
-        return total
     parts = exact_parts(values) if len(values) >= LONG else None
     return math.fsum(values.tolist() if parts is None else parts)
 
@@ -107,15 +100,6 @@ def exact_parts(values: Floats) -> list[float] | None:
     return parts
 
 
-def compiled_for(n: int) -> ModuleType | None:
-    """Compiled sums where n numbers are worth loading them, None otherwise."""
-    if n < LONGER or find_spec("numba") is None:
-        return None
-    from truerank.core import fast_sums
-
-    return fast_sums
-
-
 def sums_by(group: Ints, values: npt.NDArray[Any], *, n: int) -> Floats:
     """The sum of the values of each group 0 ... n - 1, added in the order of rows.
 
@@ -131,7 +115,7 @@ def equal_parts(parts: Floats) -> float:
     >>> equal_parts(np.array([2.0, 2.0, 4.0, 0.0])).__round__(3)
     2.667
     """
-    return exact_sum(parts) ** 2 / exact_sum(np.square(parts)) if parts.any() else 0.0
+    return float(parts.sum()) ** 2 / float(np.square(parts).sum()) if parts.any() else 0.0
 
 
 def places(group: Ints, keys: tuple[npt.NDArray[Any], ...]) -> Ints:

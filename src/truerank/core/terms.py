@@ -1,7 +1,8 @@
 """What units contribute to an estimate: a few sums for each, and a function of their totals.
 
-Terms add: those of two sets of units, joined, are the terms of both. Totals are exact sums, so that neither the order
-of units nor the chunks in which they were measured change a bit of a value.
+Terms add: those of two sets of units, joined, are the terms of both. What is joined is brought into the order of the
+population before it is summed, so that neither the order of units in files nor the chunks in which they were measured
+change a bit of a value.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by, two_sum
+from truerank.core.arrays import Bools, Floats, Ints, sums_by, total, two_sum
 from truerank.core.clusters import Clusters, Once
 from truerank.core.forms import Form, KnownTotal, Ratio
 from truerank.core.ids import Keys
@@ -192,7 +193,7 @@ class Smooth(Terms):
 
     def totals(self) -> Floats:
         if "totals" not in self.known:
-            self.known["totals"] = np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
+            self.known["totals"] = np.array([total(np.ascontiguousarray(column)) for column in self.sums.T])
         totals: Floats = self.known["totals"]
         return totals
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from truerank.core import special
-from truerank.core.arrays import Floats, Ints, equal_parts, exact_sum
+from truerank.core.arrays import Floats, Ints, equal_parts, sums_by
 from truerank.core.forms import HitMove, Ratio
 from truerank.core.record import record
 from truerank.core.terms import Smooth, Terms
@@ -109,8 +109,8 @@ class Influences:
             count = np.bincount(source)
             if (count == 1).any():
                 return None
-            mean = [exact_sum(effect[source == number]) / n if n else 0.0 for number, n in enumerate(count.tolist())]
-            effect, leverage = effect - np.array(mean)[source], np.maximum(leverage[used], 1.0 / count[source])
+            mean = sums_by(source, effect, n=len(count)) / np.maximum(count, 1)
+            effect, leverage = effect - mean[source], np.maximum(leverage[used], 1.0 / count[source])
             most_df = float((count[count > 0] - 1).sum())
         moments = Moments.sum(effect, leverage)
         if math.isnan(self.unseen) or not moments.show_spread(self.scale):

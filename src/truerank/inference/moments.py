@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats, compiled_for, exact_sum
+from truerank.core.arrays import Floats
 from truerank.core.record import record
 
 ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
 SMALL, LARGE = 1e-50, 1e50  # between which fourth powers, and sums of them, are numbers
-CLUSTERS_AT_ONCE = 2**14  # whose effects fit a processor's cache; of one value up to so many, order changes no bit
+WORTH_COMPILING = 2**16  # clusters for which it is worth to load compiled sums
 NO_SKEW = 1e-6  # skewness below which an interval is symmetric
 
 
@@ -47,14 +46,7 @@ class Moments:
         unit = power_of_two(largest)
         if (unit != 1.0).any():
             effect = effect / unit[..., None]
-        compiled = compiled_for(effect.shape[-1])
-        if compiled is not None:
-            shared = np.broadcast_to(leverage, effect.shape)
-            rows = zip(np.atleast_2d(effect), np.atleast_2d(shared), strict=True)
-            sums: Any = np.array([compiled.moment_sums(*row) for row in rows]).T.reshape(8, *effect.shape[:-1])
-        else:
-            total = exact_sum if effect.ndim == 1 and effect.size <= CLUSTERS_AT_ONCE else partial(np.sum, axis=-1)
-            sums = _sums(effect, leverage, total)
+        sums = _sums_of_many(effect, leverage) if effect.shape[-1] >= WORTH_COMPILING else _sums(effect, leverage)
         highest = leverage.max(axis=-1, initial=0.0)
         return cls(*(*sums, highest, largest / unit, unit[()]))
 
@@ -99,14 +91,22 @@ class Moments:
         return self.highest_effect**2 / self.squares
 
 
-def _sums(effect: Floats, h: Floats, total: Callable[[Floats], Any]) -> tuple[Any, ...]:
+def _sums(effect: Floats, h: Floats) -> Any:
     """In the order of the fields."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         square, part, weight = effect * effect, h * h, 1.0 / (1.0 - h)
         scaled = part * weight
         columns = (square * weight, square, square * effect, square * square, part, scaled, scaled * scaled)
     n = np.count_nonzero((effect != 0) | (h != 0), axis=-1)
-    return n, *(np.asarray(total(column)) for column in columns)
+    return n, *(column.sum(axis=-1) for column in columns)
+
+
+def _sums_of_many(effect: Floats, h: Floats) -> Any:
+    """The same of many clusters, in one pass over them."""
+    from truerank.inference.fast import moment_sums
+
+    rows = zip(np.atleast_2d(effect), np.atleast_2d(np.broadcast_to(h, effect.shape)), strict=True)
+    return np.array([moment_sums(*row) for row in rows]).T.reshape(8, *effect.shape[:-1])
 
 
 def power_of_two(largest: Any) -> Floats:
