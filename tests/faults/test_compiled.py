@@ -72,7 +72,7 @@ def test_damaged_code_is_compiled_again(folder: Path, damage: str) -> None:
     """A flipped byte of machine code would be another number, or a crash; a swapped file the code of something else."""
     run(folder)
     kept = files(folder)
-    assert {each.suffix for each in kept} == {".nbi", ".nbc"}
+    assert {each.suffix for each in kept} == {".nbc"}
     contents = [each.read_bytes() for each in kept]
     for at, each in enumerate(kept):
         content = contents[at]

@@ -23,12 +23,12 @@ import numba as nb
 import numpy as np
 from numba.core.caching import (
     CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
     InTreeCacheLocator,
+    NullCache,
     UserProvidedCacheLocator,
     UserWideCacheLocator,
 )
+from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -51,31 +51,23 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
         dispatcher: Any = nb.njit(nogil=True, **options)(function)
         try:
             dispatcher._cache = _Kept(function)
-        except (
-            Exception
-        ) as error:  # numba says RuntimeError where no folder can be written, others come from the system
+        except Exception as error:  # numba says RuntimeError where no folder can be written, others are the system's
             _say_once(error)
         return cast(Function, dispatcher)
 
     return decorate
 
 
-@cache
-def _logger() -> logging.Logger:
-    return logging.getLogger("truerank")
-
-
 def _say_once(error: Exception) -> None:
     """Say why compiled code is not kept, once: later failures have the same cause and the same remedy."""
-    if _SAID:
-        return
-    _SAID.append(error)
-    reason = "no folder for it can be written" if isinstance(error, RuntimeError) else str(error)
-    _logger().warning(
-        "compiled code is kept in memory only (%s), so each start compiles anew, which takes seconds; "
-        "NUMBA_CACHE_DIR=FOLDER names a folder to keep it in.",
-        reason,
-    )
+    if not _SAID:
+        _SAID.append(error)
+        reason = "no folder for it can be written" if isinstance(error, RuntimeError) else str(error)
+        logging.getLogger("truerank").warning(
+            "compiled code is kept in memory only (%s), so each start compiles anew, which takes seconds; "
+            "NUMBA_CACHE_DIR=FOLDER names a folder to keep it in.",
+            reason,
+        )
 
 
 _SAID: list[Exception] = []
@@ -104,66 +96,40 @@ def all_sources() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in every)).hexdigest()
 
 
-class _Kept(FunctionCache):
-    """numba's cache of one function, whose failures are misses and whose files are whole or not there."""
+class _Kept(NullCache):
+    """The compiled code of one function: a file for each signature, read only where it is whole.
 
-    _impl_class = _Place
+    A file begins with a digest of what it is of and of its content: damaged machine code would give wrong numbers, or
+    crash, and a file that was half written, or is of another function or source, is a miss.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._cache_file = _WholeFiles(
-            cache_path=self._cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=(self._impl.locator.get_source_stamp(), all_sources()),
-        )
+        self._impl = _Place(function)
+        self._source = self._impl.locator.get_source_stamp(), all_sources(), nb.__version__
+
+    def _path(self, sig: Any, codegen: Any) -> Path:
+        kind = hashlib.sha256(repr((sig, codegen.magic_tuple())).encode()).hexdigest()
+        return Path(self._impl.locator.get_cache_path()) / f"{self._impl.filename_base}.{kind[:16]}.nbc"
+
+    def _sealed(self, name: str, content: bytes) -> bytes:
+        return hashlib.sha256(repr((name, self._source)).encode() + content).digest() + content
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            target_context.refresh()
+            path = self._path(sig, target_context.codegen())
+            stored = path.read_bytes()
+            content = stored[DIGEST:]
+            whole = stored == self._sealed(path.name, content)
+            return self._impl.rebuild(target_context, pickle.loads(content)) if whole else None
         except Exception:  # whatever unpickling makes of code that another machine or version wrote
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
-            super().save_overload(sig, data)
+            if self._impl.check_cachable(data):
+                self._impl.locator.ensure_cache_path()
+                path = self._path(sig, data.codegen)
+                path.write_bytes(self._sealed(path.name, dumps(self._impl.reduce(data))))
         except Exception as error:  # a folder that is full, closed or gone
             _say_once(error)
-
-
-class _WholeFiles(IndexDataCacheFile):
-    """Files that end in a digest of themselves: damaged machine code would give wrong numbers, or crash.
-
-    The digest is also of the source, and code is stored with the key it was compiled for: a process that ended between
-    its two writes, or two that wrote at once, would otherwise leave the code of something else under this name.
-    """
-
-    def load(self, key: Any) -> Any:
-        stored = super().load(key)
-        return stored[1] if stored is not None and stored[0] == key else None
-
-    def save(self, key: Any, data: Any) -> None:
-        super().save(key, (key, data))
-
-    def _dump(self, obj: Any) -> bytes:
-        content: bytes = super()._dump(obj)
-        return content + self._digest(content)
-
-    def _load_index(self) -> Any:
-        try:
-            with Path(self._index_path).open("rb") as stream:
-                pickle.load(stream)  # the version stands before what is digested
-                self._check(stream.read())
-            return super()._load_index()
-        except Exception:
-            return {}  # written anew by the next save
-
-    def _load_data(self, name: str) -> Any:
-        self._check(Path(self._data_path(name)).read_bytes())
-        return super()._load_data(name)
-
-    def _check(self, content: bytes) -> None:
-        if content[-DIGEST:] != self._digest(content[:-DIGEST]):
-            raise OSError("compiled code is damaged")
-
-    def _digest(self, content: bytes) -> bytes:
-        return hashlib.sha256(repr(self._source_stamp).encode() + content).digest()
