@@ -54,7 +54,7 @@ def learned(title: str, name: str, backbone: type[Any], method: type[Any]) -> ty
     found = make_dataclass(
         title,
         [
-            (each.name, typing.get_type_hints(part)[each.name], field(default=each.default, metadata=each.metadata))
+            (each.name, typing.get_type_hints(part, include_extras=True)[each.name], field(default=each.default))
             for part in parts
             for each in fields(part)
         ],

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from truerank.models import Labels, LogUniform, OneOf, setting
-
-RATES = OneOf((1e-4, 1e-3, 1e-2, 1e-1))
+from truerank.core.values import Count, CountFrom0, NotNegative, Positive, Probability
+from truerank.models import Labels
 
 
 class PointwiseLoss(StrEnum):
@@ -63,16 +62,16 @@ class Method:
 class Training:
     """Gradient descent on batches of rows; the best epoch by validation AUC is kept."""
 
-    loss: PointwiseLoss = setting(PointwiseLoss.BCE, "what is minimised for a row")
-    optimiser: Descent = setting(Descent.ADAM, "how steps are taken")
-    learning_rate: float = setting(0.01, "of the optimiser", above=0, search=RATES)
-    weight_decay: float = setting(0.01, "weight of ½(‖p_u‖² + ‖q_i‖²) of each row", least=0, search=RATES)
-    batch: int = setting(1024, "rows of a batch; large ones are faster and take more memory", least=1)
-    epochs: int = setting(500, "passes over the rows, at most", least=1)
-    patience: int = setting(60, "epochs without a better validation AUC after which training stops", least=1)
-    least_gain: float = setting(0.0, "rise of the validation AUC above which an epoch is better", least=0)
-    biased_validation: bool = setting(False, "stop by a tenth of the log even where there is a random slice")
-    threads: int = setting(1, "threads of torch; bits are promised for one", least=1)
+    loss: Annotated[PointwiseLoss, "what is minimised for a row"] = PointwiseLoss.BCE
+    optimiser: Annotated[Descent, "how steps are taken"] = Descent.ADAM
+    learning_rate: Annotated[Positive, "of the optimiser"] = 0.01
+    weight_decay: Annotated[NotNegative, "weight of ½(‖p_u‖² + ‖q_i‖²) of each row"] = 0.01
+    batch: Annotated[Count, "rows of a batch; large ones are faster and take more memory"] = 1024
+    epochs: Annotated[Count, "passes over the rows, at most"] = 500
+    patience: Annotated[Count, "epochs without a better validation AUC after which training stops"] = 60
+    least_gain: Annotated[NotNegative, "rise of the validation AUC above which an epoch is better"] = 0.0
+    biased_validation: Annotated[bool, "stop by a tenth of the log even where there is a random slice"] = False
+    threads: Annotated[Count, "threads of torch; bits are promised for one"] = 1
 
 
 # ----------------------------------------------------------------------------------------------------------- backbones
@@ -83,7 +82,7 @@ class MatrixFactorisation:
     """s = p_u · q_i + b_u + b_i, without a global mean."""
 
     summary: ClassVar[str] = "Matrix factorisation with biases"
-    dimensions: int = setting(10, "numbers that describe a user and an item", least=1, search=OneOf((10, 32, 64)))
+    dimensions: Annotated[Count, "numbers that describe a user and an item"] = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +90,9 @@ class GraphConvolution:
     """s = e_u · e_i, e the mean of layers 0 ... L of embeddings propagated over the graph of positives."""
 
     summary: ClassVar[str] = "LightGCN"
-    dimensions: int = setting(64, "numbers that describe a user and an item", least=1, search=OneOf((32, 64)))
-    layers: int = setting(3, "steps over the graph", least=0, search=OneOf((1, 2, 3)))
-    biases: bool = setting(False, "add b_u + b_i to the score", search=OneOf((False, True)))
+    dimensions: Annotated[Count, "numbers that describe a user and an item"] = 64
+    layers: Annotated[CountFrom0, "steps over the graph"] = 3
+    biases: Annotated[bool, "add b_u + b_i to the score"] = False
 
 
 Backbone = MatrixFactorisation | GraphConvolution
@@ -123,9 +122,9 @@ class DoublyRobustLearning(Method):
 
     summary: ClassVar[str] = "doubly robust: imputed errors of all pairs, corrected where rows were seen"
     beside: ClassVar[Beside] = Beside.PROPENSITY
-    imputation_rate: float = setting(0.01, "learning rate of the imputation model", above=0, search=RATES)
-    imputation_decay: float = setting(0.1, "weight decay of the imputation model", least=0, search=RATES)
-    imputation_dimensions: int = setting(0, "size of the imputation model; 0: that of the model", least=0)
+    imputation_rate: Annotated[Positive, "learning rate of the imputation model"] = 0.01
+    imputation_decay: Annotated[NotNegative, "weight decay of the imputation model"] = 0.1
+    imputation_dimensions: Annotated[CountFrom0, "size of the imputation model; 0: that of the model"] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +133,16 @@ class AutoDebias(Method):
 
     summary: ClassVar[str] = "weights and imputed labels learned from a random slice (AutoDebias)"
     beside: ClassVar[Beside] = Beside.SLICE
-    imputed: float = setting(0.05, "weight of the imputed part of the loss", least=0, search=LogUniform(1e-3, 1))
-    step: float = setting(0.001, "size of the assumed step", above=0, search=LogUniform(1e-4, 1e-1))
-    row_rate: float = setting(0.01, "learning rate of the weights of rows", above=0, search=LogUniform(1e-4, 1e-1))
-    row_decay: float = setting(0.01, "weight decay of the same", least=0, search=LogUniform(1e-4, 1e-1))
-    pair_rate: float = setting(0.001, "learning rate of the weights of pairs", above=0, search=LogUniform(1e-4, 1e-1))
-    pair_decay: float = setting(0.01, "weight decay of the same", least=0, search=LogUniform(1e-4, 1e-1))
-    label_rate: float = setting(0.1, "learning rate of the imputed labels", above=0, search=LogUniform(1e-4, 1e-1))
-    label_decay: float = setting(0.0001, "weight decay of the same", least=0, search=LogUniform(1e-4, 1e-1))
-    warm_up: int = setting(20, "epochs before the weights are learned", least=0)
-    patient_from: int = setting(20, "epochs before patience is counted; 50 in AutoDebias's code", least=0)
+    imputed: Annotated[NotNegative, "weight of the imputed part of the loss"] = 0.05
+    step: Annotated[Positive, "size of the assumed step"] = 0.001
+    row_rate: Annotated[Positive, "learning rate of the weights of rows"] = 0.01
+    row_decay: Annotated[NotNegative, "weight decay of the same"] = 0.01
+    pair_rate: Annotated[Positive, "learning rate of the weights of pairs"] = 0.001
+    pair_decay: Annotated[NotNegative, "weight decay of the same"] = 0.01
+    label_rate: Annotated[Positive, "learning rate of the imputed labels"] = 0.1
+    label_decay: Annotated[NotNegative, "weight decay of the same"] = 0.0001
+    warm_up: Annotated[CountFrom0, "epochs before the weights are learned"] = 20
+    patient_from: Annotated[CountFrom0, "epochs before patience is counted; 50 in AutoDebias's code"] = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +151,8 @@ class HardNegatives(Method):
 
     summary: ClassVar[str] = "each positive against the hardest of some random items, DNS(H, U)"
     labels: ClassVar[Labels] = Labels.POSITIVES
-    drawn: int = setting(50, "U: items drawn for each positive", least=1, search=OneOf((50, 100, 200)))
-    hardness: float = setting(
-        0.2, "H / U: share of them that is kept, highest scores first", above=0, most=1,
-        search=OneOf((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
-    )  # fmt: skip
+    drawn: Annotated[Count, "U: items drawn for each positive"] = 50
+    hardness: Annotated[Probability, "H / U: share of them that is kept, highest scores first"] = 0.2
 
     @property
     def kept(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import TYPE_CHECKING
 
@@ -126,7 +125,6 @@ def _listing(name: str | None) -> list[str]:
     """All recommenders, a line each; or one, with a line for each of its settings."""
     from truerank import models
     from truerank.core.values import options_of
-    from truerank.models import settings_of
 
     if name is None:
         catalogue = models.catalogue()
@@ -135,8 +133,6 @@ def _listing(name: str | None) -> list[str]:
     cls = models.named(name)
     install = "" if cls.needs is None else f"; needs pip install {extra(cls.needs)}"
     lines = [f"{name}: {cls.summary.removesuffix('.')}; learns from {cls.labels.value}{install}"]
-    settings = settings_of(cls)
-    for field in dataclasses.fields(cls):
-        allowed = options_of(cls)[field.name]
-        lines.append(f"--set {field.name}={field.default}  {settings[field.name].summary}; {allowed}")
+    for setting in options_of(cls).values():
+        lines.append(f"--set {setting.name}={setting.default}  {setting.summary}; {setting}")
     return lines

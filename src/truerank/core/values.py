@@ -1,7 +1,8 @@
 """The fields of values: what each can be is said once, by its type, and checked when a value is made.
 
 A value is a frozen dataclass with a `name`. A field whose type can be written as text is an option of it; fields that
-are not compared, or that hold data, are none. Bounds stand with the type: `k: Count`, `rate: Probability | None`.
+are not compared, or that hold data, are none. Bounds stand with the type: `k: Count`, `rate: Probability | None`; so does a
+phrase on what it is, where a list of options shows it: `factors: Annotated[Count, "numbers that describe an item"]`.
 """
 
 from __future__ import annotations
@@ -111,6 +112,7 @@ class Option:
     alternatives: tuple[Alternative, ...]
     optional: bool  # None is allowed
     field: dataclasses.Field[Any]
+    summary: str = ""  # what it is: a text beside its type
 
     @property
     def needed(self) -> bool:
@@ -137,15 +139,16 @@ def _options(cls: Any) -> dict[str, Option]:
     hints = typing.get_type_hints(cls, include_extras=True)
     options = {}
     for field in dataclasses.fields(cls):
-        hint, setting = hints[field.name], field.metadata.get("setting")
+        hint = hints[field.name]
+        summary = next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)), "")
         union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
         members = typing.get_args(hint) if union else (hint,)
-        kinds = [alternative(member, setting and setting.range) for member in members if member is not type(None)]
+        kinds = [alternative(member) for member in members if member is not type(None)]
         readable = [kind for kind in kinds if kind.plain or kind.member is not None or is_nested(kind.type)]
         if any(kind.type is not str for kind in readable):  # a text that stands for something else is read as that
             readable = [kind for kind in readable if kind.type is not str]
         if field.compare and field.init and readable:
-            options[field.name] = Option(field.name, tuple(readable), type(None) in members, field)
+            options[field.name] = Option(field.name, tuple(readable), type(None) in members, field, summary)
     return options
 
 
@@ -183,12 +186,12 @@ def choices(cls: type[Any], name: str) -> tuple[Any, ...]:
     return tuple(choice for kind in options_of(cls)[name].alternatives for choice in kind.choices)
 
 
-def alternative(hint: Any, bounds: Range | None = None) -> Alternative:
+def alternative(hint: Any) -> Alternative:
     """A type without its annotations, and its bounds."""
     if typing.get_origin(hint) is not Annotated:
-        return Alternative(hint, bounds if hint in (int, float) else None)
+        return Alternative(hint)
     inner, *notes = typing.get_args(hint)
-    return Alternative(inner, next((note for note in notes if isinstance(note, Range)), bounds))
+    return Alternative(inner, next((note for note in notes if isinstance(note, Range)), None))
 
 
 def _fitted(kind: Alternative, value: Any) -> Any:

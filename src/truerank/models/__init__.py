@@ -1,13 +1,12 @@
 """Layer 7: Log -> Scores. Each model is a frozen configuration whose `fit(log, seed=...)` gives Scores.
 
 A new recommender is one new module here; `catalogue`, the command line and the law tests find it by themselves. What
-a model needs beyond the core (implicit, lightfm, torch) is imported only when it is fitted. A setting says what it is,
-what it can be and where to search for good values; the command line, `train --list` and tuning read it from there.
+a model needs beyond the core (implicit, lightfm, torch) is imported only when it is fitted. The type of a setting says
+what it can be and, in a few words, what it is; the command line and `train --list` read it from there.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import os
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.ranking import Scores
 from truerank.core.record import record
-from truerank.core.values import Range, check, text_of
+from truerank.core.values import check, text_of
 
 
 class Labels(StrEnum):
@@ -60,10 +59,11 @@ NOTHING_BESIDE = Side()
 
 
 class Model(Protocol):
-    """A recommender before it has seen data: a frozen dataclass whose fields are made by `setting`.
+    """A recommender before it has seen data: a frozen dataclass whose fields are its settings.
 
-    A new one inherits from this class and writes `name`, `summary`, its settings and `fit`. Settings are checked when a
-    model is made, and its text form parses back.
+    A new one inherits from this class and writes `name`, `summary`, its settings, such as
+    `factors: Annotated[Count, "numbers that describe an item"] = 32`, and `fit`. Settings are checked when a model is
+    made, and its text form parses back.
 
     The same log, settings and seed give the same scores to the last bit. `needs` names the extra to install, as in
     pip install '.[models]'; None if the core is enough.
@@ -117,66 +117,6 @@ def make(text: str, settings: Mapping[str, str]) -> Model:
     True
     """
     return changed(parse(text), settings, word="setting")
-
-
-@record
-class WholeNumbers:
-    """Whole numbers from `low` to `high`, all equally likely."""
-
-    low: int
-    high: int
-
-
-@record
-class LogUniform:
-    """Numbers from `low` to `high` whose logarithms are uniform."""
-
-    low: float
-    high: float
-
-
-@record
-class OneOf:
-    """One of these values: a grid."""
-
-    values: tuple[Any, ...]
-
-
-Search = WholeNumbers | LogUniform | OneOf
-
-
-@record
-class ModelSetting:
-    """What a field is, its bounds, and where tuning searches (None: it stays as it is)."""
-
-    summary: str
-    range: Range
-    search: Search | None = None
-
-
-def setting(
-    default: Any,
-    summary: str,
-    *,
-    least: float | None = None,
-    above: float | None = None,
-    most: float | None = None,
-    search: Search | None = None,
-) -> Any:
-    """A field of a model: its default, one phrase on what it is, its bounds, and where to search."""
-    return dataclasses.field(
-        default=default, metadata={"setting": ModelSetting(summary, Range(least, above, most), search)}
-    )
-
-
-def settings_of(cls: type[Any]) -> dict[str, ModelSetting]:
-    """The settings of a model class by name."""
-    return {field.name: field.metadata["setting"] for field in dataclasses.fields(cls)}
-
-
-def space(cls: type[Any]) -> dict[str, Search]:
-    """Where tuning searches: settings that have a search space, by name."""
-    return {name: entry.search for name, entry in settings_of(cls).items() if entry.search is not None}
 
 
 def load(module: str, *, install: str, who: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from truerank.core.log import Log
 from truerank.core.progress import Watching
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
-from truerank.models import NOTHING_BESIDE, Labels, Model, Side, setting
+from truerank.core.values import Range
+from truerank.models import NOTHING_BESIDE, Labels, Model, Side
 from truerank.models.matrix import positive_rows, raw_name, values
 from truerank.ranking.scores.scores import Dense, Factors, Function, Matrix, dense, factors, per_user
 
@@ -46,7 +47,7 @@ class PosPop(Model):
     [[2.0, 0.0]]
     """
 
-    above: float = setting(3.0, "values above this count")
+    above: Annotated[float, Range(), "values above this count"] = 3.0
     name: ClassVar[str] = "pos-pop"
     summary: ClassVar[str] = "The number of ratings of an item above 3, the same for all users."
     labels: ClassVar[Labels] = Labels.VALUES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import lapack
@@ -16,7 +16,8 @@ from truerank.core.progress import Watching, watching
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
 from truerank.core.sizes import check_size
-from truerank.models import NOTHING_BESIDE, Model, OneOf, Side, setting
+from truerank.core.values import Count, NotNegative, Positive
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.neighbours import Preference, matrix_of
 from truerank.ranking.scores.scores import Factors, Product, factors
@@ -42,12 +43,11 @@ class IALS(Model):
     [[0.75]]
     """
 
-    factors: int = setting(20, "numbers that describe a user or an item", least=1,
-                           search=OneOf(tuple(range(20, 201, 20))))  # fmt: skip
-    iterations: int = setting(20, "rounds of both sides", least=1)
-    regularisation: float = setting(0.1, "λ", above=0, search=OneOf((0.001, 0.006, 0.01, 0.06, 0.1, 0.6)))
-    alpha: float = setting(1.0, "α: how much a listed pair counts more than an unlisted one", least=0)
-    rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
+    factors: Annotated[Count, "numbers that describe a user or an item"] = 20
+    iterations: Annotated[Count, "rounds of both sides"] = 20
+    regularisation: Annotated[Positive, "λ"] = 0.1
+    alpha: Annotated[NotNegative, "α: how much a listed pair counts more than an unlisted one"] = 1.0
+    rows: Annotated[Preference, "what r is: 1 for positive pairs, or the raw values of all rows"] = Preference.POSITIVES
     name: ClassVar[str] = "ials"
     summary: ClassVar[str] = "Factors of ratings or positives by exact alternating least squares."
 
@@ -75,42 +75,30 @@ class IALS(Model):
         return factors(user, item, users=log.users, items=log.items)
 
     def _solved(self, rows: Any, other: Floats) -> Floats:
-        """The best factors of one side given the other's: (QᵀQ + λI + Σ (c-1) q qᵀ) p = Σ c r q for each row."""
+        """The best factors of one side given the other's: (QᵀQ + λI + Σ (c-1) q qᵀ) p = Σ c r q for each row.
+
+        A row that lists few is solved in the space of what it lists, by Woodbury's identity: with B the inverse of
+        QᵀQ + λI, M = q B qᵀ among what is listed, D = diag(c - 1) and z = c r, the factors are
+        B qᵀ (z - √D (I + √D M √D)⁻¹ √D M z). Rows that list as many as each other are solved together.
+        """
         size, listing = other.shape[1], np.diff(rows.indptr)
         base = other.T @ other + self.regularisation * np.eye(size)
-        result = np.zeros((rows.shape[0], size))
-        few = listing <= FEW * size
-        self._solve_few(rows, other, base, np.flatnonzero((listing > 0) & few), result)
-        for block in _blocks(np.flatnonzero(~few)):
-            left, right = np.empty((len(block), size, size)), np.empty((len(block), size, 1))
-            for index, row in enumerate(block):
-                listed = slice(rows.indptr[row], rows.indptr[row + 1])
-                q, r = other[rows.indices[listed]], rows.data[listed]
-                left[index] = base + (q * (self.alpha * r)[:, None]).T @ q
-                right[index, :, 0] = ((1 + self.alpha * r) * r) @ q
-            result[block] = np.linalg.solve(left, right)[:, :, 0]
-        return result
-
-    def _solve_few(self, rows: Any, other: Floats, base: Floats, few: Ints, result: Floats) -> None:
-        """The same for rows that list few, by Woodbury's identity: a system as large as the list, not as the factors.
-
-        With B the inverse of QᵀQ + λI, M = q B qᵀ among what is listed and D = diag(c - 1), the factors are
-        B qᵀ (z - √D (I + √D M √D)⁻¹ √D M z), z = c r.
-        """
-        if not len(few):
-            return
         turned = np.ascontiguousarray(np.linalg.solve(base, other.T).T)  # B q of everything
-        listing = np.diff(rows.indptr)[few]
-        for n in np.unique(listing):
-            for block in _blocks(few[listing == n], max(1, min(TOGETHER, CELLS // (int(n) * len(base))))):
+        result = np.zeros((rows.shape[0], size))
+        for n in np.unique(listing[listing > 0]):
+            for block in _blocks(np.flatnonzero(listing == n), max(1, min(TOGETHER, CELLS // (int(n) * size)))):
                 listed = rows.indptr[block][:, None] + np.arange(n)
                 index, r = rows.indices[listed], rows.data[listed]
-                z, root = (1 + self.alpha * r) * r, np.sqrt(self.alpha * r)
-                m = turned[index] @ other[index].transpose(0, 2, 1)
+                q, excess, z = other[index], self.alpha * r, (1 + self.alpha * r) * r
+                if n > FEW * size:
+                    left = base + (q * excess[:, :, None]).transpose(0, 2, 1) @ q
+                    result[block] = np.linalg.solve(left, (z[:, None, :] @ q).transpose(0, 2, 1))[:, :, 0]
+                    continue
+                root, m = np.sqrt(excess), turned[index] @ q.transpose(0, 2, 1)
                 left = np.eye(n) + root[:, :, None] * m * root[:, None, :]
-                right = root[:, :, None] * (m @ z[:, :, None])
-                z -= root * np.linalg.solve(left, right)[:, :, 0]
+                z -= root * np.linalg.solve(left, root[:, :, None] * (m @ z[:, :, None]))[:, :, 0]
                 result[block] = (z[:, None, :] @ turned[index])[:, 0]
+        return result
 
 
 def _start(keys: Keys, size: int, *, seed: int) -> Floats:
@@ -120,7 +108,7 @@ def _start(keys: Keys, size: int, *, seed: int) -> Floats:
     return np.asarray(uniform / np.sqrt(size))
 
 
-def _blocks(rows: Ints, size: int = TOGETHER) -> Iterator[Ints]:
+def _blocks(rows: Ints, size: int) -> Iterator[Ints]:
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
@@ -140,7 +128,7 @@ class EASE(Model):
     [[0.5, 0.5]]
     """
 
-    regularisation: float = setting(100.0, "λ", above=0, search=OneOf(tuple(float(x) for x in range(500, 1601, 10))))
+    regularisation: Annotated[Positive, "λ"] = 100.0
     name: ClassVar[str] = "ease"
     summary: ClassVar[str] = "A linear model of items on items in closed form."
 
@@ -149,7 +137,7 @@ class EASE(Model):
         n = len(log.items)
         check_size(
             f"{self.name} of {n:,} items, whose weights are {n:,} x {n:,} numbers,",
-            memory=12.0 * n * n,  # the inverse, and the weights made from it
+            memory=17.0 * n * n,  # the inverse, its other half, and which that is
             seconds=n**3 / 1e12,
             instead="Leave rare items out, or use a model without such a matrix, such as ials.",
         )
@@ -169,7 +157,7 @@ class EASE(Model):
             say("inverting", 3, 3)
         if failed or not np.isfinite(np.diag(inverse)).all():
             raise self._too_small(log)
-        mirror(inverse)
+        np.copyto(inverse, inverse.T, where=np.tri(n, dtype=bool).T)  # what is below the diagonal, above it too
         inverse /= -np.diag(inverse).copy()[None, :]
         np.fill_diagonal(inverse, 0.0)
         weights = inverse.astype(np.float32, order="C")
@@ -185,12 +173,3 @@ class EASE(Model):
 def _lost(pivot: Floats, size: Floats) -> bool:
     """Whether what the Cholesky factor leaves of a diagonal entry is no more than its rounding error."""
     return bool((pivot**2 <= 64 * np.sqrt(len(size)) * np.finfo(np.float64).eps * size).any())
-
-
-def mirror(matrix: Floats, *, block: int = 1024) -> None:
-    """Copy what is below the diagonal to above it, in place."""
-    for start in range(0, len(matrix), block):
-        stop = min(start + block, len(matrix))
-        corner = np.tril(matrix[start:stop, start:stop], -1)
-        matrix[start:stop, start:stop] = corner + corner.T + np.diag(np.diag(matrix)[start:stop])
-        matrix[start:stop, stop:] = matrix[stop:, start:stop].T

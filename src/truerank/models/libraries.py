@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -20,14 +20,10 @@ from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.record import record
 from truerank.core.rng import library_seed
-from truerank.models import NOTHING_BESIDE, LogUniform, Model, OneOf, Side, WholeNumbers, load, setting
+from truerank.core.values import Count, NotNegative, Positive
+from truerank.models import NOTHING_BESIDE, Model, Side, load
 from truerank.models.matrix import check_factors, counts, one_thread, positives
 from truerank.ranking.scores.scores import Factors, factors
-
-FACTORS = WholeNumbers(10, 200)
-ITERATIONS = WholeNumbers(10, 50)
-REGULARISATION = LogUniform(1e-5, 10.0)
-ALPHA = LogUniform(1e-6, 1e-2)
 
 
 @record
@@ -46,11 +42,10 @@ class ALS(Model):
     [[0.75]]
     """
 
-    factors: int = setting(32, "numbers that describe a user or an item", least=1, search=FACTORS)
-    iterations: int = setting(15, "rounds of both sides", least=1, search=ITERATIONS)
-    regularisation: float = setting(0.1, "λ", least=0, search=REGULARISATION)
-    alpha: float = setting(10.0, "α: how much a positive row counts more than an unlisted pair", least=0,
-                           search=WholeNumbers(1, 100))  # fmt: skip
+    factors: Annotated[Count, "numbers that describe a user or an item"] = 32
+    iterations: Annotated[Count, "rounds of both sides"] = 15
+    regularisation: Annotated[NotNegative, "λ"] = 0.1
+    alpha: Annotated[NotNegative, "α: how much a positive row counts more than an unlisted pair"] = 10.0
     name: ClassVar[str] = "als"
     summary: ClassVar[str] = "Factors of implicit feedback by alternating least squares (implicit)."
     needs: ClassVar[str | None] = "models"
@@ -81,10 +76,10 @@ class BPR(Model):
     (True, True)
     """
 
-    factors: int = setting(32, "numbers that describe a user or an item", least=1, search=FACTORS)
-    iterations: int = setting(50, "passes over the positives", least=1, search=ITERATIONS)
-    regularisation: float = setting(0.01, "λ", least=0, search=REGULARISATION)
-    learning_rate: float = setting(0.05, "size of a step", above=0, search=LogUniform(1e-4, 0.1))
+    factors: Annotated[Count, "numbers that describe a user or an item"] = 32
+    iterations: Annotated[Count, "passes over the positives"] = 50
+    regularisation: Annotated[NotNegative, "λ"] = 0.01
+    learning_rate: Annotated[Positive, "size of a step"] = 0.05
     name: ClassVar[str] = "bpr"
     summary: ClassVar[str] = "Factors that rank positives above other items (implicit, one thread)."
     needs: ClassVar[str | None] = "models"
@@ -146,11 +141,11 @@ class LightFM(Model):
     (True, True)
     """
 
-    components: int = setting(32, "numbers that describe a feature", least=1, search=FACTORS)
-    loss: LightFMLoss = setting(LightFMLoss.WARP, "what is minimised", search=OneOf(tuple(LightFMLoss)))
-    epochs: int = setting(20, "passes over the positives", least=1, search=ITERATIONS)
-    user_alpha: float = setting(1e-6, "penalty on features of users", least=0, search=ALPHA)
-    item_alpha: float = setting(1e-6, "penalty on features of items", least=0, search=ALPHA)
+    components: Annotated[Count, "numbers that describe a feature"] = 32
+    loss: Annotated[LightFMLoss, "what is minimised"] = LightFMLoss.WARP
+    epochs: Annotated[Count, "passes over the positives"] = 20
+    user_alpha: Annotated[NotNegative, "penalty on features of users"] = 1e-6
+    item_alpha: Annotated[NotNegative, "penalty on features of items"] = 1e-6
     name: ClassVar[str] = "lightfm"
     summary: ClassVar[str] = "Factors of users and items and of their features, where given (lightfm, one thread)."
     needs: ClassVar[str | None] = "lightfm"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
@@ -16,7 +16,8 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.ranking import Scores
 from truerank.core.record import record
 from truerank.core.rng import cell_keys, cell_uniforms
-from truerank.models import NOTHING_BESIDE, Model, OneOf, Side, setting
+from truerank.core.values import Count
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.matrix import counts, listed, positives, valued
 from truerank.ranking.scores.scores import Function, Matrix, Product, per_user
 
@@ -49,11 +50,11 @@ def cosine(product: Any, first: int, norm: Floats) -> Any:
     As √(p² / (a b)) rather than p / (√a √b): for whole numbers p², a and b are exact, so that cosines which are equal
     as numbers are equal in bits, and equals are known as such.
     """
-    row = first + np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
+    row = first + row_of_entries(product)
     with np.errstate(invalid="ignore", divide="ignore"):
         value = np.sign(product.data) * np.sqrt(product.data**2 / (norm[row] * norm[product.indices]))
     value[~np.isfinite(value)] = 0.0
-    return csr_array((value, product.indices, product.indptr), shape=product.shape)
+    return with_values(product, value)
 
 
 @record
@@ -104,26 +105,30 @@ def neighbours(
         if progress is not None:
             progress(what, first, rows.shape[0])
         alike = similarity(block, first)
-        row = first + np.repeat(np.arange(alike.shape[0]), np.diff(alike.indptr))
-        parts.append(nearest(_selected(alike, alike.indices != row), k, first=first, draw=draw))
+        others = alike.indices != first + row_of_entries(alike)
+        parts.append(nearest(_selected(alike, others), k, first=first, draw=draw))
     return csr_array(vstack(parts, format="csr"))
 
 
 def scaled(matrix: Any, row: Floats, column: Floats) -> Any:
     """A sparse matrix with each row and column multiplied by its number."""
-    place = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return csr_array(
-        (matrix.data * row[place] * column[matrix.indices], matrix.indices, matrix.indptr), shape=matrix.shape
-    )
+    return with_values(matrix, matrix.data * row[row_of_entries(matrix)] * column[matrix.indices])
+
+
+def row_of_entries(matrix: Any) -> Ints:
+    """The row of each stored entry of a sparse matrix."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def with_values(matrix: Any, value: Floats) -> Any:
+    """Other values in the same places of a sparse matrix."""
+    return csr_array((value, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _selected(block: Any, keep: Any) -> Any:
-    row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[keep]
+    row = row_of_entries(block)[keep]
     start: Ints = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=block.shape[0]))])
     return csr_array((block.data[keep], block.indices[keep], start), shape=block.shape)
-
-
-GRID, KUNN_GRID = OneOf(tuple(range(10, 101, 10))), OneOf(tuple(range(70, 111, 5)))
 
 
 class Preference(StrEnum):
@@ -157,8 +162,8 @@ class UserKNN(Model):
     [[0.7071, 0.7071], [0.7071, 0.0]]
     """
 
-    neighbours: int = setting(100, "similar users, or items, that each has", least=1, search=GRID)
-    rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
+    neighbours: Annotated[Count, "similar users, or items, that each has"] = 100
+    rows: Annotated[Preference, "what r is: 1 for positive pairs, or the raw values of all rows"] = Preference.POSITIVES
     name: ClassVar[str] = "user-knn"
     summary: ClassVar[str] = "What the users with the most similar items liked, by cosine."
     of_items: ClassVar[bool] = False  # whether items have neighbours, or users
@@ -214,8 +219,8 @@ class KUNN(Model):
     [[0.353553, 1.0]]
     """
 
-    users: int = setting(100, "similar users that each user has", least=1, search=KUNN_GRID)
-    items: int = setting(100, "similar items that each item has", least=1, search=KUNN_GRID)
+    users: Annotated[Count, "similar users that each user has"] = 100
+    items: Annotated[Count, "similar items that each item has"] = 100
     name: ClassVar[str] = "kunn"
     summary: ClassVar[str] = "Nearest users and nearest items in one score, weighted by how rare they are."
 
@@ -299,9 +304,9 @@ class SAR(Model):
     [[1.0, 0.5], [1.5, 1.5]]
     """
 
-    similarity: Similarity = setting(Similarity.COSINE, "how alike two items are")
-    occurrence: Occurrence = setting(Occurrence.POSITIVES, "rows that count as occurring together")
-    zeros: Zeros = setting(Zeros.TIED, "scores of 0 stay tied, or get seeded noise")
+    similarity: Annotated[Similarity, "how alike two items are"] = Similarity.COSINE
+    occurrence: Annotated[Occurrence, "rows that count as occurring together"] = Occurrence.POSITIVES
+    zeros: Annotated[Zeros, "scores of 0 stay tied, or get seeded noise"] = Zeros.TIED
     name: ClassVar[str] = "sar"
     summary: ClassVar[str] = "Items that occur together with those the user liked: cosine or Jaccard, all of them."
 
@@ -332,9 +337,7 @@ class SAR(Model):
 
 
 def _jaccard(block: Any, first: int, n: Floats) -> Any:
-    row = first + np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    value = block.data / (n[row] + n[block.indices] - block.data)
-    return csr_array((value, block.indices, block.indptr), shape=block.shape)
+    return with_values(block, block.data / (n[first + row_of_entries(block)] + n[block.indices] - block.data))
 
 
 def _noisy(scores: Product, *, seed: int) -> Function:

@@ -16,7 +16,6 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.log import Log
 from truerank.inference.agreement import correlation, disagreement, rank_correlation
 from truerank.io.read import read
-from truerank.models.least_squares import mirror
 from truerank.models.matrix import one_thread, positives
 from truerank.models.neighbours import Draw, from_items, from_users, nearest, nearest_rows
 from truerank.sampling.designs import UniformDesign
@@ -51,7 +50,7 @@ class EASEPath:
         root = np.sqrt(np.maximum(self.value, 0.0) + regularisation).astype(np.float32)
         with one_thread():
             inverse = blas.ssyrk(1.0, np.asfortranarray(self.vector / root[None, :]), lower=True)
-        mirror(inverse)
+        np.copyto(inverse, inverse.T, where=np.tri(len(inverse), dtype=bool).T)
         weights = inverse / -np.diag(inverse).copy()[None, :]
         np.fill_diagonal(weights, 0.0)
         scores: npt.NDArray[np.float32] = self.liked @ np.ascontiguousarray(weights)
