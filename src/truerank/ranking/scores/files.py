@@ -125,8 +125,7 @@ def unreadable(path: Path, error: BaseException) -> InputError:
 
 DENSE_KEYS = ("scores",)
 FACTOR_KEYS = ("user_factors", "item_factors")
-SPARSE_KEYS = ("format", "shape", "data")  # what scipy.sparse.save_npz writes, with the places of the entries:
-PLACES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
+SPARSE_KEYS = ("format", "shape", "data")  # what scipy.sparse.save_npz writes, with the places of the entries
 KEYS = {*DENSE_KEYS, *FACTOR_KEYS, *SPARSE_KEYS, "indices", "indptr", "row", "col", "users", "items"}
 BIASES = {"user_bias", "item_bias"}
 
@@ -266,7 +265,7 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
             name=name,
         )
     if all(key in arrays for key in SPARSE_KEYS):
-        return from_stored(_stored(arrays, name=name), users=users, items=items, name=name)
+        return from_stored(_stored(path), users=users, items=items, name=name)
     raise InputError(
         f"{path}: arrays {', '.join(arrays) or 'none'}; expected scores (with users, items), "
         "user_factors and item_factors (with users, items and optional user_bias, item_bias), "
@@ -287,33 +286,16 @@ def _checked_ids(arrays: Mapping[str, Any], key: str, ids: IdColumn | None, *, n
     return of_file
 
 
-def _stored(arrays: Mapping[str, Any], *, name: str) -> Stored:
+def _stored(path: Path) -> Stored:
     """The entries of a matrix that scipy.sparse.save_npz wrote; every index is checked."""
-    from scipy.sparse import coo_array, csc_array, csr_array
+    from scipy.sparse import load_npz
 
-    word = arrays["format"].item() if arrays["format"].size == 1 else ""
-    form = word.decode("ascii", "replace") if isinstance(word, bytes) else str(word)
-    if form not in PLACES:
-        raise InputError(f"{name}: sparse format {form!r}; expected csr, csc or coo. Save it with .tocsr().")
-    missing = [key for key in PLACES[form] if key not in arrays]
-    if missing:
-        raise InputError(f"{name}: no array {missing[0]}; expected {', '.join(PLACES[form])} with format {form}.")
-    value, shape = arrays["data"], arrays["shape"]
-    first, second = (arrays[key] for key in PLACES[form])
-    if shape.dtype.kind not in "iu" or shape.shape != (2,) or int(shape.min()) < 0:
-        raise InputError(f"{name}: shape is {shape.tolist()}; expected two whole numbers.")
-    if value.ndim != 1 or value.dtype.kind not in "fiub":
-        raise InputError(f"{name}: data is {value.dtype} of shape {value.shape}; expected one number per entry.")
-    for key, places in zip(PLACES[form], (first, second), strict=True):
-        if places.ndim != 1 or places.dtype.kind not in "iu":
-            raise InputError(f"{name}, {key}: {places.dtype} of shape {places.shape}; expected whole numbers.")
     try:
-        if form == "coo":
-            return stored(coo_array((value, (first, second)), shape=tuple(shape)), name=name)
-        matrix = (csr_array if form == "csr" else csc_array)((value, first, second), shape=tuple(shape))
-        matrix.check_format(full_check=True)
-    except ValueError as error:
-        raise InputError(
-            f"{name}: {', '.join(PLACES[form])} do not fit the shape ({error}). Write the file anew."
-        ) from None
-    return stored(matrix, name=name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of places that are no whole numbers
+            matrix = load_npz(path)
+            if matrix.format != "coo":  # whose places scipy checks when it is made
+                matrix.check_format(full_check=True)
+    except (*DAMAGED, Warning) as error:
+        raise unreadable(path, error) from None
+    return stored(matrix, name=str(path))

@@ -37,18 +37,30 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
 
     Where there are ranks beside scores, they order items of equal scores, as the model has listed them.
     """
+    return listed(source, columns, name=name)
+
+
+def listed(
+    source: Any,
+    columns: Mapping[str, str] | None = None,
+    *,
+    users: Ids | None = None,
+    items: Ids | None = None,
+    name: str | None = None,
+) -> Lists:
+    """The same, where all users or items are known: also those without a row."""
     rows = table_columns(source, columns, SCORED, name=name)
     table, where, notes = rows.table, rows.where, rows.notes
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
     (users, user), (items, item) = (
-        Ids.factorise(rows.get(key, by=LISTS), where=f"{where}, column {key!r}") for key in ("user", "item")
+        _numbered(rows, key, everyone) for key, everyone in (("user", users), ("item", items))
     )
     score, rank = _scores(rows), _ranks(rows)
     count = np.bincount(user, minlength=len(users))
-    listed = score != -np.inf
-    if not listed.all():
-        user, item, score, rank = user[listed], item[listed], score[listed], None if rank is None else rank[listed]
+    ever = score != -np.inf
+    if not ever.all():
+        user, item, score, rank = user[ever], item[ever], score[ever], None if rank is None else rank[ever]
     start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=len(users)))]).astype(np.int64)
     order = _ordered_fast if len(table) >= WORTH_IT else _ordered
     ordered, above, tied, scores = order(user, item, score, start, len(items))
@@ -71,6 +83,12 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
         every_pair=len(table) == len(users) * len(items),
         notes=notes,
     )
+
+
+def _numbered(rows: TableColumns, key: str, everyone: Ids | None) -> tuple[Ids, Ints]:
+    """The ids of a column, or all there are, and the place of each row among them."""
+    ids, place = Ids.factorise(rows.get(key, by=LISTS), where=f"{rows.where}, column {key!r}")
+    return (ids, place) if everyone is None else (everyone, everyone.locate(ids)[place])
 
 
 Ordered = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer], npt.NDArray[np.integer], Floats]
@@ -207,21 +225,11 @@ def from_stored(
     if len(entries.value) == 0:
         raise InputError(f"{name}: no entry is stored; expected scores of user-item pairs.")
     table = rows_of(entries, users=users, items=items, name=name).rename({"value": "score"})
-    listed = lists(table, name=name)
-    every_user = population(users, entries.shape[0], where=f"{name}, users")
-    every_item = population(items, entries.shape[1], where=f"{name}, items")
-    # users without an entry have empty lists, and are users all the same
-    count = np.zeros(len(every_user), dtype=np.int64)
-    count[every_user.locate(listed.users)] = np.diff(listed.start)
-    return replace(
-        listed,
-        users=every_user,
-        items=every_item,
-        start=frozen(np.concatenate([[0], np.cumsum(count)]).astype(np.int64)),
-        item=frozen(every_item.locate(listed.items)[listed.item]),
-        every_pair=len(entries.value) == len(every_user) * len(every_item),
-        closed=True,
+    every_user, every_item = (
+        population(ids, size, where=f"{name}, {what}")
+        for ids, size, what in zip((users, items), entries.shape, ("users", "items"), strict=True)
     )
+    return replace(listed(table, users=every_user, items=every_item, name=name), closed=True)
 
 
 @checked_arguments()
@@ -244,24 +252,22 @@ def top(
     >>> found.items.texts(), found.block(np.array([0, 1])).tolist()
     (['milk', 'salt', 'tea'], [[-inf, 0.0, -1.0], [0.0, -inf, -inf]])
     """
-    listed = as_array(recommended)
-    if listed.ndim != 2 or listed.dtype.kind not in "iuUO":
+    numbers = as_array(recommended)
+    if numbers.ndim != 2 or numbers.dtype.kind not in "iuUO":
         raise InputError(
-            f"{name}: recommended items are {listed.dtype} of shape {listed.shape}; expected ids or places of items "
+            f"{name}: recommended items are {numbers.dtype} of shape {numbers.shape}; expected ids or places of items "
             "[users x k], best first."
         )
-    user = named(users, listed.shape[0], where=f"{name}, users")
-    present = listed >= 0 if listed.dtype.kind in "iu" else np.ones(listed.shape, dtype=bool)
-    present &= _recommended(scores, listed.shape, name=name)
+    user = named(users, numbers.shape[0], where=f"{name}, users")
+    present = numbers >= 0 if numbers.dtype.kind in "iu" else np.ones(numbers.shape, dtype=bool)
+    present &= _recommended(scores, numbers.shape, name=name)
     row, place = np.nonzero(present)
     if user is None or not len(row):
         raise InputError(f"{name}: no item is recommended to any user; expected some.")
-    item = pl.Series(_items(listed[present], items, name=name))
+    item = pl.Series(_items(numbers[present], items, name=name))
     table = pl.DataFrame({"user": user[row], "item": item, "score": -place.astype(np.float64)})
     # a user to whom nothing is recommended is one of the model's all the same
-    alone = np.flatnonzero(~present.any(axis=1))
-    nothing = pl.DataFrame({"user": user[alone], "item": item[np.zeros(len(alone), int)], "score": -np.inf})
-    return lists(pl.concat([table, nothing]) if len(alone) else table, name=name)
+    return listed(table, users=Ids.of(user), name=name)
 
 
 def _items(listed: npt.NDArray[Any], items: IdColumn | Ids | None, *, name: str) -> Any:
