@@ -18,8 +18,8 @@ from truerank import models
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.metrics.additive import Recall
 from truerank.core.values import options_of
+from truerank.metrics.additive import Recall
 from truerank.models import Labels, Side
 from truerank.ranking.scores.scores import Factors
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset

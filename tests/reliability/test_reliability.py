@@ -30,9 +30,10 @@ from truerank.ranking.scores.tables import lists
 from truerank.reliability import Grid, LabelledDataset, Preset, study
 from truerank.reliability.grid import families
 from truerank.reliability.kernels import copy_is_first
+from truerank.reliability.plan import group_users
 from truerank.reliability.run import StudyTables
 from truerank.reliability.scenarios import LoggerRun
-from truerank.reliability.tables import Resampling, group_users, tau_b
+from truerank.reliability.tables import Resampling, tau_b
 from truerank.sampling.pools import ring_times
 
 METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))

@@ -21,10 +21,11 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.core.rng import cell_uniforms, generator
+from truerank.exposure.counts import shares_of_items
 from truerank.io.spill import scratch
 from truerank.metrics.listwise import NDCG
 from truerank.reliability import FinishedStudy, Grid, LabelledDataset, Models, advice_for, study
-from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios, train_shares
+from truerank.reliability.scenarios import LoggerRun, MetricTables, Scenarios
 from truerank.reliability.studied import LOGS, PAIRS, RESULTS, LogProfile, match_loggers, profiles_of
 from truerank.simulation.dataset import DatasetSettings, simulate_dataset
 from truerank_research.results import Measured
@@ -130,7 +131,7 @@ class OtherHalf:
         self.able = np.flatnonzero(self.models.scored & (self.world.positive.count > 0))
         self.orders = self.models.orders(np.arange(len(self.world.users)))
         self.weights = [each.weights(users.labels, train=users.train) for each in self.grid.loggers]
-        self.shares = train_shares(users.train, self.world.items)
+        self.shares = shares_of_items(users.train, self.world.items)
         self.tables = MetricTables.of_metrics(
             (METRIC,), most_positives=int(self.world.positive.count.max()), n_users=4 * len(self.able)
         )

@@ -132,7 +132,7 @@ def _listing(name: str | None) -> list[str]:
         return [f"{key:{width}}  {cls.summary}" for key, cls in catalogue.items()]
     cls = models.named(name)
     install = "" if cls.needs is None else f"; needs pip install {extra(cls.needs)}"
-    lines = [f"{name}: {cls.summary.removesuffix('.')}; learns from {cls.labels.value}{install}"]
-    for setting in options_of(cls).values():
-        lines.append(f"--set {setting.name}={setting.default}  {setting.summary}; {setting}")
-    return lines
+    return [
+        f"{name}: {cls.summary.removesuffix('.')}; learns from {cls.labels.value}{install}",
+        *(f"--set {each.name}={each.default}  {each.summary}; {each}" for each in options_of(cls).values()),
+    ]

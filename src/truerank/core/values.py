@@ -1,8 +1,8 @@
 """The fields of values: what each can be is said once, by its type, and checked when a value is made.
 
 A value is a frozen dataclass with a `name`. A field whose type can be written as text is an option of it; fields that
-are not compared, or that hold data, are none. Bounds stand with the type: `k: Count`, `rate: Probability | None`; so does a
-phrase on what it is, where a list of options shows it: `factors: Annotated[Count, "numbers that describe an item"]`.
+are not compared, or that hold data, are none. Bounds stand with the type: `k: Count`, `rate: Probability | None`; so
+does a phrase on what it is, for lists of options: `factors: Annotated[Count, "numbers that describe an item"]`.
 """
 
 from __future__ import annotations

@@ -41,6 +41,13 @@ def rows_of_items(log: Log, items: Ids, *, positive: bool = False) -> Ints:
     return np.bincount(here[here >= 0], minlength=len(items)).astype(np.int64)
 
 
+def shares_of_items(log: Log, items: Ids) -> Floats:
+    """Each item's share of the rows of a log."""
+    if len(log) == 0:
+        raise InputError(f"{log.source}: no rows; expected rows to count the items of.")
+    return np.asarray(rows_of_items(log, items) / len(log))
+
+
 def sum_cells(rows: pl.DataFrame) -> pl.DataFrame:
     """The sums of all columns of floats over rows that agree in the others, in ascending order of these.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
+from truerank.core.ids import Ids
 from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.record import record
@@ -242,11 +243,21 @@ class WorldHoldOut:
         >>> WorldHoldOut.released().split(dataset, policy=UniformLogger.released(), seed=1)[1] is None
         True
         """
-        if policy.name == "uniform" and not self.from_uniform:
+        if not self.applies_to(policy):
             return dataset, None
         if self.unit is HoldOutUnit.CELLS:
             return split_per_user(dataset, self.fraction, seed=seed)
-        items = Members.together(dataset.items.keys())
-        held = np.zeros(len(items), dtype=bool)
-        held[UniformDesign(Share(self.fraction)).draw(items, seed=seed, purpose="hold out items")] = True
+        held = self.items_held(dataset.items, seed=seed)
         return dataset.select(~held[dataset.item]), dataset.select(held[dataset.item])
+
+    def applies_to(self, policy: LoggingPolicy) -> bool:
+        """Whether something is set aside before this policy logs."""
+        return self.from_uniform or policy.name != "uniform"
+
+    def items_held(self, items: Ids, *, seed: int) -> Bools:
+        """Which items are set aside as a whole; none where cells are."""
+        held = np.zeros(len(items), dtype=bool)
+        if self.unit is HoldOutUnit.ITEMS:
+            members = Members.together(items.keys())
+            held[UniformDesign(Share(self.fraction)).draw(members, seed=seed, purpose="hold out items")] = True
+        return held

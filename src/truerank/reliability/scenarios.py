@@ -16,12 +16,10 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
-from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.record import record
 from truerank.core.rng import cell_keys
 from truerank.datasets.split import PER_USER
-from truerank.exposure.counts import rows_of_items
 from truerank.exposure.expose import PURPOSE as EXPOSURE
 from truerank.exposure.expose import HoldOutUnit, WorldHoldOut, exposure_sizes
 from truerank.exposure.logging_policies import LoggingPolicy
@@ -83,17 +81,10 @@ class LoggerRun:
         seed: int,
     ) -> LoggerRun:
         """`weight` is the policy's for the whole dataset: what an evaluator sets aside does not change a policy."""
-        n, fraction, out = len(dataset.items), 0.0, None
-        held = np.zeros(n, dtype=bool)
-        if holdout is not None:
-            nobody = np.zeros(n, dtype=np.int64)
-            rows = Log(Ids.of([0]), dataset.items, unit=nobody, item=np.arange(n), rewards={"label": np.zeros(n)})
-            _, out = holdout.split(rows, policy=logger, seed=seed)
-        if holdout is not None and out is not None:
-            if holdout.unit is HoldOutUnit.ITEMS:
-                held[out.item] = True
-            else:
-                fraction = holdout.fraction
+        fraction, held = 0.0, np.zeros(len(dataset.items), dtype=bool)
+        if holdout is not None and holdout.applies_to(logger):
+            held = holdout.items_held(dataset.items, seed=seed)
+            fraction = holdout.fraction if holdout.unit is HoldOutUnit.CELLS else 0.0
         return cls(dataset, checked_weights(weight), sparsities, seed, fraction, held)
 
     def exposed(self, units: Ints) -> ExposedCells:
@@ -127,15 +118,6 @@ class LoggerRun:
         kernels.count_levels(cells.level, cells.mark, *exact)
         at_least = np.cumsum(exact[:, ::-1], axis=1)[:, ::-1][:, 1:]
         return np.concatenate([*at_least, cells.held.sum(axis=0, dtype=np.int64)[None, :]])
-
-
-def train_shares(train: Log | None, items: Ids) -> Floats | None:
-    """Each item's share of the rows of training data."""
-    if train is None:
-        return None
-    if len(train) == 0:
-        raise InputError(f"{train.source}: no rows; expected rows to count the items of.")
-    return np.asarray(rows_of_items(train, items) / len(train))
 
 
 # ----------------------------------------------------------------------------------------------------------- evaluation
@@ -177,13 +159,11 @@ class MetricTables:
 
 class Compared(NamedTuple):
     """Of every user, sparsity, candidates and metric the FIGURES, as counts of pairs of models; -1 equal pairs for a
-    user without positives. `sums` are the values of models added over the users of each group, in units of 1 / scale;
-    `users` says how many users with positives each of these groups has here.
+    user without positives. `sums` are the values of models added over the users of each group, in units of 1 / scale.
     """
 
     figures: npt.NDArray[np.signedinteger[Any]]
     sums: Ints
-    users: Ints
 
 
 @record
@@ -252,7 +232,7 @@ class Scenarios:
             np.array([family.as_exposed for family in families], dtype=np.uint8), start, sizes, LAST / 2,
             tables.discount, tables.table, tables.divisor, tables.scale, self.by_rounded, bin_of, figures, sums,
         )  # fmt: skip
-        return Compared(figures, sums, np.bincount(here[figures[:, 0, 0, 0, 0] >= 0], minlength=len(sums)))
+        return Compared(figures, sums)
 
     def _weights(self, units: Ints) -> Floats:
         """[sparsities x samplers x users x items], or 1 in the place of users where all have the same weights."""

@@ -14,25 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, product
-from math import ceil, comb, log2, prod
+from math import ceil, comb, log2
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Keys
 from truerank.core.record import record
-from truerank.core.rng import cell_keys, generator
+from truerank.core.rng import generator
 from truerank.inference.intervals import weights_of
-from truerank.reliability.folder import Block, Folder
-from truerank.reliability.grid import Grid
+from truerank.reliability.plan import SUMS, Block, Folder, StudyPlan
 from truerank.reliability.scenarios import FIGURES, TAUS
 
 UNIT = 2.0**-30
 QUESTIONS = ("resolution", "resolution_rounded", *TAUS)
-GROUPS = 128  # their sums say how means vary between draws of users, give or take 1 / sqrt(2 * 128) = 6 %
 LEAST = 2  # one user, or one group of them, says nothing about others
 
 StudyFrames = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]  # results, means, pairs
@@ -79,18 +77,6 @@ class Resampling:
         return bounds
 
 
-def group_users(units: Ints, key: Keys, *, seed: int) -> tuple[Ints, Ints]:
-    """Users in random order by (seed, user), and the group of each: equal sizes, give or take one.
-
-    >>> units, group = group_users(np.arange(300), np.arange(300, dtype=np.uint64), seed=0)
-    >>> int(group[-1]) + 1, sorted(set(np.bincount(group).tolist())), sorted(units.tolist()) == list(range(300))
-    (128, [2, 3], True)
-    """
-    n = len(units)
-    place = np.argsort(cell_keys(seed, "groups of users", key, np.zeros(n, dtype=np.uint64)), kind="stable")
-    return units[place], np.arange(n) * min(GROUPS, n) // max(n, 1)
-
-
 def tau_b(agreement: Any, ties: Any, other_ties: Any, *, n_models: int) -> Floats:
     """Kendall's τ-b from counts of pairs of models, NaN where all pairs of either tie.
 
@@ -132,22 +118,22 @@ class GroupSums:
         """Over all users and repetitions, [sparsities x candidates x models]."""
         return _ratio(self.sums.sum(axis=(0, 1)) / self.scale, self.users.sum())
 
-    def tau(self, resampling: Resampling) -> dict[str, dict[str, Floats]]:
-        """Kendall's τ-b of the models' means with the reference's: mean over repetitions, interval, and spread."""
+    def tau(self, resampling: Resampling) -> dict[str, Floats]:
+        """Kendall's τ-b of the models' means with each question's reference, for all questions one after the other:
+        mean over repetitions, interval, and spread; NaN for questions without a reference.
+        """
         n_repetitions, n_groups, *_, n_models = self.sums.shape
         weight, of_repetition = resampling.of_groups(n_groups), resampling.of_repetitions(n_repetitions)
-        counts = [_pair_counts(*repetition, weight) for repetition in zip(self.sums, self.users, strict=True)]
-        columns = {}
-        for q, question in enumerate(TAUS, start=1):
-            taus = np.array([
-                tau_b(count[..., q], count[..., 0], reference(question, count[..., 0]), n_models=n_models)
-                for count in counts
-            ]).reshape(n_repetitions, len(weight), -1)  # fmt: skip
-            defined = np.einsum("nr,rns->ns", of_repetition, ~np.isnan(taus))
-            mean = _ratio(np.einsum("nr,rns->ns", of_repetition, np.nan_to_num(taus)), defined)
-            interval = resampling.interval(mean[1:], n=int((self.users > 0).sum(axis=1).max()))
-            columns[question] = dict(zip(TAU_COLUMNS, (mean[0].copy(), *interval, _spread(taus[:, 0])), strict=True))
-        return columns
+        taus = np.stack([
+            _by_row(_taus(count[..., 0], np.moveaxis(count[..., 1:], -1, 0), n_models=n_models))
+            for count in (_pair_counts(*sums, weight) for sums in zip(self.sums, self.users, strict=True))
+        ])  # fmt: skip
+        defined = np.einsum("nr,rns->ns", of_repetition, ~np.isnan(taus))
+        mean = _ratio(np.einsum("nr,rns->ns", of_repetition, np.nan_to_num(taus)), defined)
+        interval = resampling.interval(mean[1:], n=int((self.users > 0).sum(axis=1).max()))
+        without = np.full((len(QUESTIONS) - len(TAUS)) * taus.shape[2] // len(TAUS), np.nan)
+        columns = zip(TAU_COLUMNS, (mean[0], *interval, _spread(taus[:, 0])), strict=True)
+        return {name: np.concatenate([without, column]) for name, column in columns}
 
     def differences(self, models: Sequence[str], axes: pl.DataFrame) -> pl.DataFrame:
         """The difference of every pair of models, and its standard deviation between users.
@@ -160,27 +146,28 @@ class GroupSums:
         >>> GroupSums(sums, np.ones((1, 2), dtype=np.int64)).differences(("a", "b"), axes).row(0)[:5]
         (0.0, 'a', 'b', 1.0, 1.4142135623730951)
         """
-        n_repetitions, n_users, n_groups = len(self.users), self.users.sum(axis=1), (self.users > 0).sum(axis=1)
-        tables, users = [], self.users[..., None]
+        n_users, n_groups, users = self.users.sum(axis=1), (self.users > 0).sum(axis=1), self.users[..., None]
+        tables = []
         for a, b in combinations(range(len(models)), 2):
-            apart = (self.sums[..., a] - self.sums[..., b]).reshape(*self.users.shape, axes.height) / self.scale
+            apart = (self.sums[..., a] - self.sums[..., b]).reshape(*self.users.shape, -1) / self.scale
             total = apart.sum(axis=1)
             deviation = np.nan_to_num(_ratio(apart, users)) - _ratio(total, n_users[:, None])[:, None]
             variance = _ratio((users * deviation**2).sum(axis=1), n_groups[:, None] - 1)[n_groups > 1]
-            tables.append(
-                axes.with_columns(
-                    model=pl.lit(models[a]),
-                    other=pl.lit(models[b]),
-                    difference=_ratio(total.sum(axis=0), n_users.sum()),
-                    sd=np.sqrt(variance.mean(axis=0) if len(variance) else np.full(axes.height, np.nan)),
-                    users=pl.lit(int(n_users.max())),
-                    repetitions=pl.lit(n_repetitions),
-                )
-            )
-        return pl.concat(tables)
+            sd = np.sqrt(variance.mean(axis=0)) if len(variance) else np.full(axes.height, np.nan)
+            pair = {"model": pl.lit(models[a]), "other": pl.lit(models[b])}
+            tables.append(axes.with_columns(**pair, difference=_ratio(total.sum(axis=0), n_users.sum()), sd=sd))
+        return pl.concat(tables).with_columns(users=pl.lit(int(n_users.max())), repetitions=pl.lit(len(self.users)))
 
 
 TAU_COLUMNS = ("tau_of_means", "tau_of_means_low", "tau_of_means_high", "tau_of_means_sd")
+
+
+def _taus(tied: Any, agreements: Any, *, n_models: int) -> Floats:
+    """τ-b of each question [questions x ...], from the tied pairs and the agreement with the question's reference."""
+    return np.stack([
+        tau_b(agreement, tied, reference(question, tied), n_models=n_models)
+        for question, agreement in zip(TAUS, agreements, strict=True)
+    ])  # fmt: skip
 
 
 def _pair_counts(sums: Ints, users: Ints, weight: Floats) -> npt.NDArray[np.int32]:
@@ -204,12 +191,8 @@ def _pair_counts(sums: Ints, users: Ints, weight: Floats) -> npt.NDArray[np.int3
 class Summary:
     """All that turns the blocks of a study into its tables."""
 
+    plan: StudyPlan
     folder: Folder
-    grid: Grid
-    models: tuple[str, ...]
-    blocks: tuple[Keys, ...]  # the keys of the users of each block
-    scale: float
-    n_groups: int
     resampling: Resampling
 
     def frames(self, logger: int, metrics: Sequence[int]) -> list[StudyFrames]:
@@ -218,28 +201,24 @@ class Summary:
         return [self._frames(logger, *of_metric) for of_metric in zip(metrics, totals, points, strict=True)]
 
     def _frames(self, logger: int, metric: int, total: Floats, point: Floats) -> StudyFrames:
-        grid, resampling = self.grid, self.resampling
-        scenarios = [(sparsity, *candidates) for sparsity in grid.sparsities for candidates in grid.candidates]
-        schema = {"sparsity": pl.Float64, "sampler": pl.String, "size": pl.Int64}
-        logger_name, metric_name = (
-            pl.lit(str(axis[at])) for axis, at in ((grid.loggers, logger), (grid.metrics, metric))
-        )
-        axes = pl.DataFrame(scenarios, schema, orient="row").select(
-            logger_name.alias("logger"), *schema, metric_name.alias("metric")
-        )
-        groups = self._group_sums(logger, metric)
-        taus = groups.tau(resampling)
-        n_users = int(point[:, -1].max(initial=0))
-        nothing = dict.fromkeys(TAU_COLUMNS, np.full(axes.height, np.nan))
-        results = [
-            axes.with_columns(question=pl.lit(question), **self._columns(q, total, point)).with_columns(
-                **taus.get(question, nothing), users=pl.lit(n_users), repetitions=pl.lit(grid.repetitions)
-            )
-            for q, question in enumerate(QUESTIONS)
+        grid, models = self.plan.grid, list(self.plan.models.aligned)
+        scenarios = [
+            (str(grid.loggers[logger]), sparsity, *candidates, str(grid.metrics[metric]))
+            for sparsity, candidates in product(grid.sparsities, grid.candidates)
         ]
-        mean = groups.means
-        means = [axes.with_columns(model=pl.lit(name), mean=mean[..., m].ravel()) for m, name in enumerate(self.models)]
-        return pl.concat(results), pl.concat(means), groups.differences(self.models, axes)
+        axes = pl.DataFrame(scenarios, AXES, orient="row")
+        groups, n_users = self._group_sums(logger, metric), int(point[:, -1].max(initial=0))
+        results = pl.concat([axes.with_columns(question=pl.lit(question)) for question in QUESTIONS]).with_columns(
+            **self._columns(total, point, n_users=n_users),
+            **groups.tau(self.resampling),
+            users=pl.lit(n_users),
+            repetitions=pl.lit(grid.repetitions),
+        )
+        means = [
+            axes.with_columns(model=pl.lit(name), mean=mean.ravel())
+            for name, mean in zip(models, np.moveaxis(groups.means, -1, 0), strict=True)
+        ]
+        return results, pl.concat(means), groups.differences(models, axes)
 
     def _sums_of_users(self, logger: int, metrics: Sequence[int]) -> tuple[Floats, Floats]:
         """Sums over users for each metric: in every resample, and of every repetition as it is.
@@ -248,17 +227,17 @@ class Summary:
         Metrics of one table of discounts, such as Recall@5 and Precision@5, mostly order models alike: the product of
         the first one serves them all, up to ties of rounded values.
         """
-        grid, n = self.grid, prod(self._axes)
+        grid, n = self.plan.grid, self.plan.n_scenarios
         totals = np.zeros((len(metrics), self.resampling.resamples + 1, 8 * n + 1))
         points = np.zeros((len(metrics), grid.repetitions, 8 * n + 1))
         compared = slice(None) if grid.by_rounded else [0, *range(2, len(FIGURES))]
         for repetition, weight in enumerate(self.resampling.of_repetitions(grid.repetitions).T):
             parts = np.zeros_like(totals)
-            for number, keys in enumerate(self.blocks):
-                of_users, first, sums = self.resampling.of_users(keys), None, np.zeros(0)
+            for number, units in enumerate(self.plan.users):
+                of_users, first, sums = self.resampling.of_users(self.plan.dataset.users.keys()[units]), None, None
                 for part, metric in zip(parts, metrics, strict=True):
                     figures = self._figures(Block(repetition, logger, number), metric)
-                    if first is not None and np.array_equal(figures[compared], first[compared]):
+                    if sums is not None and np.array_equal(figures[compared], first[compared]):
                         sums[:, n : 2 * n] = of_users @ figures[1].reshape(-1, n).astype(np.float64)
                     else:
                         first, sums = figures, self._product(of_users, figures)
@@ -268,9 +247,8 @@ class Summary:
         return totals, points
 
     def _figures(self, block: Block, metric: int) -> Figures:
-        names = [f"{self.grid.metrics[metric]} {figure}" for figure in FIGURES]
-        table = self.folder.files.read(self.folder.place(block), names)
-        return np.stack([table[name].to_numpy().reshape(-1, *self._axes) for name in names])
+        column = self.folder.read(block, str(self.plan.grid.metrics[metric]))
+        return column.reshape(len(FIGURES), -1, *self.plan.axes)
 
     def _product(self, weight: Floats, figures: Figures) -> Floats:
         """Sums of the values of users, in units, and of those whose τ is defined; a user without positives has zeros.
@@ -278,60 +256,67 @@ class Summary:
         Columns in which all users of the block are defined need no product.
         """
         ties, rounded, *agreements = figures
-        present, flat = ties[:, 0, 0] >= 0, (len(ties), -1)
-        values, defined = [np.maximum(ties, 0).reshape(flat), rounded.reshape(flat)], list[Bools]()
-        tied = rounded if self.grid.by_rounded else ties  # in the values that are compared
-        for question, agreement in zip(TAUS, agreements, strict=True):
-            tau = tau_b(agreement, tied, reference(question, tied), n_models=len(self.models)).reshape(flat)
-            tau[~present] = np.nan
-            values.append(np.rint(np.nan_to_num(tau) / UNIT))
-            defined.append(~np.isnan(tau))
-        undefined = ~np.concatenate([*defined, present[:, None]], axis=1)
+        present = ties[:, 0, 0] >= 0
+        tied = rounded if self.plan.grid.by_rounded else ties  # in the values that are compared
+        taus = _taus(tied, agreements, n_models=len(self.plan.models))
+        taus[:, ~present] = np.nan
+        values = _by_row(np.stack([np.maximum(ties, 0), rounded, *np.rint(np.nan_to_num(taus) / UNIT)]))
+        undefined = np.column_stack([_by_row(np.isnan(taus)), ~present])
         sums = np.repeat(weight.sum(axis=1)[:, None], undefined.shape[1], axis=1)
         partly = np.flatnonzero(undefined.any(axis=0))
         sums[:, partly] -= weight @ undefined[:, partly].astype(np.float64)
-        return np.concatenate([weight @ np.concatenate(values, axis=1).astype(np.float64), sums], axis=1)
+        return np.concatenate([weight @ values, sums], axis=1)
 
-    def _columns(self, q: int, total: Floats, point: Floats) -> dict[str, Floats]:
-        """A question's columns: value and interval, the share undefined, the same with undefined as 0."""
-        n, is_tau = total.shape[1] // 8, QUESTIONS[q] in TAUS
-        here, unit = slice(q * n, (q + 1) * n), UNIT if is_tau else 1 / comb(len(self.models), 2)
-        where = slice((q + 3) * n, (q + 4) * n) if is_tau else [-1] * n
-        everyone, n_users = total[:, -1:], int(point[:, -1].max(initial=0))
-        mean, zero = _ratio(total[:, here], total[:, where]) * unit, _ratio(total[:, here], everyone) * unit
-        bounds = self.resampling.interval(mean[1:], n=n_users)
+    def _columns(self, total: Floats, point: Floats, *, n_users: int) -> dict[str, Floats]:
+        """Of all questions, one after the other: value and interval, the share undefined, and with undefined as 0."""
+        n, interval = self.plan.n_scenarios, self.resampling.interval
+        unit = np.repeat([1 / comb(len(self.plan.models), 2), UNIT], [2 * n, 3 * n])
+        value, defined, everyone = _parts(total, n)
+        mean, zero = _ratio(value, defined) * unit, _ratio(value, everyone) * unit
+        bounds = interval(mean[1:], n=n_users)
         bounds_zero = bounds.copy()
-        partly = np.flatnonzero((total[:, where] != everyone).any(axis=0))
-        if not np.isnan(bounds[0]).all():
-            bounds_zero[:, partly] = self.resampling.interval(zero[1:, partly], n=n_users)
+        partly = np.flatnonzero((defined != everyone).any(axis=0))
+        bounds_zero[:, partly] = interval(zero[1:, partly], n=n_users)
+        of_repetition, known, _ = _parts(point, n)
         return {  # rows are copied: a view in a table would keep all resamples in memory
             "value": mean[0].copy(),
             "low": bounds[0],
             "high": bounds[1],
-            "undefined": 1 - _ratio(total[:1, where], everyone[:1])[0],
+            "undefined": 1 - _ratio(defined[0], everyone[0]),
             "value_undefined_as_0": zero[0].copy(),
             "low_undefined_as_0": bounds_zero[0],
             "high_undefined_as_0": bounds_zero[1],
-            "sd_between_repetitions": _spread(_ratio(point[:, here], point[:, where]) * unit),
+            "sd_between_repetitions": _spread(_ratio(of_repetition, known) * unit),
         }
 
     def _group_sums(self, logger: int, metric: int) -> GroupSums:
         """Sums of values over the users of each group, of every repetition."""
-        shape, name = (*self._axes, len(self.models)), str(self.grid.metrics[metric])
-        sums = np.zeros((self.grid.repetitions, self.n_groups, *shape), dtype=np.int64)
+        plan = self.plan
+        sums = np.zeros((plan.grid.repetitions, plan.n_groups, *plan.axes, len(plan.models)), dtype=np.int64)
         users = np.zeros(sums.shape[:2], dtype=np.int64)
-        for repetition, number in product(range(self.grid.repetitions), range(len(self.blocks))):
-            place = self.folder.place(Block(repetition, logger, number), "-sums")
-            table = self.folder.files.read(place, [name, "group", "users"])
-            part, first = table[name].to_numpy().reshape(-1, *shape), int(table["group"][0])
-            here = (repetition, slice(first, first + len(part)))
-            sums[here] += part
-            users[here] += table["users"].gather_every(part[0].size).to_numpy()
-        return GroupSums(sums, users, self.scale)
+        name = str(plan.grid.metrics[metric])
+        for repetition, (number, group) in product(range(plan.grid.repetitions), enumerate(plan.groups)):
+            block = Block(repetition, logger, number)
+            sums[repetition, group[0] : group[-1] + 1] += self.folder.read(block, name, SUMS).reshape(
+                -1, *sums.shape[2:]
+            )
+            present = self._figures(block, metric)[0, :, 0, 0] >= 0
+            users[repetition] += np.bincount(group[present], minlength=plan.n_groups)
+        return GroupSums(sums, users, plan.tables.scale)
 
-    @property
-    def _axes(self) -> tuple[int, int]:
-        return len(self.grid.sparsities), self.grid.n_candidates
+
+AXES = {"logger": pl.String, "sparsity": pl.Float64, "sampler": pl.String, "size": pl.Int64, "metric": pl.String}
+
+
+def _by_row(figures: Any) -> Any:
+    """[users or resamples x figures of all scenarios] of [figures x users or resamples x sparsities x candidates]."""
+    return np.moveaxis(figures, 0, 1).reshape(figures.shape[1], -1)
+
+
+def _parts(sums: Floats, n: int) -> tuple[Floats, Floats, Floats]:
+    """Of n scenarios and five questions: the sums of values, the users whose value is defined, and all users."""
+    everyone = sums[:, -1:]
+    return sums[:, : 5 * n], np.column_stack([np.repeat(everyone, 2 * n, axis=1), sums[:, 5 * n : -1]]), everyone
 
 
 def _ratio(num: Any, den: Any) -> Floats:

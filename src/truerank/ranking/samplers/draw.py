@@ -22,7 +22,7 @@ from truerank.core.ranking import Candidates
 from truerank.core.record import record
 from truerank.core.validation import checked_arguments
 from truerank.core.values import Value
-from truerank.exposure.counts import rows_of_items
+from truerank.exposure.counts import shares_of_items
 from truerank.ranking.candidates import located_pairs
 from truerank.sampling.clocks import checked_weights
 from truerank.sampling.designs import Inclusion, inclusion_of_each
@@ -137,8 +137,8 @@ class CandidatePool:
         counts = ItemCounts(
             rows=np.bincount(item, minlength=len(pool)),
             positives=np.bincount(item[label == 1], minlength=len(pool)),
-            train=None if train is None else _shares(train, pool),
-            random=None if random is None else _shares(random, pool),
+            train=None if train is None else shares_of_items(train, pool),
+            random=None if random is None else shares_of_items(random, pool),
             items=pool,
         )
         return cls(log.users, pool, positive, exposed, _excluded(log, pool, exclude), counts, log.source)
@@ -306,12 +306,6 @@ def _excluded(log: Log, pool: Ids, exclude: Log | None) -> Pairs:
     width, of_log = max(len(pool), 1), pool.locate(log.items)[log.item]
     outside = ~np.isin(user * width + item, log.user * width + of_log)
     return Pairs.of(user[outside], item[outside], n_units=len(log.users))
-
-
-def _shares(log: Log, items: Ids) -> Floats:
-    if len(log) == 0:
-        raise InputError(f"{log.source}: no rows; expected rows to count the items of.")
-    return rows_of_items(log, items) / len(log)
 
 
 def _check_pool(log: Log, place: Ints) -> None:
