@@ -234,10 +234,11 @@ class Summary:
         for repetition, weight in enumerate(self.resampling.of_repetitions(grid.repetitions).T):
             parts = np.zeros_like(totals)
             for number, units in enumerate(self.plan.users):
-                of_users, first, sums = self.resampling.of_users(self.plan.dataset.users.keys()[units]), None, None
+                of_users = self.resampling.of_users(self.plan.dataset.users.keys()[units])
+                first: Any = None
                 for part, metric in zip(parts, metrics, strict=True):
                     figures = self._figures(Block(repetition, logger, number), metric)
-                    if sums is not None and np.array_equal(figures[compared], first[compared]):
+                    if first is not None and np.array_equal(figures[compared], first[compared]):
                         sums[:, n : 2 * n] = of_users @ figures[1].reshape(-1, n).astype(np.float64)
                     else:
                         first, sums = figures, self._product(of_users, figures)
@@ -247,7 +248,7 @@ class Summary:
         return totals, points
 
     def _figures(self, block: Block, metric: int) -> Figures:
-        column = self.folder.read(block, str(self.plan.grid.metrics[metric]))
+        column: Figures = self.folder.read(block, str(self.plan.grid.metrics[metric]))
         return column.reshape(len(FIGURES), -1, *self.plan.axes)
 
     def _product(self, weight: Floats, figures: Figures) -> Floats:
