@@ -236,6 +236,7 @@ class Summary:
             for number, units in enumerate(self.plan.users):
                 of_users = self.resampling.of_users(self.plan.dataset.users.keys()[units])
                 first: Any = None
+                sums = np.zeros(0)
                 for part, metric in zip(parts, metrics, strict=True):
                     figures = self._figures(Block(repetition, logger, number), metric)
                     if first is not None and np.array_equal(figures[compared], first[compared]):
