@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import truerank as tr
-from truerank.evaluation.impression_checks import _parameter
+from truerank.evaluation.input_checks import _parameter
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.fits import Parameter
 

@@ -23,7 +23,7 @@ from truerank.core.log import Log
 from truerank.core.ranking import Pool, Ranks, Ties
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
-from truerank.core.terms import Terms
+from truerank.core.terms import Terms, Totals
 from truerank.core.values import text_of
 
 Made = TypeVar("Made")
@@ -155,6 +155,11 @@ class Estimator:
         """The terms of each question about the whole units of a chunk; `view` is how a model sees its rows."""
         units = ObservedUnits(chunk, view, requests, learned, keep_rows)
         return [self.term(units, request) for request in requests]
+
+    def totals_without(self, view: Any, requests: Sequence[Request], pattern: Keys) -> list[dict[int, Totals]] | None:
+        """For each question the totals by pattern of rows under models learned without each group of clusters; None
+        where these follow from the terms under each of the models alone."""
+        return None
 
     def term(self, units: ObservedUnits, request: Request) -> Terms:
         """The terms of one question; what questions share is made once with `units.once`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import field, fields, replace
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -213,3 +213,8 @@ class RankView:
     ties: Ties = Ties.EXPECTED
     seed: int = 0
     listed: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    refits: ClassVar[None] = None
+
+    def without(self, group: int) -> RankView:
+        """The view under what was learned without a group of clusters: ranks do not depend on it."""
+        return self

@@ -48,12 +48,12 @@ NOTES = {
     ),
     "position-fit": "position model of {place}: {model}, {parameters}, from {n:,} {rows}.",
     "position-fit.detail": "position model of {place}: {sentence}",
-    "no-ranking": "{target}: {units:,} of {n_units:,} {unit}s of the log have no ranking.",
+    "no-ranking": "{model}: {units:,} of {n_units:,} {unit}s of the log have no ranking.",
     "unlogged-sessions": (
-        "{target}: {sessions:,} sessions that it ranks are not in the log and are excluded. If nothing was viewed in "
+        "{model}: {sessions:,} sessions that it ranks are not in the log and are excluded. If nothing was viewed in "
         "them they count: declare all sessions with {option:sessions FILE}."
     ),
-    "never-shown": "{target}: it never exposes {rows:,} of {n_rows:,} logged items, whose weight is 0.",
+    "never-shown": "{model}: it never exposes {rows:,} of {n_rows:,} logged items, whose weight is 0.",
     # choices
     "usual-estimator": (
         "default estimators: {defaults}. Verdicts need at least {fewest:.0f} labelled pairs in top-K lists."

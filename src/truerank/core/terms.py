@@ -24,6 +24,8 @@ from truerank.core.messages import Message
 from truerank.core.record import record
 from truerank.core.rows import SampledRows, Weighting
 
+Totals = tuple[Floats, Floats]  # without each group of clusters [groups x columns], and what rounding left of them
+
 
 class Terms(ABC):
     """What units contribute; all that intervals and comparisons know.
@@ -277,7 +279,7 @@ class Refitted(Terms):
 
     whole: Smooth
     pattern: Keys
-    without: Mapping[int, tuple[Floats, Floats]]
+    without: Mapping[int, Totals]
 
     @property
     def defined(self) -> Bools:
@@ -337,7 +339,7 @@ class Refitted(Terms):
         return replace(self, whole=self.whole.from_columns(columns, clusters), pattern=columns["pattern"])
 
     def merge(self, others: Sequence[Refitted]) -> Refitted:
-        without: dict[int, tuple[Floats, Floats]] = {}
+        without: dict[int, Totals] = {}
         for part in (self, *others):
             for code, (totals, rest) in part.without.items():
                 before, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))

@@ -18,7 +18,6 @@ from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.estimator import Learner
 from truerank.core.forms import Form, Ratio
-from truerank.core.ids import Keys
 from truerank.core.log import Log, Logged
 from truerank.core.record import record
 from truerank.core.rows import Column
@@ -173,12 +172,11 @@ class RankedContext:
 class Refits:
     """The position models without each group of clusters (None where there is none), and the group of each unit.
 
-    `pattern` tells for which targets each unit is defined; `unusable` are reasons why models cannot be used, and which.
+    `unusable` are reasons why models cannot be used, and which.
     """
 
     positions: tuple[Positions | None, ...]
     group: Ints
-    pattern: Keys
     unusable: Mapping[str, Ints] = field(default_factory=dict)
 
 
@@ -339,6 +337,11 @@ class Exposures:
     def under(self, positions: Positions) -> Exposures:
         """The same under other position models."""
         return replace(self, target=self.target.under(positions), logging=self.logging.under(positions), refits=None)
+
+    def without(self, group: int) -> Exposures | None:
+        """The same under the models that were fitted without a group of clusters, None where these cannot be used."""
+        positions = None if self.refits is None else self.refits.positions[group]
+        return None if positions is None else self.under(positions)
 
     def impossible(self, without: Bools | None = None) -> str | None:
         """Why the log cannot be, or None: a view or a reward where the logging policy exposes nothing.

@@ -43,6 +43,13 @@ class Assistance(StrEnum):
     SCORES = "scores"
     LOG = "log"
 
+    @property
+    def predictor(self) -> str:
+        """In a sentence."""
+        return {Assistance.JUDGE: "the judge", Assistance.SCORES: "the scores that assist", Assistance.LOG: "the log"}[
+            self
+        ]
+
 
 @runtime_checkable
 class Helped(Protocol):

@@ -7,24 +7,22 @@ Where a policy is given by exposures, or mixes several loggers, terms are made a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum
+from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.estimator import Estimator, Learned, ObservedUnits, Request
 from truerank.core.ids import Keys
 from truerank.core.record import record
 from truerank.core.rows import Column
-from truerank.core.terms import Refitted, Smooth, Terms
+from truerank.core.terms import Smooth, Terms, Totals
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, Refits, blocks, limited_by
 from truerank.exposure.policies import Policy, Rows, WholeList, tables_of
 from truerank.exposure.positions.position_models import Positions
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
-
-Totals = tuple[Floats, Floats]  # [groups x columns], and what rounding left of them
 
 
 FIVE = (
@@ -74,59 +72,31 @@ class RankedEstimator(Estimator):
         reward = request.reward
         requests = [asked for asked in units.requests if asked.reward == reward]
         clips = np.array([asked.clip for asked in requests])
-        terms = units.once(reward, lambda: self._refitted(units.view, reward, clips, units.learned))
+        terms = units.once(reward, lambda: self.make(units.view, reward, clips, units.learned))
         return terms[requests.index(request)]
 
-    def _refitted(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> Sequence[Terms]:
-        """Terms with their totals under the model without each group, where the view has refits."""
-        whole, refits = self.make(view, reward, clips, learned), view.refits
-        if refits is None:
-            return whole
+    def totals_without(
+        self, view: Exposures, requests: Sequence[Request], pattern: Keys
+    ) -> list[dict[int, Totals]] | None:
+        """From counts of places, where the weights of rows depend on these alone."""
+        refits = view.refits
+        if refits is None or not self.counted_columns() or not _by_places(view):
+            return None
         columns, limits = self.counted_columns(), limited_by(self)
-        if not columns or not _by_places(view):
-            remade = (
-                (group, self.make(view.under(positions), reward, clips, learned))
-                for group, positions in enumerate(refits.positions)
-                if positions is not None
-            )
-            return refitted(whole, [refits.pattern] * len(whole), refits.group, len(refits.positions), remade)
-        defined, without = view.target.defined(), [dict[int, Totals]() for _ in whole]
-        for code in np.unique(refits.pattern[defined]).tolist():
-            units = defined & (refits.pattern == code)
-            parts = [
-                _outside(column, view, refits, units, reward=reward, clips=clips, limits=limits) for column in columns
-            ]
-            for number, totals in enumerate(without):
-                sums, rest = np.stack([part[:, :, number] for part in parts], axis=2)
-                totals[code] = sums, rest
-        return [Refitted(terms, refits.pattern, totals) for terms, totals in zip(whole, without, strict=True)]
-
-
-def refitted(
-    whole: Sequence[Smooth],
-    patterns: Sequence[Keys],
-    group: Ints,
-    n_groups: int,
-    remade: Iterable[tuple[int, Sequence[Smooth]]],
-) -> list[Refitted]:
-    """Terms with their totals without each group, as they are `remade` under the model that was fitted without it."""
-    both = [
-        {
-            code: np.full((2, n_groups, terms.sums.shape[1]), np.nan)
-            for code in np.unique(pattern[terms.defined]).tolist()
-        }
-        for terms, pattern in zip(whole, patterns, strict=True)
-    ]
-    for left_out, parts in remade:
-        for totals, pattern, terms in zip(both, patterns, parts, strict=True):
-            for code, total in totals.items():
-                for number, column in enumerate(terms.sums[(pattern == code) & (group != left_out)].T):
-                    rounded = exact_sum(np.ascontiguousarray(column))
-                    total[:, left_out, number] = rounded, exact_sum(np.append(column, -rounded))
-    return [
-        Refitted(terms, pattern, {code: (total[0], total[1]) for code, total in totals.items()})
-        for terms, pattern, totals in zip(whole, patterns, both, strict=True)
-    ]
+        without, defined = [dict[int, Totals]() for _ in requests], view.target.defined()
+        for reward in dict.fromkeys(request.reward for request in requests):
+            numbers = [number for number, request in enumerate(requests) if request.reward == reward]
+            clips = np.array([requests[number].clip for number in numbers])
+            for code in np.unique(pattern[defined]).tolist():
+                units = defined & (pattern == code)
+                parts = [
+                    _outside(column, view, refits, units, reward=reward, clips=clips, limits=limits)
+                    for column in columns
+                ]
+                for place, number in enumerate(numbers):
+                    sums, rest = np.stack([part[:, :, place] for part in parts], axis=2)
+                    without[number][code] = sums, rest
+        return without
 
 
 # ------------------------------------------------------------------------------------------------------------ by places

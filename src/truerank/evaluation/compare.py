@@ -6,7 +6,7 @@ Made for many pairs: what is the same for all pairs of an estimate is made once,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -22,13 +22,13 @@ from truerank.core.sizes import check_size
 from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Adjust, Cell, Examined, Pair, Plan, PlannedEstimate, Question
+from truerank.inference.clipping import chosen_clip
 from truerank.inference.intervals import common
 from truerank.inference.linearization import Influences, Spread, differences_at, influences, within_bounds
 from truerank.inference.multiplicity import MOST_COMPARISONS, ComparisonFamily, correlation_of
 from truerank.inference.verdicts import doubts, is_significant, verdict_of
 
 Difference = tuple[Pair, int]  # two models, and the number of an estimate
-Correlation = tuple[tuple[Difference, ...], Floats]  # of these differences
 
 
 @record
@@ -51,23 +51,10 @@ def families_of(plan: Plan[Any]) -> list[int]:
     return [planned.block if plan.chooses_clip else number for number, planned in enumerate(plan.estimates)]
 
 
-def correlation_of_estimate(
-    plan: Plan[Any], number: int, terms: Mapping[str, Terms], differences: Mapping[Difference, Spread]
-) -> dict[int, Correlation]:
-    """The correlation within a family that is one estimate, while its terms are in memory."""
-    families = families_of(plan)
-    if families.count(families[number]) > 1:
-        return {}
-    tested = [cell for cell, spread in differences.items() if cell[1] == number and not math.isnan(spread.p)]
-    matrix = _correlation(plan, tested, lambda cell: terms[cell[0]])
-    return {} if matrix is None else {families[number]: (tuple(tested), matrix)}
-
-
 def adjusted_families(
     plan: Plan[Any],
     measured: Measured,
     differences: Mapping[Difference, Spread],
-    correlations: Mapping[int, Correlation],
     *,
     untested: frozenset[Difference],
 ) -> list[AdjustedFamily]:
@@ -77,15 +64,9 @@ def adjusted_families(
     for cell in differences:
         members.setdefault(families[cell[1]], []).append(cell)
     adjusted = []
-    for family, cells in members.items():
+    for cells in members.values():
         tested = [cell for cell in cells if cell not in untested and not math.isnan(differences[cell].p)]
-        matrix: Floats | None = None
-        if family in correlations:
-            place = {cell: row for row, cell in enumerate(correlations[family][0])}
-            rows = [place[cell] for cell in tested]
-            matrix = correlations[family][1][np.ix_(rows, rows)]
-        elif families.count(family) > 1:
-            matrix = _correlation(plan, tested, measured.terms.__getitem__)
+        matrix = _correlation(plan, tested, measured.terms)
         adjusted.append(_adjusted(plan, {cell: differences[cell] for cell in cells}, tested, matrix))
     return adjusted
 
@@ -118,7 +99,7 @@ def _in_agreement(spread: Spread, p_adjusted: float, *, level: float) -> Spread:
     return replace(spread, low=min(spread.low, 0.0), high=max(spread.high, 0.0))
 
 
-def _correlation(plan: Plan[Any], tested: Sequence[Difference], terms: Callable[[Cell], Terms]) -> Floats | None:
+def _correlation(plan: Plan[Any], tested: Sequence[Difference], terms: Mapping[Cell, Terms]) -> Floats | None:
     """The correlation of differences by the influences of clusters; None where Bonferroni's bound has to do."""
     if plan.question.interval.needs_rows or not 2 <= len(tested) <= MOST_COMPARISONS:
         return None
@@ -130,7 +111,7 @@ def _correlation(plan: Plan[Any], tested: Sequence[Difference], terms: Callable[
         cells = ((first, number), (second, number))
         if loaded and next(iter(loaded))[1] != number:
             loaded.clear()
-        loaded |= {cell: terms(cell) for cell in cells if cell not in loaded}
+        loaded |= {cell: terms[cell] for cell in cells if cell not in loaded}
         models = (loaded[cells[0]], loaded[cells[1]])
         key = models[0].clusters.key
         both = common(*models)
@@ -214,7 +195,7 @@ def compare(
                 *both,
                 spread,
                 reasons=tuple(dict.fromkeys(first.reasons + second.reasons)),
-                unseen=(first.unseen, second.unseen),
+                unseen=(first.basis.unseen, second.basis.unseen),
                 cluster=plan.cluster,
                 level=family.level_alone,
             )
@@ -266,6 +247,54 @@ def _larger(first: float | None, second: float | None) -> float | None:
     return max((value for value in (first, second) if value is not None), default=None)
 
 
+def _curves(plan: Plan[Any]) -> list[list[int]]:
+    """The estimates of each estimator and reward that weights enter, ascending by clip."""
+    curves: dict[int, list[int]] = {}
+    for number, planned in enumerate(plan.estimates):
+        if planned.estimator.info.clipping is not Clipping.NONE:
+            curves.setdefault(planned.block, []).append(number)
+    return list(curves.values())
+
+
+def chosen_clips(
+    plan: Plan[Any], measured: Measured, values: Mapping[Cell, Spread], differences: Mapping[Difference, Spread]
+) -> tuple[list[dict[str, Any]], frozenset[Difference]]:
+    """Which clip is taken for each value and difference, where the data choose; and the differences of other clips.
+
+    The largest for estimators that allow no choice.
+    """
+    choices: list[dict[str, Any]] = []
+    untested: set[Difference] = set()
+    for numbers in _curves(plan) if plan.chooses_clip else ():
+        planned = plan.estimates[numbers[0]]
+        by_rule = planned.estimator.info.clipping is Clipping.CHOSEN
+        models = [model for model in plan.models if (model, numbers[0]) in values]
+        subjects: list[tuple[Any, tuple[str, ...], Mapping[Any, Spread]]] = [
+            *((model, (model,), values) for model in models),
+            *((pair, pair, differences) for pair in plan.question.pairs(models)),
+        ]
+        untested |= {cell for cell in differences if cell[1] in numbers}
+        for subject, names, spreads in subjects:
+            best = same = len(numbers) - 1
+            if by_rule:
+                best, same = chosen_clip(*([measured.terms[name, at].whole for at in numbers] for name in names))
+            value = spreads[subject, numbers[best]].value
+            choices.append(
+                {
+                    "of": " - ".join(names),
+                    "reward": planned.request.reward,
+                    "estimator": planned.estimator.info.name,
+                    "clip": limit(plan.estimates[numbers[best]].request.clip),
+                    "smallest_equal": limit(plan.estimates[numbers[same]].request.clip),
+                    "value": value,
+                    "against_largest_clip": value - spreads[subject, numbers[-1]].value,
+                    "by_rule": by_rule,
+                }
+            )
+            untested.discard((subject, numbers[best]))
+    return choices, frozenset(untested)
+
+
 def in_order(plan: Plan[Any], cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
     """Cells in the order of output: by estimator and metric, then by model (or pair), then by clip."""
     place = {subject: number for number, subject in enumerate(dict.fromkeys(subject for subject, _ in cells))}
@@ -274,5 +303,9 @@ def in_order(plan: Plan[Any], cells: Iterable[tuple[Any, int]]) -> list[tuple[An
 
 def clip_of(planned: PlannedEstimate) -> float | None:
     """Where weights were cut, None where they were not."""
-    clip = planned.request.clip
-    return None if planned.estimator.info.clipping is Clipping.NONE or math.isinf(clip) else clip
+    return None if planned.estimator.info.clipping is Clipping.NONE else limit(planned.request.clip)
+
+
+def limit(clip: float) -> float | None:
+    """A clip for the record: none is None."""
+    return None if math.isinf(clip) else clip

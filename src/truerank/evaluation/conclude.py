@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,24 @@ import numpy as np
 from truerank.core.errors import RefusedError, TruerankError
 from truerank.core.garbage import without_collecting
 from truerank.core.messages import message
-from truerank.core.results import Estimate, Results
+from truerank.core.results import Estimate, Evidence, Results
+from truerank.core.terms import Terms
 from truerank.evaluation.compare import (
-    Correlation,
     Difference,
     PairedTerms,
     adjusted_families,
+    chosen_clips,
     clip_of,
     compare,
-    correlation_of_estimate,
     in_order,
 )
-from truerank.evaluation.measure import Measured, MeasuredEstimate
+from truerank.evaluation.estimate_checks import VERDICT_CHECKS, hit_pairs
+from truerank.evaluation.evaluation_checks import EVALUATION_CHECKS
+from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
 from truerank.evaluation.power import check_detectable
-from truerank.evaluation.question import Cell, Examined, Plan, PlannedEstimate, Points
+from truerank.evaluation.question import Cell, Examined, Plan, PlannedEstimate, run_checks
 from truerank.evaluation.units import Segments, UnitsOf
-from truerank.inference.linearization import Spread, at_a_bound, within_bounds
+from truerank.inference.linearization import Spread, at_a_bound, spread_from_labels, within_bounds
 
 # each of these says why there is no interval
 WITHOUT_INTERVAL = frozenset(
@@ -44,13 +47,12 @@ def conclude(plan: Plan[Any], measured: Measured, *, complete: bool = False) -> 
     for what, (expected, n) in counted.items():
         if complete and n != expected:
             raise TruerankError(f"{expected:,} {what} went in, and {n:,} were measured.")  # never in silence
-    plan.rows.check(plan, measured)
+    plan.rows.check(measured)
     question = plan.question
     estimates: dict[Cell, Estimate] = {}
     examined: dict[Cell, Examined] = {}
     values: dict[Cell, Spread] = {}
     differences: dict[Difference, Spread] = {}
-    correlations: dict[int, Correlation] = {}
     for number in range(len(plan.estimates)):
         models = [model for model in plan.models if (model, number) in measured.terms]
         terms = {model: measured.terms[model, number] for model in models}
@@ -58,34 +60,63 @@ def conclude(plan: Plan[Any], measured: Measured, *, complete: bool = False) -> 
         alone, paired = question.interval.spreads(terms, pairs, level=question.level)
         for model, spread in alone.items():
             cell = (model, number)
-            visible = plan.rows.visible(plan, spread, [terms[model]])
             estimate = MeasuredEstimate(plan, cell, measured, terms[model])
-            values[cell] = inside = _bounded(estimate, visible)
-            basis = plan.rows.examine(estimate)
-            if math.isnan(inside.stderr) and not math.isnan(visible.stderr):
-                outside = message("interval-outside", low=visible.low, high=visible.high)
-                basis = dataclasses.replace(basis, warnings=(*basis.warnings, outside))
-            examined[cell] = basis
-            estimates[cell] = _estimate(estimate, inside, basis)
+            shown = _shown(plan, number, spread, [terms[model]])
+            values[cell] = _bounded(estimate, shown)
+            examined[cell] = _examined(estimate, values[cell], shown)
+            estimates[cell] = _estimate(estimate, values[cell], examined[cell])
         between = PairedTerms(terms if pairs else {})
         for pair, spread in paired.items():
-            differences[pair, number] = plan.rows.visible(plan, spread, between.both(pair))
-        correlations |= correlation_of_estimate(plan, number, terms, differences)
+            differences[pair, number] = _shown(plan, number, spread, between.both(pair))
     ordered = [estimates[cell] for cell in in_order(plan, estimates)]
-    remarks = plan.rows.remarks(plan, measured, Points(values, differences), ordered)
-    families = adjusted_families(plan, measured, differences, correlations, untested=remarks.untested)
-    compared = compare(plan, measured, examined, families, untested=remarks.untested)
-    cells = in_order(plan, [cell for family in families for cell in family.differences])
+    choices, untested = chosen_clips(plan, measured, values, differences)
+    evaluation = Evaluation(plan, measured, values, differences, ordered, choices)
+    families = adjusted_families(plan, measured, differences, untested=untested)
+    compared = compare(plan, measured, examined, families, untested=untested)
+    cells = in_order(plan, compared)
     comparisons = tuple(compared[cell] for cell in cells)
     remembers = plan.keeps_units and measured.kept
     detectable = check_detectable(plan, measured, comparisons, [number for _, number in cells])
     return Results(
         estimates=tuple(ordered),
         comparisons=comparisons,
-        messages=(*remarks.messages, *detectable),
-        provenance=dataclasses.replace(plan.record, counts=remarks.counts, details=remarks.details),
+        messages=(*plan.messages, *run_checks(EVALUATION_CHECKS, evaluation), *detectable),
+        provenance=dataclasses.replace(
+            plan.record, counts=plan.rows.sizes(evaluation), details=plan.rows.details(evaluation)
+        ),
         unit_table=UnitsOf(plan, measured) if remembers else None,
         segments=Segments(plan, measured) if remembers else None,
+    )
+
+
+def _shown(plan: Plan[Any], number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
+    """The spread of a value, or of a difference of two, without interval where rows show none, or a fit fails."""
+    unfitted = plan.estimates[number].refitted and bool(plan.learned.failures)
+    blind = unfitted or any(hit_pairs(part) == 0 for part in terms)
+    return spread.without_interval() if blind else spread_from_labels(spread, terms)
+
+
+def _examined(estimate: MeasuredEstimate, spread: Spread, shown: Spread) -> Examined:
+    """What an estimate rests on; `spread` is what is shown, within the bounds of its metric."""
+    rows, balance = estimate.plan.rows, estimate.lists.balance
+    basis = rows.basis(estimate)
+    checkable = balance is not None and balance.checkable
+    warnings = run_checks(rows.checks, estimate)
+    if math.isnan(spread.stderr) and not math.isnan(shown.stderr):
+        warnings = (*warnings, message("interval-outside", low=shown.low, high=shown.high))
+    return Examined(
+        evidence=Evidence(
+            informative=spread.informative,
+            df=spread.df,
+            largest=spread.largest,
+            balance=balance.share if balance is not None and checkable else None,
+            balance_z=balance.z if balance is not None and checkable else None,
+            lost=basis.lost,
+            unsupported=basis.unsupported,
+        ),
+        basis=basis,
+        warnings=warnings,
+        reasons=() if estimate.info.of_lists else run_checks(VERDICT_CHECKS, estimate),
     )
 
 
@@ -103,7 +134,7 @@ def _bounded(estimate: MeasuredEstimate, spread: Spread) -> Spread:
 
 def _estimate(measured: MeasuredEstimate, spread: Spread, examined: Examined) -> Estimate:
     planned, question, terms = measured.planned, measured.plan.question, measured.terms
-    estimator, request, size = planned.estimator, planned.request, measured.measured.size
+    estimator, request = planned.estimator, planned.request
     if math.isinf(spread.value) or math.isinf(spread.stderr):
         raise RefusedError(
             f"{measured.model}, {planned.name}, {estimator.info.name}: values or weights are so large that their sum "
@@ -113,9 +144,6 @@ def _estimate(measured: MeasuredEstimate, spread: Spread, examined: Examined) ->
     unknown = math.isnan(spread.low) and not math.isnan(spread.value)
     if unknown and not any(warning.code in WITHOUT_INTERVAL for warning in warnings):
         warnings = (*warnings, message("no-interval"))
-    evidence = dataclasses.replace(
-        examined.evidence, informative=spread.informative, df=spread.df, largest=spread.largest
-    )
     estimand = estimator.estimand(request, measured.plan.unit)
     return Estimate(
         model=measured.model,
@@ -130,11 +158,11 @@ def _estimate(measured: MeasuredEstimate, spread: Spread, examined: Examined) ->
         high=spread.high,
         level=question.level,
         interval=question.interval.name,
-        units=int(size[terms.defined].sum()),
-        undefined=int(size[~terms.defined].sum()),
+        units=measured.n_defined,
+        undefined=measured.n_units - measured.n_defined,
         clusters=int(np.count_nonzero(terms.clusters.has(terms.defined))),
-        evidence=evidence,
-        ess=examined.effective,
+        evidence=examined.evidence,
+        ess=examined.basis.effective,
         reward=request.reward,
         clip=clip_of(planned),
         segment=request.segment,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, fields
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from truerank.estimators.predictions import Assistance
 from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance
 from truerank.inference.tails import RewardTally
-from truerank.inference.weights import SupportTally, WeightTally
+from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally
 
 
 @record(eq=False)
@@ -99,55 +100,53 @@ class ListCounts(NamedCounts):
 
 @record(eq=False)
 class ModelCounts(NamedCounts):
-    """Of one model: relevant rows that it scores, those it never recommends, those that share their score; users
-    without scores; items of the first users' lists, and how many of these are excluded."""
+    """Of one model or target; a count that its kind of data does not have is None, 0 or empty.
 
-    positive: int
-    never: int
-    tied: int
-    unscored: ByPlace
-    listed: int
-    listed_excluded: int
-    lists: Mapping[tuple[Pool, Metric], ListCounts]
-    predictions: Mapping[tuple[Assistance, Metric], PredictionBalance]
+    Of labels: relevant rows that it scores (`positive`), those that it never recommends (`never`), those that share
+    their score (`tied`); users without scores; items of the first users' lists, and how many of these are excluded. Of
+    impressions: units that it ranks, sessions that the log does not have, rows that it never exposes; `unusable` are
+    reasons why refitted models cannot be used, and without which groups.
+    """
+
+    positive: int = 0
+    never: int = 0
+    tied: int = 0
+    unscored: ByPlace | None = None
+    listed: int = 0
+    listed_excluded: int = 0
+    lists: Mapping[tuple[Pool, Metric], ListCounts] = field(default_factory=dict)
+    predictions: Mapping[tuple[Assistance, Metric], PredictionBalance] = field(default_factory=dict)
+    ranked: int | None = None
+    unlogged: int = 0
+    unexposed: int = 0
+    support: SupportTally | None = None
+    weights: Mapping[Limited, WeightTally] = field(default_factory=dict)
+    unusable: Mapping[str, Ints] = field(default_factory=dict)
 
 
 @record(eq=False)
-class LabelCounts(NamedCounts):
-    """Of labels; `expansion` as in `expansions`, `represented` are Σ 1 / π, its noise, and the pairs it estimates."""
+class Counts(NamedCounts):
+    """Of all data; `expansion` as in `expansions`, `represented` are Σ 1 / π, its noise, and the pairs it estimates.
 
-    relevant: int
-    dropped: int
-    without_rows: int
-    excluded: int
-    active: ByPlace
+    `active` is how active each unit is, where units are kept; `rewards` are those other than 0 and 1.
+    """
+
+    models: Mapping[str, ModelCounts] = field(default_factory=dict)
+    active: ByPlace | None = None
+    relevant: int | None = None
+    dropped: int = 0
+    without_rows: int = 0
+    excluded: int = 0
     items: LabelledItems | None = None
     users: UserCounts | None = None
     expansion: Floats | None = None
     returned: Returned | None = None
     represented: Floats | None = None
-    models: Mapping[str, ModelCounts] = field(default_factory=dict)
+    rewards: Mapping[str, RewardTally] = field(default_factory=dict)
 
 
-@record(eq=False)
-class TargetCounts(NamedCounts):
-    """Of one target: units that it ranks, sessions that the log does not have, rows it never exposes.
-
-    `unusable` are reasons why refitted models cannot be used, and without which groups.
-    """
-
-    support: SupportTally
-    ranked: int
-    unlogged: int
-    never: int
-    weights: Mapping[Limited, WeightTally]
-    unusable: Mapping[str, Ints]
-
-
-@record(eq=False)
-class ImpressionCounts(NamedCounts):
-    """Of impressions: rewards other than 0 and 1, and the rows of each unit where units are kept."""
-
-    rewards: Mapping[str, RewardTally]
-    active: ByPlace | None = None
-    models: Mapping[str, TargetCounts] = field(default_factory=dict)
+@lru_cache(maxsize=4096)
+def diagnostics_of(counts: ModelCounts, clip: float, limits: Limited) -> WeightDiagnostics:
+    """The weights of a target where they are cut there."""
+    unsupported, error = (None, 0.0) if counts.support is None else counts.support.share()
+    return counts.weights[limits].diagnostics(clip, unsupported=unsupported, error=error)

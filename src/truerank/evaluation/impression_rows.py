@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import asdict, replace
-from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Ints
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Clipping, Learned
-from truerank.core.ids import Keys
-from truerank.core.messages import message
+from truerank.core.estimator import Clipping, Exposed, Learned
 from truerank.core.ranking import Pool
 from truerank.core.record import record
-from truerank.core.results import Estimate, Evidence
-from truerank.core.terms import Terms
 from truerank.estimators.impressions import Exposures, Limited, Refits, limited_by
-from truerank.evaluation.counts import ImpressionCounts, TargetCounts, by_place
-from truerank.evaluation.impression_checks import (
-    ESTIMATE_CHECKS,
-    check_clips,
-    check_target,
-    diagnostics_of,
-    unseen_exposure,
-    weight_diagnostics,
-)
+from truerank.evaluation.compare import limit
+from truerank.evaluation.counts import Counts, ModelCounts, by_place, diagnostics_of
+from truerank.evaluation.estimate_checks import OF_IMPRESSIONS, Check
 from truerank.evaluation.impression_source import LogFacts
-from truerank.evaluation.measure import Measured, MeasuredEstimate
-from truerank.evaluation.question import Examined, Pair, Plan, Points, Remarks, RowMaker, run_checks
+from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
+from truerank.evaluation.question import Basis, Plan, RowMaker
 from truerank.exposure.policies import (
     Policy,
     TrafficShares,
@@ -44,11 +33,8 @@ from truerank.exposure.policies import (
 from truerank.exposure.policies.targets import Target, is_table, mixed_policy, target_policy
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.position_models import Positions
-from truerank.inference.clipping import chosen_clip
-from truerank.inference.intervals import common
-from truerank.inference.linearization import Spread
 from truerank.inference.tails import RewardTally, tail_length
-from truerank.inference.weights import SupportTally, WeightTally
+from truerank.inference.weights import SupportTally, WeightTally, unseen_of
 from truerank.io.sessions import RankedChunk
 
 
@@ -58,6 +44,10 @@ class ImpressionRows(RowMaker):
 
     A target that is a table is represented by its part of each chunk.
     """
+
+    checks: ClassVar[tuple[Check, ...]] = OF_IMPRESSIONS
+    fitted: ClassVar[str] = "the position model"
+    exposed: ClassVar[Exposed] = Exposed.RANKED  # type: ignore[misc]
 
     facts: LogFacts
     targets: Mapping[str, Target]
@@ -98,7 +88,7 @@ class ImpressionRows(RowMaker):
             chunk.made[key] = self, placed
         return placed
 
-    def _refits(self, view: Exposures, policies: Mapping[str, Policy], learned: Learned) -> Refits | None:
+    def _refits(self, view: Exposures, learned: Learned) -> Refits | None:
         """The models without each group that can be used on a chunk, and why others cannot."""
         if self.learner is None or not learned.refits or learned.groups is None:
             return None
@@ -111,7 +101,7 @@ class ImpressionRows(RowMaker):
             models.append(positions if reason is None else None)
             if reason is not None:
                 unusable.setdefault(reason, np.zeros(len(learned.refits), dtype=np.int64))[number] = 1
-        return Refits(tuple(models), group, pattern_of(policies.values()), unusable)
+        return Refits(tuple(models), group, unusable)
 
     def _unusable(self, view: Exposures, positions: Positions, without: Bools) -> str | None:
         """Why the log without some units cannot be under these models, or None."""
@@ -147,7 +137,7 @@ class ImpressionRows(RowMaker):
             raise RefusedError(reason)
         if self.loggers:
             check_own_exposures(logging, self.loggers)
-        refits = self._refits(view, policies, learned)
+        refits = self._refits(view, learned)
         return {
             name: {Pool.CATALOGUE: Exposures(log, policy, logging, clusters, refits)}
             for name, policy in policies.items()
@@ -155,10 +145,10 @@ class ImpressionRows(RowMaker):
 
     def count(
         self, plan: Plan[ImpressionRows], chunk: RankedChunk, views: Mapping[str, Mapping[Pool, Exposures]]
-    ) -> ImpressionCounts:
+    ) -> Counts:
         log, most = chunk.log, tail_length(self.facts.n_rows) + 1
         active = by_place(chunk.places(), np.bincount(log.unit, minlength=log.n_units)) if plan.keeps_units else None
-        return ImpressionCounts(
+        return Counts(
             rewards={
                 name: RewardTally.count(rewards, most=most)
                 for name, rewards in log.rewards.items()
@@ -168,71 +158,62 @@ class ImpressionRows(RowMaker):
             models={model: self._count_target(plan, view[Pool.CATALOGUE]) for model, view in views.items()},
         )
 
-    def _count_target(self, plan: Plan[ImpressionRows], view: Exposures) -> TargetCounts:
+    def _count_target(self, plan: Plan[ImpressionRows], view: Exposures) -> ModelCounts:
         target, most = view.target, tail_length(self.facts.n_rows)
         clips = np.unique([*self.clips, *(planned.request.clip for planned in plan.estimates)])
-        return TargetCounts(
+        return ModelCounts(
             support=SupportTally.count(view),
             ranked=int(np.count_nonzero(target.defined())),
             unlogged=target.unlogged,
-            never=0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
+            unexposed=0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
             weights={limits: WeightTally.count(view, clips, most=most, limits=limits) for limits in limits_of(plan)},
             unusable={} if view.refits is None else view.refits.unusable,
         )
 
     # ---- for conclude
 
-    def check(self, plan: Plan[ImpressionRows], measured: Measured) -> None:
+    @property
+    def absent(self) -> Mapping[str, int]:  # type: ignore[override]
+        return self.facts.absent
+
+    def check(self, measured: Measured) -> None:
         """Refuse a target's table without a session of the log."""
         for name, target in self.targets.items():
             if is_table(target) and not measured.counts.models[name].ranked:
                 where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
                 raise InputError(f"{where}: no session in common with {self.facts.source}. Check the session ids.")
 
-    def visible(self, plan: Plan[ImpressionRows], spread: Spread, terms: Sequence[Terms]) -> Spread:
-        """Where no reward was observed, nothing shows how far from 0 a value may be: no width would be a lie."""
-        rewarded = any(bool(part.whole.sums[:, 0].any()) for part in terms)
-        return spread if rewarded and not plan.learned.failures else spread.without_interval()
+    def basis(self, estimate: MeasuredEstimate) -> Basis:
+        weights, info, request, counts = estimate.weights, estimate.info, estimate.request, estimate.counts
+        clips = info.clipping is not Clipping.NONE
+        return Basis(
+            lost=weights.lost if clips and request.clip < math.inf else None,
+            unsupported=None if weights.unsupported is None else weights.surely_unsupported,
+            effective=weights.ess if clips else None,
+            unseen=unseen_of(
+                weights,
+                n_units=counts.ranked or 0,
+                weight=counts.weights[limited_by(estimate.estimator)].total,
+                total=None if counts.support is None else counts.support.total,
+                value=estimate.terms.value(),
+                beyond=info.beyond,
+                per=request.metric.per,
+                rewards=self.facts.rewards[request.reward].between,
+            ),
+        )
 
-    def examine(self, estimate: MeasuredEstimate) -> Examined:
-        diagnostics, clips = weight_diagnostics(estimate), estimate.info.clipping is not Clipping.NONE
-        evidence = Evidence(
-            lost=diagnostics.lost if clips and estimate.request.clip < math.inf else None,
-            unsupported=None if diagnostics.unsupported is None else diagnostics.surely_unsupported,
-        )
-        return Examined(
-            evidence=evidence,
-            unseen=unseen_exposure(estimate),
-            effective=diagnostics.ess if clips else None,
-            warnings=run_checks(ESTIMATE_CHECKS, estimate),
-        )
+    def sizes(self, evaluation: Evaluation) -> dict[str, int | None]:
+        return {"rows": self.facts.n_rows, "units": self.facts.n_units, "items": self.facts.n_items}
 
-    def remarks(
-        self, plan: Plan[ImpressionRows], measured: Measured, points: Points, estimates: Sequence[Estimate]
-    ) -> Remarks:
-        facts, choices = self.facts, list[dict[str, Any]]()
-        untested: set[tuple[Pair, int]] = set()
-        for numbers in _curves(plan) if plan.chooses_clip else ():
-            chosen = list(_chosen(plan, numbers, measured, points))
-            choices += [choice for choice, _ in chosen]
-            used = {cell for _, cell in chosen}
-            untested |= {cell for cell in points.differences if cell[1] in numbers and cell not in used}
-        failures = _failures(plan, measured, points)
-        messages = (
-            *plan.messages,
-            *chain.from_iterable(check_target(name, counts, facts) for name, counts in measured.counts.models.items()),
-            *plan.last_messages,
-            *(message("refit-failed", parts=parts, reason=reason) for reason, parts in failures.items()),
-            *check_clips(choices),
-        )
-        fitted = None if self.learner is None else plan.learned[self.learner]
-        fits = {} if fitted is None else fitted.fits
-        details = {
-            "cluster": facts.cluster,
-            "chosen": choices,
+    def details(self, evaluation: Evaluation) -> dict[str, Any]:
+        plan = evaluation.plan
+        fits = {} if self.learner is None else plan.learned[self.learner].fits
+        return {
+            "cluster": self.facts.cluster,
+            "chosen": evaluation.choices,
             "diagnostics": [
                 {"model": model, "clip": limit(clip), "of": limits, **asdict(diagnostics_of(counts, clip, limits))}
-                for model, counts in measured.counts.models.items()
+                for model, counts in evaluation.measured.counts.models.items()
                 for limits in limits_of(plan)
                 for clip in self.clips
             ],
@@ -251,18 +232,11 @@ class ImpressionRows(RowMaker):
                 {"place": place, **asdict(bucket)} for place, fit in fits.items() for bucket in fit.goodness.buckets
             ],
         }
-        counts = {"rows": facts.n_rows, "units": facts.n_units, "items": facts.n_items}
-        return Remarks(messages, counts, details, frozenset(untested))
 
 
 def limits_of(plan: Plan[Any]) -> tuple[Limited, ...]:
     """What the clips of the estimators limit."""
     return tuple(dict.fromkeys(limited_by(planned.estimator) for planned in plan.estimates))
-
-
-def limit(clip: float) -> float | None:
-    """A clip for the record: none is None."""
-    return None if math.isinf(clip) else clip
 
 
 def with_tables(plan: Plan[ImpressionRows], places: Collection[str]) -> Plan[ImpressionRows]:
@@ -275,90 +249,3 @@ def with_tables(plan: Plan[ImpressionRows], places: Collection[str]) -> Plan[Imp
     refits = tuple(with_table(refit) for refit in learned.refits)
     learned = replace(learned, models=with_table(learned.models), refits=refits)
     return replace(plan, learned=learned, chooses_clip=False, keeps_units=False, ids=None)
-
-
-# --------------------------------------------------------------------------------------------------------------- clips
-
-
-def _curves(plan: Plan[Any]) -> list[list[int]]:
-    """The estimates of each estimator and reward that weights enter, ascending by clip."""
-    curves: dict[int, list[int]] = {}
-    for number, planned in enumerate(plan.estimates):
-        if planned.estimator.info.clipping is not Clipping.NONE:
-            curves.setdefault(planned.block, []).append(number)
-    return list(curves.values())
-
-
-def _chosen(
-    plan: Plan[Any], numbers: Sequence[int], measured: Measured, points: Points
-) -> Iterator[tuple[dict[str, Any], tuple[Any, int]]]:
-    """Which clip is taken for each value and difference; the largest for estimators that allow no choice."""
-    planned = plan.estimates[numbers[0]]
-    by_rule = planned.estimator.info.clipping is Clipping.CHOSEN
-    models = [model for model in plan.models if (model, numbers[0]) in points.values]
-    terms = {model: [measured.terms[model, number].whole for number in numbers] if by_rule else [] for model in models}
-    subjects: list[tuple[Any, tuple[str, ...], Mapping[Any, Spread]]] = [
-        *((model, (model,), points.values) for model in models),
-        *((pair, pair, points.differences) for pair in plan.question.pairs(models)),
-    ]
-    for subject, names, spreads in subjects:
-        best = same = len(numbers) - 1
-        if by_rule:
-            best, same = chosen_clip(*(terms[name] for name in names))
-        value = spreads[subject, numbers[best]].value
-        choice = {
-            "of": " - ".join(names),
-            "reward": planned.request.reward,
-            "estimator": planned.estimator.info.name,
-            "clip": limit(plan.estimates[numbers[best]].request.clip),
-            "smallest_equal": limit(plan.estimates[numbers[same]].request.clip),
-            "value": value,
-            "against_largest_clip": value - spreads[subject, numbers[-1]].value,
-            "by_rule": by_rule,
-        }
-        yield choice, (subject, numbers[best])
-
-
-def _failures(plan: Plan[Any], measured: Measured, points: Points) -> dict[str, int]:
-    """Why intervals that include the fit cannot be had, and without how many groups."""
-    failures = {
-        f"the position model cannot be fitted: {reason}": parts for reason, parts in plan.learned.failures.items()
-    }
-    for model, counts in measured.counts.models.items():
-        for reason, groups in counts.unusable.items():
-            failures[f"{model} cannot be weighed: {reason}"] = int(np.count_nonzero(groups))
-    if failures or not plan.learned.refits:
-        return failures
-    lost: list[tuple[str, Sequence[Terms]]] = []
-    for (model, number), spread in points.values.items():
-        if math.isnan(spread.stderr):
-            lost.append((f"{model} has no value.", [measured.terms[model, number]]))
-    for ((first, second), number), spread in points.differences.items():
-        if math.isnan(spread.stderr):
-            reason = f"{first} - {second} has no value: no {plan.unit} is left that both rank."
-            lost.append((reason, common(measured.terms[first, number], measured.terms[second, number])))
-    for reason, terms in lost:
-        parts = max(_undefined(part) for part in terms)
-        if parts:
-            failures[reason] = max(parts, failures.get(reason, 0))
-    return failures
-
-
-def _undefined(terms: Terms) -> int:
-    """Without how many groups these have no value, although they have one with all of them."""
-    if terms.n_independent() < 2 or math.isnan(terms.value()):
-        return 0
-    return int(np.count_nonzero(np.isnan(terms.values_without())))
-
-
-# --------------------------------------------------------------------------------------------------------------- views
-
-
-def pattern_of(policies: Any) -> Keys:
-    """A number of each unit that tells which targets rank it."""
-    code: Keys | None = None
-    with np.errstate(over="ignore"):
-        for policy in policies:
-            bit = policy.defined().astype(np.uint64)
-            code = bit if code is None else code * np.uint64(0x9E3779B97F4A7C15) + bit
-    return np.zeros(0, dtype=np.uint64) if code is None else code

@@ -28,11 +28,11 @@ from truerank.estimators import RANKED
 from truerank.estimators.impressions import Limited, Normaliser, RankedContext, limited_by
 from truerank.estimators.refitting import CHOSEN, FIVE, RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
-from truerank.evaluation.compare import check_pairs
+from truerank.evaluation.compare import check_pairs, limit
 from truerank.evaluation.gather import concluded
-from truerank.evaluation.impression_checks import RejectedFits, check_log, check_question, checked_by_tables
-from truerank.evaluation.impression_rows import ImpressionRows, limit, with_tables
+from truerank.evaluation.impression_rows import ImpressionRows, with_tables
 from truerank.evaluation.impression_source import ImpressionSource, source_of
+from truerank.evaluation.input_checks import RejectedFits, check_log, check_question, checked_by_tables
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate, Question
 from truerank.evaluation.sources import check_call, learn_models
@@ -258,8 +258,12 @@ def prepare_impressions(
         keeps_units=keeps_units,
         keeps_rows=interval.needs_rows,
         chooses_clip=question.chooses_clip,
-        messages=(*(message("chunks", sentence=text) for text in source.chunks.notes), *check_log(rows, learned)),
-        last_messages=(*check_question(requested, rows, learned, interval), *refused),
+        messages=(
+            *(message("chunks", sentence=text) for text in source.chunks.notes),
+            *check_log(rows, learned),
+            *check_question(requested, rows, learned, interval),
+            *refused,
+        ),
         record=Provenance(
             inputs=(
                 Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
@@ -361,6 +365,9 @@ def _planned(question: ImpressionQuestion, able: Sequence[Able], rows: Impressio
                 models=targets,
                 block=block,
                 assumptions=(*base, *estimator.metric.assumptions),
+                refitted=rows.learner is not None,
+                left_out=counted.left_out,
+                few_left_out=0.0,
             )
             for clip in clips_of(estimator, question.clips)
         ]

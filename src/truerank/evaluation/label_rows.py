@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,38 +17,25 @@ from truerank.core.metric import Additive, Metric, OfCounts
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopLists
 from truerank.core.record import record
-from truerank.core.results import Estimate, Evidence
-from truerank.core.terms import Terms
 from truerank.engines.engine import Chunked, Workers, map_chunks
 from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import propensity_of
-from truerank.evaluation.counts import LabelCounts, ListCounts, ModelCounts, by_place
-from truerank.evaluation.estimate_checks import (
-    ESTIMATE_CHECKS,
-    VERDICT_CHECKS,
-    hit_pairs,
-    rests_on_all_pairs,
-)
-from truerank.evaluation.label_checks import (
-    EVALUATION_CHECKS,
-    check_orders,
-    excluded_in_lists,
-    expansions,
-    list_counts,
-    missing_share,
-    used_rows,
-)
+from truerank.evaluation.counts import Counts, ListCounts, ModelCounts, by_place
+from truerank.evaluation.estimate_checks import OF_LABELS, Check, hit_pairs, rests_on_all_pairs
+from truerank.evaluation.evaluation_checks import expansions, missing_share, used_rows
 from truerank.evaluation.label_source import EVERY_LABEL
-from truerank.evaluation.measure import Measured, MeasuredEstimate, measure
-from truerank.evaluation.prediction_checks import check_assistance, check_judge
-from truerank.evaluation.question import Examined, Plan, Points, Remarks, RowMaker, run_checks
+from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate, measure
+from truerank.evaluation.question import Basis, Plan, RowMaker
 from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
-from truerank.inference.linearization import Spread, equally_weighted, spread_from_labels
+from truerank.inference.linearization import equally_weighted
 from truerank.inference.verdicts import UnseenExposure
 from truerank.metrics.discounts import bounds_of, relevant
 from truerank.ranking.kernel.rank import Aligned, UnitSide, rank
+from truerank.ranking.scores.scores import Lists
+
+LOOKED_AT = 1000  # users whose lists show whether training pairs were left out of them
 
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 
@@ -60,6 +47,9 @@ class LabelRows(RowMaker):
     `excluded` is where exclusions come from, and how many rows they have; `segments` are the items of each in the
     catalogue; `judge_users` have labels of the judge alone; `description` is of the propensities.
     """
+
+    checks: ClassVar[tuple[Check, ...]] = OF_LABELS
+    fitted: ClassVar[str] = "propensities"
 
     exposed: Exposed
     models: Mapping[str, Aligned]
@@ -108,12 +98,10 @@ class LabelRows(RowMaker):
         rewards = {name: values * members for name, values in labels.rewards.items()}
         return replace(chunk, labels=replace(labels, rewards=rewards))
 
-    def count(
-        self, plan: Plan[LabelRows], chunk: JudgedChunk, views: Mapping[str, Mapping[Pool, RankView]]
-    ) -> LabelCounts:
+    def count(self, plan: Plan[LabelRows], chunk: JudgedChunk, views: Mapping[str, Mapping[Pool, RankView]]) -> Counts:
         pool, labels = chunk.pools[Pool.CATALOGUE], chunk.labels
         active = pool.exclude if self.excluded is not None else chunk.pools[Pool.JUDGED].only
-        counts = LabelCounts(
+        counts = Counts(
             relevant=int(np.count_nonzero(relevant(labels))),
             dropped=chunk.dropped,
             without_rows=int(np.count_nonzero(chunk.pools[Pool.JUDGED].count == 0)),
@@ -195,10 +183,6 @@ class LabelRows(RowMaker):
 
     # ---- for conclude
 
-    def visible(self, plan: Plan[LabelRows], spread: Spread, terms: Sequence[Terms]) -> Spread:
-        blind = any(hit_pairs(part) == 0 for part in terms)
-        return spread.without_interval() if blind else spread_from_labels(spread, terms)
-
     def equal_clusters(self, estimate: MeasuredEstimate) -> float:
         """By the denominator, or for means by the labelled part of each user's list (Hájek's denominator)."""
         terms = estimate.terms
@@ -206,56 +190,36 @@ class LabelRows(RowMaker):
             return 0.0  # no mean of clusters
         if terms.whole.exact:  # every label is known
             return float(terms.n_independent())
-        parts = list_counts(estimate).weights
+        parts = estimate.lists.weights
         return equally_weighted(terms.whole) or (0.0 if parts is None else equal_parts(parts.value))
 
-    def examine(self, estimate: MeasuredEstimate) -> Examined:
+    def basis(self, estimate: MeasuredEstimate) -> Basis:
         info, request, weights = estimate.info, estimate.request, estimate.sums.weighting
         clips = info.clipping is not Clipping.NONE and not math.isinf(request.clip)
         lost = weights.lost if clips and weights is not None and not math.isnan(weights.lost) else None
-        balance = list_counts(estimate).balance
-        balance = balance if balance is not None and balance.checkable else None
+        effective = None if weights is None else weights.effective
         # weight that a clip took away, and what heavy rows that were not drawn would have represented
         missing = missing_share(estimate.measured.counts) if rests_on_all_pairs(estimate) else 0.0
-        share, unseen = min(missing + (lost or 0.0), 1.0), UnseenExposure()
-        if share > 0:
-            highest = bounds_of(request.metric, n_items=math.inf if math.isnan(self.n_items) else self.n_items)[1]
-            # a sum of weighted labels can only grow with more weight, what corrects a model goes either way
-            if info.clipping is Clipping.CHOSEN and not is_recall(request.metric):
-                fall = share * highest if info.predicts else 0.0
-                unseen = UnseenExposure(share, share * highest, fall=fall)
-            else:  # of a ratio that share of its denominator is unseen: all of it hits, or misses
-                value = estimate.terms.value()
-                unseen = UnseenExposure(share, share * (highest - value), fall=share * value)
-        return Examined(
-            evidence=Evidence(
-                balance=None if balance is None else balance.share,
-                balance_z=None if balance is None else balance.z,
-                lost=lost,
-            ),
-            unseen=unseen,
-            effective=None if weights is None else weights.effective,
-            warnings=run_checks(ESTIMATE_CHECKS, estimate),
-            reasons=() if info.of_lists else run_checks(VERDICT_CHECKS, estimate),
-        )
+        share = min(missing + (lost or 0.0), 1.0)
+        if share <= 0:
+            return Basis(lost, effective=effective)
+        highest = bounds_of(request.metric, n_items=math.inf if math.isnan(self.n_items) else self.n_items)[1]
+        # a sum of weighted labels can only grow with more weight, what corrects a model goes either way
+        if info.clipping is Clipping.CHOSEN and not is_recall(request.metric):
+            unseen = UnseenExposure(share, share * highest, fall=share * highest if info.predicts else 0.0)
+        else:  # of a ratio that share of its denominator is unseen: all of it hits, or misses
+            value = estimate.terms.value()
+            unseen = UnseenExposure(share, share * (highest - value), fall=share * value)
+        return Basis(lost, effective=effective, unseen=unseen)
 
-    def remarks(
-        self, plan: Plan[LabelRows], measured: Measured, points: Points, estimates: Sequence[Estimate]
-    ) -> Remarks:
-        messages = (
-            *plan.messages,
-            *run_checks(EVALUATION_CHECKS, plan, measured),
-            *check_orders(estimates),
-            *check_assistance(plan, measured, plan.learned.facts.get("predictions", ())),
-            *check_judge(plan, measured),
-        )
-        counts = {
+    def sizes(self, evaluation: Evaluation) -> dict[str, int | None]:
+        counts = evaluation.measured.counts
+        return {
             "users": len(self.users),
             "items": None if math.isnan(self.n_items) else int(self.n_items),
-            "judged": used_rows(plan, measured),
-            "relevant": measured.counts.relevant,
+            "judged": used_rows(evaluation.plan, counts),
+            "relevant": counts.relevant,
         }
-        return Remarks(messages, counts)
 
 
 def _count_lists(chunk: JudgedChunk, view: RankView, cutoff: int | None) -> ListCounts:
@@ -268,6 +232,20 @@ def _count_lists(chunk: JudgedChunk, view: RankView, cutoff: int | None) -> List
     tops = [lists for lists in view.listed.values() if isinstance(lists, TopLists)]
     split = by_place(chunk.unit[tops[-1].top(cutoff).split]) if tops else None
     return ListCounts(by_place(chunk.unit[short]), split)
+
+
+def excluded_in_lists(model: Aligned, chunk: JudgedChunk) -> tuple[int, int]:
+    """How many items the first users' lists hold, and how many of these are excluded."""
+    exclude, lists = chunk.pools[Pool.CATALOGUE].exclude, model.scores
+    listed = excluded = 0
+    if exclude is None or not isinstance(lists, Lists) or lists.depth is None or model.column is not None:
+        return listed, excluded
+    row = model.of_units(chunk.unit).row
+    for user in np.flatnonzero((chunk.unit < LOOKED_AT) & (row >= 0)):
+        items = lists.item[lists.start[row[user]] : lists.start[row[user] + 1]]
+        listed += len(items)
+        excluded += int(np.isin(items, exclude.item[exclude.start[user] : exclude.start[user + 1]]).sum())
+    return listed, excluded
 
 
 # ------------------------------------------------------------------------------------------------------ other processes

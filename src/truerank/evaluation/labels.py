@@ -35,7 +35,7 @@ from truerank.evaluation.compatibility import (
     usable,
 )
 from truerank.evaluation.gather import concluded
-from truerank.evaluation.label_checks import (
+from truerank.evaluation.input_checks import (
     check_catalogue,
     check_holdout,
     check_ids,
@@ -370,6 +370,7 @@ def _planned(
                 bounds=bounds_of(metric, n_items=math.inf if math.isnan(n_items) else n_items),
                 assumptions=assumptions,
                 refitted=info.weighs,
+                left_out=info.left_out,
             )
         )
     return tuple(estimates)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Ints
+from truerank.core.arrays import Bools, Ints, exact_sum
 from truerank.core.clusters import Clusters, Once
-from truerank.core.estimator import Estimator, EstimatorInfo, Learned, Request
+from truerank.core.estimator import Clipping, Estimator, EstimatorInfo, Request
 from truerank.core.ids import Keys
 from truerank.core.progress import Progress
 from truerank.core.record import record
-from truerank.core.terms import Smooth, Terms
+from truerank.core.results import Estimate
+from truerank.core.terms import Refitted, Smooth, Terms, Totals
 from truerank.engines.engine import Chunked, Threads, map_chunks
-from truerank.estimators.refitting import refitted
-from truerank.evaluation.question import Cell, Plan, PlannedEstimate
+from truerank.estimators.impressions import limited_by
+from truerank.evaluation.counts import ListCounts, ModelCounts, diagnostics_of
+from truerank.evaluation.question import Cell, Pair, Plan, PlannedEstimate
+from truerank.inference.linearization import Spread
+from truerank.inference.weights import WeightDiagnostics
 
 
 @record(eq=False)
@@ -91,7 +96,7 @@ def measure(plan: Plan[Any], chunk: Any) -> Measured:
     views = plan.rows.views(plan, chunk)
     terms: dict[Cell, Terms] = {}
     for model, view in views.items():
-        terms |= _terms(plan, chunk, model, view, plan.learned)
+        terms |= _terms(plan, chunk, model, view)
     if plan.learned.refits:
         terms |= _refitted(plan, chunk, views, terms)
     place = chunk.places()
@@ -133,25 +138,28 @@ def by_cluster(measured: Measured) -> Measured:
     return Measured(place, size, terms, measured.counts, measured.n_rows)
 
 
-def _terms(
-    plan: Plan[Any], chunk: Any, model: str, view: Mapping[Any, Any], learned: Learned, *, refitted: bool = False
-) -> dict[Cell, Terms]:
-    """What one model's units contribute to each estimate, or to those that rest on what was `refitted`."""
-    together: dict[tuple[Estimator, str | None], list[int]] = {}
-    for number, planned in enumerate(plan.estimates):
-        if model in planned.models and (planned.refitted or not refitted):
-            together.setdefault((planned.estimator, planned.request.segment), []).append(number)
+def _terms(plan: Plan[Any], chunk: Any, model: str, view: Mapping[Any, Any]) -> dict[Cell, Terms]:
+    """What one model's units contribute to each estimate."""
     terms: dict[Cell, Terms] = {}
-    for (estimator, segment), numbers in together.items():
+    for (estimator, segment), numbers in _together(plan, model).items():
         parts = estimator.terms(
             plan.rows.within(chunk, segment),
             view[estimator.info.pool],
             requests=[plan.estimates[number].request for number in numbers],
-            learned=learned,
-            keep_rows=plan.keeps_rows and not refitted,
+            learned=plan.learned,
+            keep_rows=plan.keeps_rows,
         )
         terms |= {(model, number): part for number, part in zip(numbers, parts, strict=True)}
     return terms
+
+
+def _together(plan: Plan[Any], model: str) -> dict[tuple[Estimator, str | None], list[int]]:
+    """The estimates of a model that one estimator makes at once."""
+    together: dict[tuple[Estimator, str | None], list[int]] = {}
+    for number, planned in enumerate(plan.estimates):
+        if model in planned.models:
+            together.setdefault((planned.estimator, planned.request.segment), []).append(number)
+    return together
 
 
 # -------------------------------------------------------------------------------------------------------------- refits
@@ -161,27 +169,58 @@ def _refitted(
     plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Any, Any]], terms: Mapping[Cell, Terms]
 ) -> dict[Cell, Terms]:
     """The same terms with totals under every model that was learned without a group of clusters."""
-    groups = plan.learned.groups
+    groups, once = plan.learned.groups, Once()
     if groups is None or not any(planned.refitted for planned in plan.estimates):
         return {}
     clusters = next(iter(terms.values())).clusters
     group = groups.at(clusters.key)[clusters.of_row]
-    pattern = {
-        number: _pattern(terms[model, number].defined for model in plan.models if (model, number) in terms)
-        for number, planned in enumerate(plan.estimates)
-        if planned.refitted
-    }
-    made: dict[Cell, Terms] = {}
+    refitted: dict[Cell, Terms] = {}
     for model, view in views.items():
-        cells = [cell for cell in terms if cell[0] == model and cell[1] in pattern]
-        remade = (
-            (without, [parts[cell].whole for cell in cells])
-            for without in range(len(groups))
-            for parts in [_terms(plan, chunk, model, view, plan.learned.without(without), refitted=True)]
-        )
-        whole, patterns = [terms[cell].whole for cell in cells], [pattern[cell[1]] for cell in cells]
-        made |= dict(zip(cells, refitted(whole, patterns, group, len(groups), remade), strict=True))
-    return made
+        for (estimator, segment), numbers in _together(plan, model).items():
+            if not plan.estimates[numbers[0]].refitted:
+                continue
+            seen, rows = view[estimator.info.pool], plan.rows.within(chunk, segment)
+            requests = [plan.estimates[number].request for number in numbers]
+            whole = [terms[model, number].whole for number in numbers]
+            patterns = []
+            for number in numbers:
+                defined = [terms[name, number].defined for name in plan.models if (name, number) in terms]
+                patterns.append(once.of(defined, partial(_pattern, defined)))
+            totals = estimator.totals_without(seen, requests, patterns[0])
+            if totals is None:
+                remade = (
+                    (number, estimator.terms(rows, other, requests=requests, learned=plan.learned.without(number)))
+                    for number in range(len(groups))
+                    if (other := seen.without(number)) is not None
+                )
+                totals = _totals_without(whole, patterns, group, len(groups), remade)
+            parts = map(Refitted, whole, patterns, totals)
+            refitted |= {(model, number): part for number, part in zip(numbers, parts, strict=True)}
+    return refitted
+
+
+def _totals_without(
+    whole: Sequence[Smooth],
+    patterns: Sequence[Keys],
+    group: Ints,
+    n_groups: int,
+    remade: Iterable[tuple[int, Sequence[Terms]]],
+) -> list[dict[int, Totals]]:
+    """Totals of rows that are not in each group, as terms are `remade` under the model that was fitted without it."""
+    both = [
+        {
+            code: np.full((2, n_groups, terms.sums.shape[1]), np.nan)
+            for code in np.unique(pattern[terms.defined]).tolist()
+        }
+        for terms, pattern in zip(whole, patterns, strict=True)
+    ]
+    for left_out, parts in remade:
+        for totals, pattern, terms in zip(both, patterns, parts, strict=True):
+            for code, total in totals.items():
+                for number, column in enumerate(terms.whole.sums[(pattern == code) & (group != left_out)].T):
+                    rounded = exact_sum(np.ascontiguousarray(column))
+                    total[:, left_out, number] = rounded, exact_sum(np.append(column, -rounded))
+    return [{code: (total[0], total[1]) for code, total in totals.items()} for totals in both]
 
 
 def _pattern(defined: Iterable[Bools]) -> Keys:
@@ -227,10 +266,44 @@ class MeasuredEstimate:
         return self.planned.request
 
     @property
-    def counts(self) -> Any:
+    def counts(self) -> ModelCounts:
         """What was counted of the model."""
-        return self.measured.counts.models[self.model]
+        counts: ModelCounts = self.measured.counts.models[self.model]
+        return counts
+
+    @property
+    def lists(self) -> ListCounts:
+        """What was counted of the lists that the estimate rests on."""
+        lists = self.counts.lists.get((self.info.pool, self.request.metric), ListCounts())
+        return lists if self.info.stands else replace(lists, balance=None, weights=None)
+
+    @property
+    def weights(self) -> WeightDiagnostics:
+        """The weights of impressions where they are cut."""
+        clip = math.inf if self.info.clipping is Clipping.NONE else self.request.clip
+        return diagnostics_of(self.counts, clip, limited_by(self.estimator))
 
     @property
     def sums(self) -> Smooth:
         return self.terms.whole
+
+    @property
+    def n_units(self) -> int:
+        return int(self.measured.size.sum())
+
+    @property
+    def n_defined(self) -> int:
+        """How many units have a value."""
+        return int(self.measured.size[self.terms.defined].sum())
+
+
+@record(eq=False)
+class Evaluation:
+    """All that was measured, with the spread of every value and difference, and the clips that were chosen."""
+
+    plan: Plan[Any]
+    measured: Measured
+    values: Mapping[Cell, Spread] = field(default_factory=dict)
+    differences: Mapping[tuple[Pair, int], Spread] = field(default_factory=dict)
+    estimates: Sequence[Estimate] = ()
+    choices: Sequence[Mapping[str, Any]] = ()

@@ -25,12 +25,12 @@ from truerank.engines.engine import Threads
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.compatibility import label_question
+from truerank.evaluation.evaluation_checks import check_selected_users
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
 from truerank.evaluation.impressions import impression_question, prepare_impressions
-from truerank.evaluation.label_checks import check_selected_users
 from truerank.evaluation.labels import prepare_labels
-from truerank.evaluation.measure import Measured, measured_chunks
+from truerank.evaluation.measure import Evaluation, Measured, measured_chunks
 from truerank.evaluation.power import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.question import Plan
 from truerank.exposure.kinds import RandomExposure
@@ -150,7 +150,7 @@ def plan_exposure(
         tables = {"labels": pilot, "exclude": exclude}
         plan, source = prepare_labels(question, scores or {}, tables, space=space, progress=progress)
         with gathered(measured_chunks(plan, source, threads=threads, progress=progress)) as measured:
-            selected = tuple(check_selected_users(plan, measured))
+            selected = tuple(check_selected_users(Evaluation(plan, measured)))
             return replace(_planned(plan, measured, float(difference), sure), messages=selected)
 
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from enum import StrEnum
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from truerank.core.estimator import Estimator, Learned, Request
+from truerank.core.estimator import Estimator, Exposed, Learned, Request
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import Pool
 from truerank.core.record import record
-from truerank.core.results import Estimate, Evidence
-from truerank.core.terms import Terms
+from truerank.core.results import Evidence
 from truerank.inference.intervals import Interval, Population
-from truerank.inference.linearization import Bounds, Spread
+from truerank.inference.linearization import Bounds
 from truerank.inference.verdicts import UnseenExposure
 
 if TYPE_CHECKING:
-    from truerank.evaluation.measure import Measured, MeasuredEstimate
+    from truerank.evaluation.counts import Counts
+    from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
 
 Cell = tuple[str, int]  # a model, and the number of an estimate of the plan
 Pair = tuple[str, str]  # a model, and the one it is compared with
@@ -59,6 +58,7 @@ class PlannedEstimate:
 
     `name` is the metric in results, `models` are those it can be estimated for. Estimates of one `block` differ in
     their clips alone. `refitted` says that it rests on models that are fitted again without each group of clusters.
+    `left_out` are units without a value, which are reported from the share `few_left_out` on.
     """
 
     estimator: Estimator
@@ -71,6 +71,19 @@ class PlannedEstimate:
     bounds: Bounds | None = None
     assumptions: tuple[str, ...] = ()
     refitted: bool = False
+    left_out: str = ""
+    few_left_out: float = 0.01
+
+
+@record
+class Basis:
+    """What the weights of an estimate show: the share that a clip takes away, the share of a target's exposure that the
+    log cannot show, an effective size, and what of the value is unseen."""
+
+    lost: float | None = None
+    unsupported: float | None = None
+    effective: float | None = None
+    unseen: UnseenExposure = UnseenExposure()
 
 
 @record
@@ -78,40 +91,33 @@ class Examined:
     """What an estimate rests on beside its spread; `reasons` take verdicts away from comparisons with it."""
 
     evidence: Evidence
-    unseen: UnseenExposure
-    effective: float | None
+    basis: Basis
     warnings: tuple[Message, ...]
     reasons: tuple[Message, ...] = ()
 
 
-@record
-class Points:
-    """The spread of every value, and of every difference."""
-
-    values: Mapping[Cell, Spread]
-    differences: Mapping[tuple[Pair, int], Spread]
-
-
-@record
-class Remarks:
-    """What is reported beside values: messages, facts for the record, differences that are no test."""
-
-    messages: tuple[Message, ...]
-    counts: Mapping[str, int | None]
-    details: Mapping[str, Any] = field(default_factory=dict)
-    untested: frozenset[tuple[Pair, int]] = frozenset()
-
-
 class RowMaker:
-    """How chunks of one kind of data become rows, and what is particular to values that rest on them."""
+    """How chunks of one kind of data become rows, and what is particular to values that rest on them.
+
+    `exposed` says how rows were observed, `fitted` what may be fitted to them. `excluded` is where exclusions come from
+    and how many rows they have, `description` is of the propensities; `absent` counts sessions of each target's table
+    that were left out. `checks` are those of one estimate.
+    """
 
     __slots__ = ()
+
+    exposed: Exposed
+    fitted: ClassVar[str]
+    checks: ClassVar[Sequence[Callable[[Any], Iterable[Message]]]]
+    excluded: tuple[str, int] | None = None
+    description: str | None = None
+    absent: Mapping[str, int] = {}
 
     def views(self, plan: Plan[Any], chunk: Any) -> dict[str, dict[Pool, Any]]:
         """What estimators see of a chunk through each model, by the pool of candidates."""
         raise NotImplementedError
 
-    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> Any:
+    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> Counts:
         """What is counted for diagnostics; counts of other chunks add."""
         raise NotImplementedError
 
@@ -119,22 +125,24 @@ class RowMaker:
         """The chunk in which only items of a segment have a gain; all of them where there is none."""
         return chunk
 
-    def check(self, plan: Plan[Any], measured: Measured) -> None:
+    def check(self, measured: Measured) -> None:
         """Refuse what only all chunks together show to be wrong."""
-
-    def visible(self, plan: Plan[Any], spread: Spread, terms: Sequence[Terms]) -> Spread:
-        """The spread of a value or (of two terms) of a difference, without interval where the rows show none."""
-        raise NotImplementedError
 
     def equal_clusters(self, estimate: MeasuredEstimate) -> float:
         """How many equally weighted clusters a value at a bound of its metric rests on."""
         return 0.0
 
-    def examine(self, estimate: MeasuredEstimate) -> Examined:
+    def basis(self, estimate: MeasuredEstimate) -> Basis:
+        """What the weights of an estimate show."""
         raise NotImplementedError
 
-    def remarks(self, plan: Plan[Any], measured: Measured, points: Points, estimates: Sequence[Estimate]) -> Remarks:
+    def sizes(self, evaluation: Evaluation) -> dict[str, int | None]:
+        """How much data there is, for the record."""
         raise NotImplementedError
+
+    def details(self, evaluation: Evaluation) -> dict[str, Any]:
+        """What else is for the record."""
+        return {}
 
 
 Maker = TypeVar("Maker", bound=RowMaker)
@@ -164,7 +172,6 @@ class Plan(Generic[Maker]):
     keeps_rows: bool = False
     chooses_clip: bool = False
     messages: tuple[Message, ...] = ()
-    last_messages: tuple[Message, ...] = ()
 
 
 def run_checks(checks: Sequence[Callable[..., Iterable[Message]]], *subject: Any) -> tuple[Message, ...]:

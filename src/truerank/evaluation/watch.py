@@ -29,8 +29,8 @@ from truerank.datasets.split import restrict
 from truerank.evaluation.compatibility import label_question
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.counts import ByPlace
+from truerank.evaluation.evaluation_checks import unequal_labelling
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.label_checks import list_counts, unequal_labelling
 from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import rows_of
 from truerank.evaluation.labels import prepare_labels
@@ -245,7 +245,7 @@ def _watched(
     if len(order) < 2:
         raise InputError(f"{len(order)} users have come; expected at least 2.")
     estimates = [MeasuredEstimate(plan, (model, number), measured, first) for model in pair]
-    weights = [list_counts(estimate).weights for estimate in estimates]
+    weights = [estimate.lists.weights for estimate in estimates]
     look = _look(first, second, max(map(_largest, (first, second), weights)), sequence)
     reasons = [
         *(reason for reason in compared.reasons if reason.code not in EARLY),

@@ -1,41 +1,110 @@
-"""Checks of an off-policy evaluation: of the log, of its position models, of a target, of one estimate."""
+"""Checks of what goes into an evaluation: of labels and scores, of a log of impressions and the models fitted to it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from truerank.core.estimator import Clipping, Learned
-from truerank.core.log import Logged
+from truerank.core.estimator import Exposed, Learned
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.core.messages import DETECTABLE, Message, message
+from truerank.core.ranking import Scores
 from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.core.wording import columns_option
-from truerank.estimators.impressions import Limited, limited_by
-from truerank.evaluation.counts import TargetCounts
 from truerank.evaluation.impression_source import LogFacts
-from truerank.evaluation.measure import MeasuredEstimate
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.intervals import Interval
-from truerank.inference.tails import check_rewards, check_tails
-from truerank.inference.verdicts import UnseenExposure
-from truerank.inference.weights import WeightDiagnostics, check_unseen, unseen_of
+from truerank.ranking.scores.scores import Lists
 
 if TYPE_CHECKING:
     from truerank.evaluation.impression_rows import ImpressionRows
 
-FEW_UNITS = 30
-FEW_PAYING = 20
+FEW = 0.5  # of the users, below which ids may be those of other data
 
 
-# -------------------------------------------------------------------------------------------------------------- the log
+# -------------------------------------------------------------------------------------------------------------- labels
+
+
+def check_holdout(source: str, rows: Log) -> Iterator[Message]:
+    """What a hold-out takes as relevant, and that the rest is taken as irrelevant."""
+    if not rows.rewards:
+        yield message("relevant-rows", source=source)
+    yield message("holdout")
+
+
+def check_without_exclusions(models: Mapping[str, Scores], exposed: Exposed) -> Iterator[Message]:
+    """That training pairs are candidates, where none are excluded."""
+    if exposed is not Exposed.FULL:
+        lists = all(isinstance(scores, Lists) and scores.depth is not None for scores in models.values())
+        yield message("no-exclusions.lists" if lists else "no-exclusions")
+
+
+def check_scores(models: Mapping[str, Scores], users: Ids, items: Ids) -> Iterator[Message]:
+    """How many users and items of the evaluation each model has scores for."""
+    for name, scores in models.items():
+        scored = int(np.count_nonzero(scores.users.locate(users) >= 0))
+        without = int(np.count_nonzero(scores.items.locate(items) < 0)) if scores.depth is None else 0
+        without_labels = len(scores.users) - scored
+        yield message(
+            "scored.partly" if without_labels or without else "scored",
+            model=name,
+            users=scored,
+            of=len(users),
+            without_labels=without_labels,
+            items_without_score=without,
+            subjects=(name,),
+        )
+
+
+def check_ids(models: Mapping[str, Scores], users: Ids, judged_items: Ids, *, source: str) -> Iterator[Message]:
+    """Ids that hardly match: those of other data, or places in a matrix taken for ids."""
+    for name, scores in models.items():
+        missing = np.flatnonzero(scores.users.locate(users) < 0)
+        if len(missing) > FEW * len(users):
+            yield message(
+                "few-users-in-common",
+                model=name,
+                source=source,
+                users=len(users),
+                missing=len(missing),
+                examples=", ".join(users.texts(missing[:3])),
+                model_examples=_first(scores.users),
+                subjects=(name,),
+            )
+        if (scores.items.locate(judged_items) < 0).all():
+            yield message(
+                "no-item-in-common",
+                model=name,
+                source=source,
+                examples=_first(judged_items),
+                model_examples=_first(scores.items),
+                subjects=(name,),
+            )
+
+
+def check_catalogue(models: Mapping[str, Scores], items: Ids) -> Iterator[Message]:
+    """Items that are scored but no candidates, and tables that are taken as the whole catalogue."""
+    for name, scores in models.items():
+        outside = len(scores.items) - int(np.count_nonzero(scores.items.locate(items) >= 0))
+        if outside and scores.depth is None:
+            yield message("scored-outside", model=name, items=outside, subjects=(name,))
+        if isinstance(scores, Lists) and scores.depth is None and scores.every_pair:
+            yield message("taken-as-catalogue", model=name, n_items=len(scores.items), subjects=(name,))
+
+
+def _first(ids: Ids) -> str:
+    return ", ".join(ids.texts(np.arange(min(3, len(ids)))))
+
+
+# --------------------------------------------------------------------------------------------------------- impressions
 
 
 def check_log(data: ImpressionRows, learned: Learned) -> Iterator[Message]:
@@ -106,112 +175,6 @@ def check_question(
         yield message("many-surfaces", most=MOST_GROUPS)
     if data.shares is not None and learned[data.shares].nested and interval.refits:
         yield message("loggers-fixed")
-
-
-# ------------------------------------------------------------------------------------------------------------ a target
-
-
-def check_target(name: str, counts: TargetCounts, facts: LogFacts) -> Iterator[Message]:
-    """Sessions that a target does not rank, or the log does not have; items that it never exposes."""
-    unlogged, never = counts.unlogged + facts.absent.get(name, 0), counts.never
-    missing = facts.n_units - counts.ranked
-    if missing > 0:
-        yield message(
-            "no-ranking", target=name, units=missing, n_units=facts.n_units, unit=facts.unit, subjects=(name,)
-        )
-    if unlogged:
-        yield message("unlogged-sessions", target=name, sessions=unlogged, subjects=(name,))
-    if never:
-        yield message("never-shown", target=name, rows=never, n_rows=facts.n_rows, subjects=(name,))
-
-
-def check_clips(choices: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Which clips were chosen, and how far that moves values."""
-    for choice in choices:
-        if choice["by_rule"]:
-            clip, equal = ("inf" if choice[key] is None else f"{choice[key]:g}" for key in ("clip", "smallest_equal"))
-            yield message(
-                "clip-chosen",
-                clip=clip,
-                subject=choice["of"],
-                reward=choice["reward"],
-                estimator=choice["estimator"],
-                equal="" if equal == clip else f", but for those from {equal} on that give the same,",
-                change=choice["against_largest_clip"],
-            )
-    for name in dict.fromkeys(choice["estimator"] for choice in choices if not choice["by_rule"]):
-        yield message("no-clip-chosen", estimator=name)
-
-
-# --------------------------------------------------------------------------------------------------------- one estimate
-
-
-@lru_cache(maxsize=4096)
-def diagnostics_of(counts: TargetCounts, clip: float, limits: Limited) -> WeightDiagnostics:
-    """The weights of a target where they are cut there."""
-    unsupported, error = counts.support.share()
-    return counts.weights[limits].diagnostics(clip, unsupported=unsupported, error=error)
-
-
-def weight_diagnostics(estimate: MeasuredEstimate) -> WeightDiagnostics:
-    clip = math.inf if estimate.info.clipping is Clipping.NONE else estimate.request.clip
-    return diagnostics_of(estimate.counts, clip, limited_by(estimate.estimator))
-
-
-def unseen_exposure(estimate: MeasuredEstimate) -> UnseenExposure:
-    """What of a value the log cannot show."""
-    request, counts = estimate.request, estimate.counts
-    return unseen_of(
-        weight_diagnostics(estimate),
-        n_units=counts.ranked,
-        weight=counts.weights[limited_by(estimate.estimator)].total,
-        total=counts.support.total,
-        value=estimate.terms.value(),
-        beyond=estimate.info.beyond,
-        per=request.metric.per,
-        rewards=estimate.plan.rows.facts.rewards[request.reward].between,
-    )
-
-
-def check_units(estimate: MeasuredEstimate) -> Iterator[Message]:
-    """Units that are excluded, how many clusters have a reward, and whether a few of them carry the value."""
-    facts, terms, request = estimate.plan.rows.facts, estimate.terms, estimate.request
-    sums, cluster = terms.whole, facts.cluster
-    missing = facts.n_units - int(estimate.measured.size[terms.defined].sum())
-    if missing > 0:
-        reason = request.metric.left_out
-        yield message("left-out", units=missing, of=facts.n_units, unit=facts.unit, reason=reason)
-    paying = int(np.count_nonzero(sums.clusters.sums(np.abs(sums.sums[:, 0]))))
-    if not paying:
-        yield message("no-reward")
-    elif paying < FEW_PAYING:
-        yield message("few-rewards", units=paying, cluster=cluster)
-    used = terms.clusters.has(terms.defined)
-    n_used, strata = int(np.count_nonzero(used)), terms.strata
-    linear = estimate.plan.question.interval.refits
-    if n_used == 1:
-        yield message("no-interval.single", cluster=cluster)
-    elif linear and strata is not None and (np.bincount(strata[used]) == 1).any():
-        yield message("no-interval.stratum", cluster=cluster)
-    elif 0 < n_used < FEW_UNITS:
-        yield message("few-units", units=n_used, cluster=cluster)
-    yield from check_tails(sums, cluster=cluster)
-    yield from check_rewards(estimate.measured.counts.rewards.get(request.reward))
-
-
-def check_weights(estimate: MeasuredEstimate) -> Iterator[Message]:
-    """Weights that make a value unreliable, and the bounds of what the log cannot show."""
-    facts, info, request = estimate.plan.rows.facts, estimate.info, estimate.request
-    if info.clipping is not Clipping.NONE:
-        kind = "viewed rows" if facts.logged is Logged.VIEWED else "displayed rows"
-        yield from weight_diagnostics(estimate).check(request.clip, kind=kind, beyond=info.beyond)
-        between = facts.rewards[request.reward].between
-        yield from check_unseen(estimate.terms.value(), unseen_exposure(estimate), between)
-    if info.caution:
-        yield message("for-comparison", reason=info.caution)
-
-
-ESTIMATE_CHECKS: tuple[Callable[[MeasuredEstimate], Iterator[Message]], ...] = (check_units, check_weights)
 
 
 # ------------------------------------------------------------------------------------------- rejected position models
