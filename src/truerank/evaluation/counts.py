@@ -150,3 +150,14 @@ def diagnostics_of(counts: ModelCounts, clip: float, limits: Limited) -> WeightD
     """The weights of a target where they are cut there."""
     unsupported, error = (None, 0.0) if counts.support is None else counts.support.share()
     return counts.weights[limits].diagnostics(clip, unsupported=unsupported, error=error)
+
+
+def expansions(judged: Ints, candidates: Floats) -> Floats:
+    """How many users have a labelled item, Σ N / N-bar and Σ (N / N-bar)² over them; those of other users add.
+
+    >>> expansions(np.array([10, 5, 0]), np.array([20.0, 20.0, 20.0])).tolist()
+    [2.0, 6.0, 20.0]
+    """
+    used = judged > 0
+    weights = candidates[used] / judged[used]
+    return np.array([float(np.count_nonzero(used)), weights.sum(), (weights**2).sum()])

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Exposed
 from truerank.core.messages import Message, message
 from truerank.core.results import Estimate
@@ -373,17 +372,6 @@ def missing_share(counts: Counts) -> float:
     """The share of all pairs that the rows do not represent, where that is beyond sampling error; otherwise 0."""
     total, pairs, z = _represented_pairs(counts)
     return 1 - total / pairs if z < -FAR and total / pairs < 1 - MUCH else 0.0
-
-
-def expansions(judged: Ints, candidates: Floats) -> Floats:
-    """How many users have a labelled item, Σ N / N-bar and Σ (N / N-bar)² over them; those of other users add.
-
-    >>> expansions(np.array([10, 5, 0]), np.array([20.0, 20.0, 20.0])).tolist()
-    [2.0, 6.0, 20.0]
-    """
-    used = judged > 0
-    weights = candidates[used] / judged[used]
-    return np.array([float(np.count_nonzero(used)), weights.sum(), (weights**2).sum()])
 
 
 def effective_users(counts: Counts) -> tuple[float, float]:

@@ -21,9 +21,9 @@ from truerank.engines.engine import Chunked, Workers, map_chunks
 from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import propensity_of
-from truerank.evaluation.counts import Counts, ListCounts, ModelCounts, by_place
+from truerank.evaluation.counts import Counts, ListCounts, ModelCounts, by_place, expansions
 from truerank.evaluation.estimate_checks import OF_LABELS, Check, hit_pairs, rests_on_all_pairs
-from truerank.evaluation.evaluation_checks import expansions, missing_share, used_rows
+from truerank.evaluation.evaluation_checks import missing_share, used_rows
 from truerank.evaluation.label_source import EVERY_LABEL
 from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate, measure
 from truerank.evaluation.question import Basis, Plan, RowMaker
