@@ -12,7 +12,7 @@ import pytest
 from truerank.core.arrays import Floats
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Refitted, ratio
-from truerank.evaluation.counts import Counts
+from truerank.evaluation.counts import MeasuredCounts
 from truerank.evaluation.measure import Measured, by_cluster, join
 
 UNITS = 6
@@ -32,7 +32,7 @@ def part(first: int) -> Measured:
         for number, sums in enumerate([whole, whole, clipped])
     }
     place = np.arange(first * UNITS, (first + 1) * UNITS)
-    return Measured(place, np.ones(UNITS, dtype=np.int64), terms, Counts({}), UNITS)
+    return Measured(place, np.ones(UNITS, dtype=np.int64), terms, MeasuredCounts({}), UNITS)
 
 
 STEPS: dict[str, Callable[[], Measured]] = {

@@ -125,7 +125,7 @@ class ModelCounts(NamedCounts):
 
 
 @record(eq=False)
-class Counts(NamedCounts):
+class MeasuredCounts(NamedCounts):
     """Of all data; `expansion` as in `expansions`, `represented` are Σ 1 / π, its noise, and the pairs it estimates.
 
     `active` is how active each unit is, where units are kept; `rewards` are those other than 0 and 1.

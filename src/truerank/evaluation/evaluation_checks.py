@@ -18,7 +18,7 @@ from truerank.estimators.assistance import AssistedMean, AssistedShare, NotAssis
 from truerank.estimators.assisted import JudgeAlone
 from truerank.estimators.predictions import Assistance, Helped, used_by
 from truerank.estimators.refusals import is_recall
-from truerank.evaluation.counts import Counts
+from truerank.evaluation.counts import MeasuredCounts
 from truerank.evaluation.measure import Evaluation, MeasuredEstimate
 from truerank.evaluation.question import Plan, Question
 from truerank.exposure.randomness.labelled import LARGE
@@ -354,7 +354,7 @@ EVALUATION_CHECKS: tuple[Callable[[Evaluation], Iterator[Message]], ...] = (
 # -------------------------------------------------------------------------------------------- what the labels represent
 
 
-def _represented_pairs(counts: Counts) -> tuple[float, float, float]:
+def _represented_pairs(counts: MeasuredCounts) -> tuple[float, float, float]:
     """Σ 1 / π over rows, the number of pairs it estimates, and by how many standard errors the two differ."""
     total, noise, pairs = (0.0, 0.0, 0.0) if counts.represented is None else counts.represented.tolist()
     apart = total - pairs
@@ -363,24 +363,24 @@ def _represented_pairs(counts: Counts) -> tuple[float, float, float]:
     return total, pairs, apart / math.sqrt(noise) if noise > 0 else math.copysign(math.inf, apart)
 
 
-def used_rows(plan: Plan[Any], counts: Counts) -> int:
+def used_rows(plan: Plan[Any], counts: MeasuredCounts) -> int:
     """How many labelled rows are used: not those that are excluded, nor those outside the design."""
     return plan.n_rows - counts.dropped - (0 if counts.returned is None else counts.returned.unasked)
 
 
-def missing_share(counts: Counts) -> float:
+def missing_share(counts: MeasuredCounts) -> float:
     """The share of all pairs that the rows do not represent, where that is beyond sampling error; otherwise 0."""
     total, pairs, z = _represented_pairs(counts)
     return 1 - total / pairs if z < -FAR and total / pairs < 1 - MUCH else 0.0
 
 
-def effective_users(counts: Counts) -> tuple[float, float]:
+def effective_users(counts: MeasuredCounts) -> tuple[float, float]:
     """How many users have labels, and their effective number by how many items each labelled one represents."""
     n, total, squares = (0.0, 0.0, 0.0) if counts.expansion is None else counts.expansion.tolist()
     return n, total**2 / squares if squares > 0 else 0.0
 
 
-def unequal_labelling(counts: Counts) -> bool:
+def unequal_labelling(counts: MeasuredCounts) -> bool:
     """Whether few users with few labelled items outweigh the others, whether or not they have a hit.
 
     By the design alone: where users with one labelled item among many had no hit by chance, the spread does not show

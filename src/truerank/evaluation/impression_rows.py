@@ -17,7 +17,7 @@ from truerank.core.ranking import Pool
 from truerank.core.record import record
 from truerank.estimators.impressions import Exposures, Limited, Refits, limited_by
 from truerank.evaluation.compare import limit
-from truerank.evaluation.counts import Counts, ModelCounts, by_place, diagnostics_of
+from truerank.evaluation.counts import MeasuredCounts, ModelCounts, by_place, diagnostics_of
 from truerank.evaluation.estimate_checks import OF_IMPRESSIONS, Check
 from truerank.evaluation.impression_source import LogFacts
 from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
@@ -145,10 +145,10 @@ class ImpressionRows(RowMaker):
 
     def count(
         self, plan: Plan[ImpressionRows], chunk: RankedChunk, views: Mapping[str, Mapping[Pool, Exposures]]
-    ) -> Counts:
+    ) -> MeasuredCounts:
         log, most = chunk.log, tail_length(self.facts.n_rows) + 1
         active = by_place(chunk.places(), np.bincount(log.unit, minlength=log.n_units)) if plan.keeps_units else None
-        return Counts(
+        return MeasuredCounts(
             rewards={
                 name: RewardTally.count(rewards, most=most)
                 for name, rewards in log.rewards.items()

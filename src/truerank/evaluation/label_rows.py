@@ -21,7 +21,7 @@ from truerank.engines.engine import Chunked, Workers, map_chunks
 from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import propensity_of
-from truerank.evaluation.counts import Counts, ListCounts, ModelCounts, by_place, expansions
+from truerank.evaluation.counts import ListCounts, MeasuredCounts, ModelCounts, by_place, expansions
 from truerank.evaluation.estimate_checks import OF_LABELS, Check, hit_pairs, rests_on_all_pairs
 from truerank.evaluation.evaluation_checks import missing_share, used_rows
 from truerank.evaluation.label_source import EVERY_LABEL
@@ -98,10 +98,12 @@ class LabelRows(RowMaker):
         rewards = {name: values * members for name, values in labels.rewards.items()}
         return replace(chunk, labels=replace(labels, rewards=rewards))
 
-    def count(self, plan: Plan[LabelRows], chunk: JudgedChunk, views: Mapping[str, Mapping[Pool, RankView]]) -> Counts:
+    def count(
+        self, plan: Plan[LabelRows], chunk: JudgedChunk, views: Mapping[str, Mapping[Pool, RankView]]
+    ) -> MeasuredCounts:
         pool, labels = chunk.pools[Pool.CATALOGUE], chunk.labels
         active = pool.exclude if self.excluded is not None else chunk.pools[Pool.JUDGED].only
-        counts = Counts(
+        counts = MeasuredCounts(
             relevant=int(np.count_nonzero(relevant(labels))),
             dropped=chunk.dropped,
             without_rows=int(np.count_nonzero(chunk.pools[Pool.JUDGED].count == 0)),

@@ -18,7 +18,7 @@ from truerank.inference.linearization import Bounds
 from truerank.inference.verdicts import UnseenExposure
 
 if TYPE_CHECKING:
-    from truerank.evaluation.counts import Counts
+    from truerank.evaluation.counts import MeasuredCounts
     from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
 
 Cell = tuple[str, int]  # a model, and the number of an estimate of the plan
@@ -117,7 +117,7 @@ class RowMaker:
         """What estimators see of a chunk through each model, by the pool of candidates."""
         raise NotImplementedError
 
-    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> Counts:
+    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> MeasuredCounts:
         """What is counted for diagnostics; counts of other chunks add."""
         raise NotImplementedError
 
