@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import polars as pl
 import pytest
+from refusals import refused
 
-from truerank.core.errors import InputError
 from truerank_research.claims import Cell, Claim, cell_rows, share
 from truerank_research.results import Measured, read_results
 from truerank_research.runner import Run, Study, run_study, verdicts
@@ -49,7 +49,7 @@ def test_a_stopped_run_continues_and_gives_the_same_bytes(tmp_path: Path) -> Non
 
 def test_a_folder_belongs_to_one_run(tmp_path: Path) -> None:
     run_study(study(tmp_path), Run(folder=tmp_path / "out"))
-    with pytest.raises(InputError, match="another run"):
+    with refused("another run"):
         run_study(study(tmp_path), Run(folder=tmp_path / "out", seed=1))
 
 
@@ -63,7 +63,7 @@ def test_a_result_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / result.file_name).write_bytes(result.encode())
     assert msgspec.to_builtins(read_results(tmp_path)[0]) == msgspec.to_builtins(result)
     (tmp_path / result.file_name).rename(tmp_path / "other.json")
-    with pytest.raises(InputError, match="Rename"):
+    with refused("Rename"):
         read_results(tmp_path)
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError, RefusedError
+from truerank.core.errors import RefusedError
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -74,18 +75,18 @@ def test_scores_assist_and_so_does_the_log(files: Path, run: Any) -> None:
 def test_what_is_missing_or_useless_is_said(files: Path) -> None:
     labels, scores = pl.read_csv(files / "labels.csv"), {"a": tr.scores.read_scores(files / "a.npz")}
     how: dict[str, Any] = {"exposure": "random", "metrics": ["Precision@5"]}
-    with pytest.raises(RefusedError, match="what a judge says of pairs is needed"):
+    with refused("what a judge says of pairs is needed", RefusedError):
         tr.evaluate(scores, labels, estimators=["assisted(by=judge)"], **how)
-    with pytest.raises(RefusedError, match="what a judge says of pairs is needed"):
+    with refused("what a judge says of pairs is needed", RefusedError):
         tr.evaluate(scores, labels, estimators=["judge-alone"], **how)
-    with pytest.raises(RefusedError, match="scores that assist are needed"):
+    with refused("scores that assist are needed", RefusedError):
         tr.evaluate(scores, labels, estimators=["assisted(by=scores)"], **how)
     twice = pl.DataFrame({"user": [1, 1], "item": [2, 2], "label": [0, 1]})
-    with pytest.raises(InputError, match="user 1, item 2; expected one word of the judge per pair"):
+    with refused("user 1, item 2; expected one word of the judge per pair"):
         tr.evaluate(scores, labels, judge=twice, **how)
-    with pytest.raises(InputError, match="no value column"):
+    with refused("no value column"):
         tr.evaluate(scores, labels, judge=files / "bare.csv", **how)
-    with pytest.raises(RefusedError, match="nothing is left to predict"):
+    with refused("nothing is left to predict", RefusedError):
         tr.evaluate(scores, labels, judge=files / "judge.csv", exposure="holdout", metrics=["Precision@5"])
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 from calling import every_command
+from refusals import refused
 
 import truerank.cli
 from truerank import estimators, metrics
 from truerank.cli.commands import cli
-from truerank.core.errors import InputError
 from truerank.core.log import Logged
 from truerank.core.options import ListsAre
 from truerank.core.ranking import Ties
@@ -169,5 +169,5 @@ def test_exposure_is_asked_for_where_nothing_decides_it(run: Run, folder: Path) 
     )
     assert exposure("p.csv").startswith("biased")
     assert exposure("sample.csv", "--rate", "0.5").startswith("random")
-    with pytest.raises(InputError, match=r"holdout: .*random: .*designed: .*biased: .*full: "):
+    with refused(r"holdout: .*random: .*designed: .*biased: .*full: "):
         exposure("labels.csv")

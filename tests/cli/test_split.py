@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 from calling import call
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_protocol_of_another_package_names_its_parts(
 
 
 def test_a_log_without_times_has_no_last_row() -> None:
-    with pytest.raises(InputError, match="time column"):
+    with refused("time column"):
         tr.split(tr.read(pl.DataFrame({"user": [1, 1], "item": [1, 2]})), "last")
 
 

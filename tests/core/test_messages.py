@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from refusals import refused
 
-from truerank.core.errors import InputError
 from truerank.core.messages import Message, Severity
 from truerank.core.wording import option, worded
 
@@ -36,7 +36,7 @@ def test_options_are_spelled_for_the_reader(text: str, for_cli: str, for_python:
 
 @pytest.mark.parametrize("code", ["", "Few", "few_users", "-few", "few-", "few--users", "few users", "3-users"])
 def test_codes_are_in_kebab_case(code: str) -> None:
-    with pytest.raises(InputError, match="expected small letters with hyphens"):
+    with refused("expected small letters with hyphens"):
         Message(code, Severity.NOTE, "text")
 
 

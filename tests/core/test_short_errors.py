@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from calling import call
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -28,7 +28,7 @@ def test_what_is_written_is_read_back_and_described(ending: str, tmp_path: Path)
 
 
 def test_values_beside_labels_that_are_none_are_refused() -> None:
-    with pytest.raises(InputError, match="values in label and in rating, and those of label are not 0 and 1"):
+    with refused("values in label and in rating, and those of label are not 0 and 1"):
         tr.read(pl.DataFrame({"user": [1], "item": [1], "label": [3], "rating": [2]}))
-    with pytest.raises(InputError, match=r"several value columns \(label, rating\)"):
+    with refused(r"several value columns \(label, rating\)"):
         tr.read(pl.DataFrame({"user": [1], "item": [1], "label": [1], "rating": [2]}), positive=">1")

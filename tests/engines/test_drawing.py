@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from engine_cases import in_files
 from polars.testing import assert_frame_equal
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 from truerank.engines.named import frame_of
 from truerank.evaluation import intervening
 from truerank.exposure.interventions import STRATEGIES
@@ -111,7 +111,7 @@ def test_units_as_frames_of_an_engine(engine: Any) -> None:
     results = tr.evaluate({"a": np.eye(2)}, labels, metrics=["Recall@1"])
     found = results.units(engine=engine)
     assert_frame_equal(here(found), results.units(), check_dtypes=False)
-    with pytest.raises(InputError, match="expected a SparkSession or a Dask Client"):
+    with refused("expected a SparkSession or a Dask Client"):
         results.units(engine="dask")
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError, RefusedError
+from truerank.core.errors import RefusedError
 from truerank.core.results import Results
 from truerank.evaluation.design import (
     DesignData,
@@ -148,7 +149,7 @@ def test_batches_are_weighed_as_fixed_beforehand() -> None:
     one = design.table().filter(pl.col("batch") == 1).join(truth(), on=["user", "item"]).select("user", "item", "label")
     first, _ = design.joined(tr.read(one))
     assert first.propensity == pytest.approx(pairs.filter(batch=1)["propensity"].to_numpy())
-    with pytest.raises(RefusedError, match="2 batches"):
+    with refused("2 batches", RefusedError):
         evaluated(back(design), design, interval=tr.Design())
 
 
@@ -188,14 +189,14 @@ def test_an_interval_for_exactly_these_users(planned: ExposureDesign) -> None:
     ],
 )
 def test_what_cannot_be_designed_is_refused(more: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+    with refused(words):
         tr.design_exposure(scores(), **({"metrics": ["Precision@5"]} | more))
 
 
 def test_labels_without_chances_are_refused(planned: ExposureDesign) -> None:
-    with pytest.raises(InputError, match="propensity"):
+    with refused("propensity"):
         evaluated(back(planned), None)
-    with pytest.raises(InputError, match="no such folder"):
+    with refused("no such folder"):
         tr.exposure.DesignedExposure("nowhere")
-    with pytest.raises(InputError, match="no column 'batch'"):
+    with refused("no column 'batch'"):
         tr.exposure.DesignedExposure(pl.DataFrame({"user": [1], "item": [1], "propensity": [0.5]}))

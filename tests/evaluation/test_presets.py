@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 from golden_values import CUTOFFS, MEAN, Case, cases, stored
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 from truerank.evaluation.presets import PRESETS, preset_named
 
 CASES = cases()
@@ -74,7 +74,7 @@ def test_means_and_values_of_users_equal_the_tool(tool: str, ours: str, theirs: 
 
 def test_every_tool_is_named_once() -> None:
     assert preset_named("IR_measures") is PRESETS["ir-measures"]
-    with pytest.raises(InputError, match="expected one of trec_eval"):
+    with refused("expected one of trec_eval"):
         preset_named("trec")
 
 

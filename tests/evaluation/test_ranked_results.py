@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
 from truerank.core.errors import RefusedError
@@ -80,9 +81,9 @@ def test_a_view_beyond_the_cut_off_is_refused_whatever_the_target(rank: int | No
     table = pl.DataFrame({"session": [2], "item": [1], "rank": [1]})  # session 1 has no ranking
     for target in (RankColumn("new"), RankColumn("position"), table):
         for estimator in (IPS(), LearntDiscountRaw()):
-            with pytest.raises(RefusedError, match=r"position 3 was viewed .* infinite"):
+            with refused(r"position 3 was viewed .* infinite", RefusedError):
                 first(frame, {"new": target}, position=CUT, estimators=[estimator])
-    with pytest.raises(RefusedError, match="position 3 has a reward"):
+    with refused("position 3 has a reward", RefusedError):
         first(frame, position=CUT, logged="displayed")
 
 
@@ -104,7 +105,7 @@ def test_a_difference_without_any_reward_has_no_interval() -> None:
 def test_negative_rewards_have_no_normalised_form() -> None:
     frame = LOG.with_columns(other=pl.Series([1.0, 0.0, 0.0, -1.0, 0.5]))
     for estimator in (RankedNDCG(), RankedPostNormalised()):
-        with pytest.raises(RefusedError, match=f"{estimator.info.name}: other has negative values"):
+        with refused(f"{estimator.info.name}: other has negative values", RefusedError):
             first(frame, estimators=[estimator], rewards=["other"])
         results = tr.off_policy(frame, NEW, position=HALF, estimators=[estimator], rewards=["reward", "other"])
         assert [each.reward for each in results.estimates] == ["reward"]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError, RefusedError
+from truerank.core.errors import RefusedError
 from truerank.core.requirements import Outcome
 from truerank.evaluation.watch import Watched, WatchState
 from truerank.inference.sequences import FIRST, ConfidenceSequence
@@ -169,17 +170,17 @@ def test_too_early(users: int) -> None:
 
 def test_what_cannot_be_watched_is_refused() -> None:
     scores, labels = arriving(better=0.6)
-    with pytest.raises(InputError, match="no time column"):
+    with refused("no time column"):
         tr.watch(scores, labels.drop("time"), require="a > b")
-    with pytest.raises(InputError, match="no model 'c'"):
+    with refused("no model 'c'"):
         tr.watch(scores, labels, require="a > c")
-    with pytest.raises(InputError, match="nothing is required"):
+    with refused("nothing is required"):
         tr.watch(scores, labels, require=[])
-    with pytest.raises(InputError, match="above 0"):
+    with refused("above 0"):
         tr.watch(scores, labels, require="a > b", difference=-1.0)
-    with pytest.raises(InputError, match="times are missing"):
+    with refused("times are missing"):
         tr.watch(scores, labels.with_columns(time=pl.lit(None, pl.Float64)), require="a > b")
-    with pytest.raises(RefusedError, match="every look is known"):
+    with refused("every look is known", RefusedError):
         tr.watch(scores, labels, require="a > b", metrics=["Coverage@2"])
 
 

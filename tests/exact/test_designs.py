@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from outcomes import assert_follows, outcomes
+from refusals import refused
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.errors import InputError
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members, PoolOrder, Share
 from truerank.sampling.unequal import DrawBy, allocate
@@ -158,7 +158,7 @@ def test_a_share_is_rounded_down_in_decimals() -> None:
 )
 def test_bad_designs_are_refused(make: object, message: str) -> None:
     assert callable(make)
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         make()
 
 
@@ -185,7 +185,7 @@ def test_the_worked_example_of_conditional_poisson_sampling() -> None:
 @pytest.mark.parametrize("way", DrawBy)
 def test_chances_that_are_none_are_refused(way: DrawBy) -> None:
     for weight, words in (([0.5, 0.6], "whole number"), ([0.5, 1.5], "between 0 and 1")):
-        with pytest.raises(InputError, match=words):
+        with refused(words):
             way.pick(np.array(weight), np.random.default_rng(1))
 
 

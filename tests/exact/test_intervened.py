@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from outcomes import outcomes
+from refusals import refused
 from terms import terms_of
 
 from truerank.core.arrays import Floats
-from truerank.core.errors import InputError
 from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
@@ -217,5 +217,5 @@ def test_without_inclusion_probabilities_there_is_no_answer() -> None:
     log = Log(Ids.of([1]), Ids.of([1]), np.zeros(1, np.int64), np.zeros(1, np.int64), {"label": np.ones(1)})
     ranks = Ranks(np.zeros(1), np.zeros(1), np.ones(1), np.ones(1), np.ones(1, dtype=bool))
     for estimator in (Intervened(), IntervenedPooled()):
-        with pytest.raises(InputError, match=r"no inclusion probabilities.*truerank.with_inclusion"):
+        with refused(r"no inclusion probabilities.*truerank.with_inclusion"):
             terms_of(estimator, log, ranks, Recall(1))

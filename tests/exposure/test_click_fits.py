@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 from truerank.core.errors import RefusedError
 from truerank.exposure.positions.fits import ClickCells, fit_clicks, fit_harvest
@@ -38,14 +39,14 @@ def test_exact_rates_give_exact_bias(fit: object) -> None:
 @pytest.mark.parametrize("fit", [fit_clicks, fit_harvest])
 def test_ranks_that_no_item_connects_are_refused(fit: object) -> None:
     rows = exact_rows({(0, 1): 100, (0, 2): 100, (1, 3): 200})
-    with pytest.raises(RefusedError, match="rank 3 shares no clicked item with rank 1"):
+    with refused("rank 3 shares no clicked item with rank 1", RefusedError):
         fit(rows)  # type: ignore[operator]
 
 
 def test_clicks_that_tell_nothing_are_refused() -> None:
-    with pytest.raises(RefusedError, match="no click"):
+    with refused("no click", RefusedError):
         fit_clicks(impressions([(1, 1, 0, 1)]))
-    with pytest.raises(RefusedError, match="nothing was displayed at rank 2"):
+    with refused("nothing was displayed at rank 2", RefusedError):
         fit_clicks(impressions([(1, 1, 1, 0), (1, 3, 1, 0)]))
 
 

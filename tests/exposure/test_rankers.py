@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
-from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned
 from truerank.exposure.policies import TrafficShares
 from truerank.exposure.policies.rankers import ranker_exposures
@@ -31,11 +31,11 @@ def test_little_noise_is_the_order() -> None:
 
 
 def test_wrong_rankers_are_refused() -> None:
-    with pytest.raises(InputError, match="candidates of 5 items"):
+    with refused("candidates of 5 items"):
         ranker_exposures(SCORE, Exponential(0.5), temperature=1.0, n_candidates=6)
-    with pytest.raises(InputError, match="retrieval probabilities"):
+    with refused("retrieval probabilities"):
         ranker_exposures(SCORE, Exponential(0.5), temperature=1.0, retrieval=np.full(5, 2.0))
-    with pytest.raises(InputError, match="temperature"):
+    with refused("temperature"):
         ranker_exposures(SCORE, Exponential(0.5), temperature=-1.0)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from refusals import refused
 from small_study import small_grid, small_scores, small_train, small_world
 
-from truerank.core.errors import InputError
 from truerank.io.atomic_write import MARKER, FolderKind, check_folder, whole_file, whole_folder
 from truerank.io.checkpoint import Blocks, DamagedBlockError, keep_question, working
 from truerank.io.files import read_table, write_table
@@ -42,10 +42,10 @@ def test_a_mixed_world_is_refused_file_by_file(tmp_path: Path) -> None:
     write_dataset(simulate_dataset(SMALL, seed=1), tmp_path / "one")
     write_dataset(simulate_dataset(SMALL, seed=2), tmp_path / "two")
     (tmp_path / "one" / "truth.parquet").write_bytes((tmp_path / "two" / "truth.parquet").read_bytes())
-    with pytest.raises(InputError, match=r"one/truth\.parquet: was altered after truerank wrote it"):
+    with refused(r"one/truth\.parquet: was altered after truerank wrote it"):
         read_table(tmp_path / "one" / "truth.parquet")
     assert len(read_table(tmp_path / "one" / "train.parquet"))
-    with pytest.raises(InputError, match=r"truth\.parquet: was altered"):
+    with refused(r"truth\.parquet: was altered"):
         check_folder(tmp_path / "one", kind="world", expected="a world")
     (tmp_path / "one" / MARKER).unlink()  # the user takes the folder over
     assert len(read_table(tmp_path / "one" / "truth.parquet"))
@@ -63,7 +63,7 @@ def test_an_incomplete_or_altered_folder_is_refused_by_name(tmp_path: Path, dama
     }
     act, message = change[damage]
     act()
-    with pytest.raises(InputError, match=message):
+    with refused(message):
         check_folder(tmp_path / "x", kind=KIND.name, expected="a thing")
 
 
@@ -127,7 +127,7 @@ def test_a_tampered_study_is_refused_in_one_sentence(tmp_path: Path) -> None:
         kept = path.read_bytes()
         pl.read_parquet(kept).head(1).write_parquet(path)  # loggers and pairs are gone: once a KeyError or IndexError
         for read in (FinishedStudy.read, run_study):
-            with pytest.raises(InputError, match=f"{name}: was altered after truerank wrote it"):
+            with refused(f"{name}: was altered after truerank wrote it"):
                 read(tmp_path / "x")
         path.write_bytes(kept)
     assert FinishedStudy.read(tmp_path / "x").metrics
@@ -136,7 +136,7 @@ def test_a_tampered_study_is_refused_in_one_sentence(tmp_path: Path) -> None:
 def test_the_lock_of_a_living_process_stands_and_that_of_a_dead_one_does_not(tmp_path: Path) -> None:
     with (
         working(tmp_path / "x"),
-        pytest.raises(InputError, match="another process is working"),
+        refused("another process is working"),
         working(tmp_path / "x"),
     ):
         pass
@@ -175,7 +175,7 @@ def test_the_question_of_a_growing_folder_is_the_same_to_the_last_name(tmp_path:
     place, asked = tmp_path / "question.json", {"model": "knn", "random slice": None}
     written = keep_question(place, asked, what="search")
     place.write_bytes(written.replace(b"random", b"randnm"))
-    with pytest.raises(InputError, match="holds a search of something else"):
+    with refused("holds a search of something else"):
         keep_question(place, asked, what="search")
     place.write_bytes(written.replace(b" ", b"  ", 1))  # the same in other bytes
     assert keep_question(place, asked, what="search") == written == place.read_bytes()

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
 from truerank.core.arrays import LEAST_CHANCE
-from truerank.core.errors import InputError
 
 N = 60
 
@@ -30,7 +30,7 @@ def _judged(propensity: list[float]) -> tuple[dict[str, Any], pl.DataFrame]:
 @pytest.mark.parametrize("estimator", ["ips", "snips", "doubly-robust"])
 def test_tiny_propensities_of_judged_rows(estimator: str) -> None:
     scores, labels = _judged(_with(1e-320))
-    with pytest.raises(InputError, match=r"propensity is .*no less than 1e-40"):
+    with refused(r"propensity is .*no less than 1e-40"):
         tr.evaluate(scores, labels, exposure="biased", estimators=[estimator], metrics=["Precision@2"])
     scores, labels = _judged(_with(LEAST_CHANCE))
     results = tr.evaluate(scores, labels, exposure="biased", estimators=[estimator], metrics=["Precision@2"])

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from refusals import refused
 
 from truerank.cli import Interruption, outcome, terminal
 from truerank.cli.outcome import told
-from truerank.core.errors import InputError
 from truerank.models import load
 
 
@@ -52,7 +52,7 @@ def test_too_few_addresses_are_refused_before_anything_loads(monkeypatch: pytest
         monkeypatch.setattr(resource, "getrlimit", lambda kind, limit=limit: (limit, limit))
         outcome.check_space()
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (least - 1, least))
-    with pytest.raises(InputError, match="ulimit -v"):
+    with refused("ulimit -v"):
         outcome.check_space()
 
 

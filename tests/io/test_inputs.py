@@ -6,9 +6,8 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-import pytest
+from refusals import refused
 
-from truerank.core.errors import InputError
 from truerank.io.paths import fingerprint, input_of
 
 
@@ -36,5 +35,5 @@ def test_parts_are_hashed_as_the_lines_of_sha256sum(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
+    with refused("no such file"):
         input_of(tmp_path / "none.csv", role="labels")

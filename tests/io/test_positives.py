@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
+from refusals import refused
 
 from truerank import evaluate
-from truerank.core.errors import InputError
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.io.read import read
 from truerank.metrics.additive import Recall
@@ -24,5 +23,5 @@ def test_each_row_is_positive_where_that_is_said() -> None:
 
 def test_it_is_never_guessed() -> None:
     """A value column of another name would make negatives positive."""
-    with pytest.raises(InputError, match=r"no value column.*if each row is a positive, say .*positive=\"all\""):
+    with refused(r"no value column.*if each row is a positive, say .*positive=\"all\""):
         evaluate({"a": SCORES}, PAIRS, exposure=FullExposure(Unlisted.NEGATIVE), metrics=[Recall(2)])

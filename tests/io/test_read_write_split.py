@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 from truerank.io.describe import summary
 from truerank.io.files import to_frame
 
@@ -67,7 +67,7 @@ def test_split_by_time_keeps_equal_times_together(log: tr.Log) -> None:
     assert second.time is not None
     assert first.time.max() < second.time.min()
     assert len(second) >= 150
-    with pytest.raises(InputError, match="no time column"):
+    with refused("no time column"):
         tr.split(tr.read(pl.DataFrame({"user": [1], "item": [1], "label": [1]})), "time", 0.5)
 
 

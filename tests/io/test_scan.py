@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
-from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.io.batches import LazyTable
 from truerank.io.partition import together
@@ -63,7 +63,7 @@ def test_rows_of_the_file_are_named(
     monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
     messages = set()
     for function in functions:
-        with pytest.raises(InputError, match=words) as caught:
+        with refused(words) as caught:
             function(bad, **options)
         messages.add(str(caught.value))
     assert len(messages) == 1
@@ -129,10 +129,10 @@ def test_what_a_session_cannot_have_is_found_in_its_chunk() -> None:
     rows = pl.DataFrame({"session": session, "item": [1, 2, 1, 1], "position": [1, 2, 1, 2], "label": [0, 1, 0, 1]})
     schema = scan_impressions(rows)
     assert len(schema.read(rows[:2])) == 2
-    with pytest.raises(InputError, match="session 2 has item 1 twice"):
+    with refused("session 2 has item 1 twice"):
         schema.read(rows[2:])
     lists = rows.with_columns(item=pl.Series([1, 2, 1, 2]), candidates=pl.Series([2, 2, 2, 3]))
-    with pytest.raises(InputError, match="a row of session 2, candidates differ within a session"):
+    with refused("a row of session 2, candidates differ within a session"):
         scan_impressions(lists).read(lists[2:])
 
 

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 import pyarrow
 import pytest
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 from truerank.core.results import Results
 from truerank.evaluation import sources
 from truerank.exposure.policies.targets import RankColumn
@@ -260,9 +260,9 @@ def test_a_stream_that_breaks_off_is_told_in_one_sentence() -> None:
     said = (
         r"^labels: the stream broke off after 300 rows \(the disk is gone\)\. Nothing was evaluated; open it again\.$"
     )
-    with pytest.raises(InputError, match=said):
+    with refused(said):
         tr.evaluate({"a": SCORES}, broken(ValueError("the disk is gone.\nTraceback and so on")), exposure="random")
-    with pytest.raises(InputError, match=r"^log: the stream broke off after 300 rows \(OSError\)"):
+    with refused(r"^log: the stream broke off after 300 rows \(OSError\)"):
         tr.off_policy(broken(OSError()), {"new": RankColumn("new")}, position="exp:0.8")
 
 
@@ -270,5 +270,5 @@ def test_a_reader_that_was_read_before_is_refused(tmp_path: Path) -> None:
     """It would stand for no rows: nothing would be excluded, and nobody would know."""
     used = reader(EXCLUDED, tmp_path)
     assert LazyTable.of(used).n_rows == len(EXCLUDED)
-    with pytest.raises(InputError, match=r"^exclude: a reader without rows; one that was read before has none left"):
+    with refused(r"^exclude: a reader without rows; one that was read before has none left"):
         tr.evaluate({"a": SCORES}, LABELS, exposure="random", exclude=used)

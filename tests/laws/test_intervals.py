@@ -14,6 +14,7 @@ from drawn import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from refusals import refused
 from scipy import stats
 from tiny import Tiny
 
@@ -552,13 +553,13 @@ def test_design_variance_of_ratios_matches_redrawn_samples(estimator: Estimator,
 def test_design_interval_is_refused_where_none_is_known(estimator: Estimator) -> None:
     assert not estimator.info.design
     terms = partial_terms(estimator, Recall(5))
-    with pytest.raises(RefusedError, match=r"interval=Population\(\)"):
+    with refused(r"interval=Population\(\)", RefusedError):
         around(Design(), terms, level=0.95)
 
 
 def test_one_user_with_a_single_judged_item_is_refused_but_for_a_pool_of_one() -> None:
     judged = SMALL[0].terms(HorvitzThompson(), DCG(2), [(0,), (0, 1), (0, 1)], keep_rows=True)
-    with pytest.raises(RefusedError, match="single labelled item"):
+    with refused("single labelled item", RefusedError):
         around(Design(), judged, level=0.95)
     known = Tiny([[1], [1, 0, 1, 0]]).terms(HorvitzThompson(), DCG(2), [(0,), (0, 2)], keep_rows=True)
     assert math.isfinite(around(Design(), known, level=0.95).stderr)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 from terms import all_items, chunks_of, facts_of
 
 import truerank as tr
 from truerank.core.arrays import Ints
-from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned, Learner, learn
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
@@ -200,7 +200,7 @@ def test_values_of_rewards_are_merged_over_chunks() -> None:
     assert np.array_equal(made[learner].at(log), fit_propensities(NaiveBayes("rating"), log, random=random).at(log))
     assert len(np.unique(made[learner].at(log))) == len(np.unique(rating))
     many = replace(WORLD.log, rewards={"rating": WORLD.log.user.astype(np.float64)})
-    with pytest.raises(InputError, match="different values; naive Bayes expects at most 100"):
+    with refused("different values; naive Bayes expects at most 100"):
         learn(
             [learner], lambda work: map(work, chunks_of(many, part=np.arange(N_USERS) % 5)), groups=GROUPS, facts=facts
         )
@@ -343,7 +343,7 @@ def claimed(wrong: float) -> Log:
     ],
 )  # fmt: skip
 def test_what_cannot_be_fitted_is_explained(model: PropensityModel, log: Log, how: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+    with refused(words):
         fit_propensities(model, log, **how)
 
 
@@ -371,7 +371,7 @@ def test_what_cannot_be_fitted_is_explained(model: PropensityModel, log: Log, ho
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_explained(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+    with refused(words):
         call()
 
 
@@ -449,7 +449,7 @@ def test_excluded_pairs_leave_the_slice(strange: bool) -> None:
         found = fit_propensities(NaiveBayes(), log, random=given, candidates=candidates)
         assert found.at(log)[log.label == 1] == pytest.approx(expected)
     if not strange:
-        with pytest.raises(InputError, match=r"none of .* rows is a candidate"):
+        with refused(r"none of .* rows is a candidate"):
             fit_propensities(NaiveBayes(), log, random=random.select(random.item < 10), candidates=excluding)
 
 
@@ -480,5 +480,5 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_features_are_explained(table: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+    with refused(words):
         read_features(pl.DataFrame(table), kind="user")

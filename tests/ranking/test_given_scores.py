@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 
 LONG = pl.DataFrame({"user": ["u", "u", "v"], "item": ["a", "b", "c"], "score": [2.0, 1.0, 3.0]})
 TEST = {"u": ["b", "d"], "v": ["c"]}
@@ -57,5 +57,5 @@ def test_labels_of_every_shape(test: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [{"u": "abc"}, {"u": 3}, {"u": ["a"], "v": {"a": 1}}, {"u": ["a", 3]}], ids=repr)
 def test_other_dicts_are_refused_in_one_sentence(wrong: Any) -> None:
-    with pytest.raises(InputError, match="a dict of users"):
+    with refused("a dict of users"):
         recall(wrong)

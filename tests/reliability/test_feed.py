@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 from truerank.core.arrays import Floats, sums_by
-from truerank.core.errors import InputError
 from truerank.exposure.policies.rankers import ranker_exposures
 from truerank.exposure.positions.position_models import Exponential
 from truerank.simulation.feed import Broken, Feed, FeedPolicy, FeedSettings, Surface, make_feed
@@ -116,7 +116,7 @@ def test_files(tmp_path: Path) -> None:
     feed = make_feed(settings, seed=1)
     assert target_table(feed, draw_log(feed, seed=1), "better").equals(target)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
+    with refused("cannot be written"):
         write_feed(settings, tmp_path / "file" / "feed")
 
 
@@ -132,5 +132,5 @@ def test_files(tmp_path: Path) -> None:
     ],
 )
 def test_settings_are_checked(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"expected|Give it some"):
+    with refused(r"expected|Give it some"):
         FeedSettings(**wrong)

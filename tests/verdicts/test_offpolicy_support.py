@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 from truerank.exposure.policies.targets import RankColumn
 
 if TYPE_CHECKING:
@@ -133,9 +133,9 @@ def test_bounds_of_other_rewards_need_their_range() -> None:
     (known,) = tr.off_policy(log, {"new": table}, reward_range=(-1, 5), **call).estimates
     # 1.25, and half an exposure of -1 to 5
     assert "between 0.75 and 3.75" in said_of(known, "unseen-bounds")
-    with pytest.raises(InputError, match=r"reward has values from 0 to 2\.5; expected all between 0 and 2"):
+    with refused(r"reward has values from 0 to 2\.5; expected all between 0 and 2"):
         tr.off_policy(log, {"new": table}, reward_range=(0, 2), **call)
-    with pytest.raises(InputError, match="the smaller one first"):
+    with refused("the smaller one first"):
         tr.off_policy(log, {"new": table}, reward_range=(2, 0), **call)
 
 

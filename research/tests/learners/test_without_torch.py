@@ -7,9 +7,9 @@ import sys
 
 import polars as pl
 import pytest
+from refusals import refused
 
 import truerank as tr
-from truerank.core.errors import InputError
 from truerank.models import catalogue, make
 
 NAMES = [name for name, model in catalogue().items() if model.needs == "torch"]
@@ -27,5 +27,5 @@ def test_listing_and_making_models_does_not_load_torch() -> None:
 def test_a_missing_torch_is_named_with_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     log = tr.read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
-    with pytest.raises(InputError, match=rf"{name} needs torch, which is .*pip install \./research"):
+    with refused(rf"{name} needs torch, which is .*pip install \./research"):
         make(name, {}).fit(log, seed=0)
