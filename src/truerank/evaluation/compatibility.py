@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from truerank import estimators
@@ -27,6 +27,7 @@ from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.predictions import Assistance
 from truerank.estimators.rows import check_clip
 from truerank.estimators.weighted import SNIPS, Hajek, HorvitzThompson, Pooled
+from truerank.evaluation.prepare import allowed
 from truerank.evaluation.presets import ToolPreset
 from truerank.evaluation.question import Question
 from truerank.exposure.kinds import EXPOSURES, Exposure, FullExposure, Unlisted
@@ -85,6 +86,12 @@ class LabelQuestion(Question):
                 f"{option(f'like {self.preset.name}')} chooses metrics and users as that tool does, for "
                 f"{option('exposure holdout')} alone; leave {option('estimator', 'estimators=')} out, or "
                 f"{option('like')}."
+            )
+        design = getattr(self.exposure, "design", None)
+        if design is not None and design.n_batches > 1 and self.interval.needs_rows:
+            raise RefusedError(
+                f"{design.source} has {design.n_batches} batches, for which an interval for exactly these users is not "
+                f"known; use {option('interval population', 'interval=Population()')}."
             )
 
     @property
@@ -255,28 +262,24 @@ def metrics_with_estimators(
 
     Where no estimator is chosen, the default one, which is reported.
     """
-    able: list[MetricWith] = []
-    tried: set[Estimator] = set()
-    reasons: list[tuple[str, str]] = []
     requested = None if chosen is None else tuple(dict.fromkeys(chosen))
+    pairs: list[MetricWith] = []
     for metric in dict.fromkeys(metrics):
         candidates = requested or (compatibility.default(metric),)
         if isinstance(metric, OfLists) and not any(estimator.info.of_lists for estimator in requested or ()):
             candidates = (RecommendedLists(),)  # metrics of lists have one way, whatever is requested of labels
-        for estimator in candidates:
-            tried.add(estimator)
-            reason = compatibility.refusal(metric, estimator)
-            if reason is None:
-                able.append((metric, estimator))
-            else:
-                reasons.append((f"{metric} with {estimator.info.name}", reason))
+        pairs += [(metric, estimator) for estimator in candidates]
+    able, refused = allowed(pairs, compatibility.refusal, _question)
+    reasons = [(_question(metric, estimator), reason) for metric, estimator, reason in refused]
     unused = f"nothing that is asked for looks at labels; leave {option('estimator', 'estimators=')} out."
+    tried = {estimator for _, estimator in pairs}
     reasons += [(estimator.info.name, unused) for estimator in requested or () if estimator not in tried]
-    if not able:
-        raise RefusedError(_together(reasons))
     defaults = check_defaults(able, compatibility.question.default_estimators) if requested is None else ()
-    left_out = [message("left-out-question", question=question, reason=reason) for question, reason in reasons]
-    return able, [*defaults, *left_out]
+    return able, [*defaults, *(message("left-out-question", question=name, reason=reason) for name, reason in reasons)]
+
+
+def _question(metric: Metric, estimator: Estimator) -> str:
+    return f"{metric} with {estimator.info.name}"
 
 
 def check_defaults(chosen: Sequence[MetricWith], defaults: Sequence[Estimator]) -> tuple[Message, ...]:
@@ -297,14 +300,6 @@ def assisted_by(kinds: Collection[Assistance], chosen: Sequence[Estimator] | Non
         return chosen
     requested = (Assisted(),) if chosen is None else tuple(chosen)
     return (*requested, JudgeAlone()) if Assistance.JUDGE in kinds else requested
-
-
-def _together(reasons: Iterable[tuple[str, str]]) -> str:
-    """Each reason once, after all it refuses."""
-    subjects: dict[str, list[str]] = {}
-    for subject, reason in reasons:
-        subjects.setdefault(reason, []).append(subject)
-    return " ".join(f"{', '.join(names)}: {reason}" for reason, names in subjects.items())
 
 
 def names_for(exposed: Exposed) -> list[str]:

@@ -32,7 +32,7 @@ from truerank.core.rng import cell_keys, generator
 from truerank.core.sizes import check_size
 from truerank.core.validation import ANYTHING, COUNT, NAMED, NUMBER, checked_arguments
 from truerank.core.wording import option
-from truerank.evaluation.sources import check_call
+from truerank.evaluation.prepare import check_call
 from truerank.exposure.kinds import COLUMNS, ExposureDesign
 from truerank.io.log_schema import LogSchema
 from truerank.io.read import read

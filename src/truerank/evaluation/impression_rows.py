@@ -46,7 +46,7 @@ class ImpressionRows(RowMaker):
     """
 
     checks: ClassVar[tuple[Check, ...]] = OF_IMPRESSIONS
-    fitted: ClassVar[str] = "the position model"
+    fitted: ClassVar[str] = "position models"
     exposed: ClassVar[Exposed] = Exposed.RANKED  # type: ignore[misc]
 
     facts: LogFacts

@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import Clipping, Learner, Request, clips_of
+from truerank.core.estimator import Clipping, Learned, Learner, Request, clips_of
+from truerank.core.ids import Keys
 from truerank.core.language import as_value, as_values
 from truerank.core.log import Log, Logged
 from truerank.core.messages import Message, message
@@ -21,21 +23,20 @@ from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
-from truerank.core.wording import option
 from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
 from truerank.estimators.impressions import Limited, Normaliser, RankedContext, limited_by
 from truerank.estimators.refitting import CHOSEN, FIVE, RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
-from truerank.evaluation.compare import check_pairs, limit
+from truerank.evaluation.compare import limit
 from truerank.evaluation.gather import concluded
 from truerank.evaluation.impression_rows import ImpressionRows, with_tables
 from truerank.evaluation.impression_source import ImpressionSource, source_of
 from truerank.evaluation.input_checks import RejectedFits, check_log, check_question, checked_by_tables
 from truerank.evaluation.measure import measure
+from truerank.evaluation.prepare import EvaluationData, allowed, check_call, prepare
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate, Question
-from truerank.evaluation.sources import check_call, learn_models
 from truerank.exposure.policies import TrafficShares
 from truerank.exposure.policies.rankers import with_exposures
 from truerank.exposure.policies.targets import Target, column_names
@@ -212,7 +213,6 @@ def prepare_impressions(
     learner = None
     if positions is not None and positions.requests:
         learner = PositionLearner(positions, question.level, facts.clicks, facts.source)
-    _check_interval(question.interval, fitted=learner is not None)
     rows = ImpressionRows(
         facts=facts,
         targets=targets,
@@ -223,66 +223,147 @@ def prepare_impressions(
         columns=question.columns,
         clips=question.clips,
     )
-    contexts = _contexts(rows, source)
-    able, refused = _able(question.estimators, contexts, rows)
-    estimates = _planned(question, able, rows)
-    check_pairs(question, list(targets), len(estimates))
-    context = next(iter(contexts.values()))
-    learners: list[Learner] = [needed for needed in (learner, rows.shares) if needed is not None]
-    for planned in estimates:
-        learners += planned.estimator.prepare(replace(context, reward=planned.request.reward))
-    learned = learn_models(
-        learners,
-        source.chunks,
-        None if learner is None else source.keys,
-        seed=question.seed,
-        facts={},
-        workers=workers,
-        progress=progress,
-    )
-    keeps_units = source.log is not None and facts.n_units <= MOST_UNITS
-    models, interval = rows.models(learned), question.interval
-    nested = rows.shares is not None and learned[rows.shares].nested
-    column = "column propensity" if facts.propensity else f"positions, {models}"
-    return Plan(
-        question=question,
-        models=tuple(targets),
-        estimates=estimates,
-        learned=learned,
+    data = ImpressionData(
+        chunks=source.chunks,
         rows=rows,
-        n_rows=facts.n_rows,
-        n_units=facts.n_units,
-        unit=facts.unit,
-        cluster=facts.cluster,
-        ids=_unit_ids(source.log) if source.log is not None and keeps_units else None,
-        keeps_units=keeps_units,
-        keeps_rows=interval.needs_rows,
-        chooses_clip=question.chooses_clip,
-        messages=(
-            *(message("chunks", sentence=text) for text in source.chunks.notes),
-            *check_log(rows, learned),
-            *check_question(requested, rows, learned, interval),
-            *refused,
-        ),
-        record=Provenance(
-            inputs=(
-                Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
-                *(Input(role="target", name=name, source=name) for name in targets),
-            ),
-            settings={
-                "position": None if models is None else str(models),
-                "logging": "loggers" if loggers else column,
-                "rewards": list(facts.rewards),
-                "clips": [limit(clip) for clip in question.clips],
-                "interval": type(interval).__name__,
-                "strata": "logger" if nested and interval.refits else None,
-                "level": question.level,
-                "seed": question.seed,
-            },
-            unit=facts.unit,
-            versions=versions(),
-        ),
+        models=tuple(targets),
+        learner=learner,
+        source=source,
+        requested=requested,
+        contexts=_contexts(rows, source),
     )
+    return prepare(question, data, workers=workers, progress=progress)
+
+
+@record(kw_only=True, eq=False)
+class ImpressionData(EvaluationData):
+    """A log of impressions, and what is known of each target; `requested` are the position models as requested."""
+
+    instead: str = "the fitted model itself, as yule:1.5"
+    source: ImpressionSource
+    requested: Positions | None
+    contexts: Mapping[str, RankedContext]
+
+    @property
+    def keys(self) -> Keys:
+        return self.source.keys
+
+    def requests(self, question: ImpressionQuestion) -> tuple[list[PlannedEstimate], list[Message]]:
+        """Every estimator with the rewards, targets and clips that it can take, and messages on what is left out."""
+        if question.interval.needs_rows:
+            raise RefusedError("an interval for exactly these sessions is not known for ranked logs; use population.")
+        facts, targets = self.rows.facts, dict[RankedEstimator, list[str]]()
+        able, refused = allowed(
+            product(dict.fromkeys(question.estimators), self.contexts),
+            lambda estimator, target: estimator.refusal(self.contexts[target]),
+            lambda estimator, _: estimator.info.name,
+        )
+        left_out = [
+            message("left-out.target", target=target, estimator=estimator.info.name, reason=reason)
+            for estimator, target, reason in refused
+        ]
+        for estimator, target in able:
+            targets.setdefault(estimator, []).append(target)
+
+        def refusal(estimator: RankedEstimator, reward: str) -> str | None:
+            context = self.contexts[targets[estimator][0]]
+            return estimator.refusal(replace(context, reward=reward, negative=facts.rewards[reward].negative))
+
+        able, refused = allowed(
+            product(targets, facts.rewards), refusal, lambda estimator, _: estimator.info.name, source=facts.source
+        )
+        left_out += [
+            message("left-out.reward", estimator=estimator.info.name, reward=reward, reason=reason)
+            for estimator, reward, reason in refused
+        ]
+        clipped = {limited_by(estimator) for estimator, _ in able if estimator.info.clipping is not Clipping.NONE}
+        return [
+            self._planned(block, estimator, reward, clip, models=tuple(targets[estimator]), several=len(clipped) > 1)
+            for block, (estimator, reward) in enumerate(able)
+            for clip in clips_of(estimator, question.clips)
+        ], left_out
+
+    def _planned(
+        self,
+        block: int,
+        estimator: RankedEstimator,
+        reward: str,
+        clip: float,
+        *,
+        models: tuple[str, ...],
+        several: bool,
+    ) -> PlannedEstimate:
+        counted = estimator.metric.of(self.rows.facts.unit)
+        # two forms of clips in one question are told apart in every table
+        inverse = several and limited_by(estimator) is Limited.INVERSE
+        base = CHOSEN if self.rows.positions is None and not self.rows.facts.sessions else FIVE
+        return PlannedEstimate(
+            estimator=estimator,
+            request=Request(counted, reward, clip),
+            name=f"{counted}, clip of the inverse" if inverse else str(counted),
+            models=models,
+            block=block,
+            assumptions=(*base, *estimator.metric.assumptions),
+            refitted=self.learner is not None,
+            left_out=counted.left_out,
+            few_left_out=0.0,
+        )
+
+    def learners(self, planned: PlannedEstimate) -> Sequence[Learner]:
+        shares = () if self.rows.shares is None else (self.rows.shares,)
+        context = next(iter(self.contexts.values()))
+        return (*shares, *planned.estimator.prepare(replace(context, reward=planned.request.reward)))
+
+    def plan(
+        self,
+        question: ImpressionQuestion,
+        estimates: tuple[PlannedEstimate, ...],
+        learned: Learned,
+        left_out: Sequence[Message],
+    ) -> Plan[ImpressionRows]:
+        rows, source, interval = self.rows, self.source, question.interval
+        facts, models = rows.facts, rows.models(learned)
+        keeps_units = source.log is not None and facts.n_units <= MOST_UNITS
+        nested = rows.shares is not None and learned[rows.shares].nested
+        column = "column propensity" if facts.propensity else f"positions, {models}"
+        return Plan(
+            question=question,
+            models=self.models,
+            estimates=estimates,
+            learned=learned,
+            rows=rows,
+            n_rows=facts.n_rows,
+            n_units=facts.n_units,
+            unit=facts.unit,
+            cluster=facts.cluster,
+            ids=_unit_ids(source.log) if source.log is not None and keeps_units else None,
+            keeps_units=keeps_units,
+            chooses_clip=question.chooses_clip,
+            messages=(
+                *(message("chunks", sentence=text) for text in source.chunks.notes),
+                *check_log(rows, learned),
+                *check_question(self.requested, rows, learned, interval),
+                *left_out,
+            ),
+            record=Provenance(
+                inputs=(
+                    Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
+                    *(Input(role="target", name=name, source=name) for name in self.models),
+                ),
+                settings={
+                    "position": None if models is None else str(models),
+                    "logging": "loggers" if rows.loggers else column,
+                    "rewards": list(facts.rewards),
+                    "clips": [limit(clip) for clip in question.clips],
+                    "interval": type(interval).__name__,
+                    "strata": "logger" if nested and interval.refits else None,
+                    "level": question.level,
+                    "seed": question.seed,
+                },
+                unit=facts.unit,
+                versions=versions(),
+            ),
+        )
 
 
 def _contexts(rows: ImpressionRows, source: ImpressionSource) -> dict[str, RankedContext]:
@@ -298,80 +379,6 @@ def _contexts(rows: ImpressionRows, source: ImpressionSource) -> dict[str, Ranke
         )
         for name in rows.targets
     }
-
-
-def _check_interval(interval: Interval, *, fitted: bool) -> None:
-    if interval.needs_rows:
-        raise RefusedError("an interval for exactly these sessions is not known for ranked logs; use population.")
-    if fitted and not interval.refits:
-        raise RefusedError(
-            "a bootstrap does not go with a fitted position model: it would take the fit as given. Leave "
-            f"{option('bootstrap', 'interval=')} out (the interval then refits the model without each part of the "
-            "log), or give the fitted model itself, as yule:1.5."
-        )
-
-
-Able = tuple[
-    RankedEstimator, str, tuple[str, ...]
-]  # an estimator, a reward, and the targets that it can be estimated for
-
-
-def _able(
-    estimators: Sequence[RankedEstimator], contexts: Mapping[str, RankedContext], rows: ImpressionRows
-) -> tuple[list[Able], list[Message]]:
-    """Estimators with rewards and targets that each can take, messages on others; refused where nothing is left."""
-    possible: dict[RankedEstimator, list[str]] = {}
-    messages, reasons = [], []
-    for estimator in estimators:
-        for target, context in contexts.items():
-            reason = estimator.refusal(context)
-            if reason is None:
-                possible.setdefault(estimator, []).append(target)
-            else:
-                name = estimator.info.name
-                reasons.append(f"{name}: {reason}")
-                messages.append(message("left-out.target", target=target, estimator=name, reason=reason))
-    if not possible:
-        raise RefusedError(" ".join(dict.fromkeys(reasons)))
-    able: list[Able] = []
-    reasons = []
-    for estimator, targets in possible.items():
-        name = estimator.info.name
-        for reward, facts in rows.facts.rewards.items():
-            reason = estimator.refusal(replace(contexts[targets[0]], reward=reward, negative=facts.negative))
-            if reason is None:
-                able.append((estimator, reward, tuple(targets)))
-            else:
-                reasons.append(f"{name}: {reason}")
-                messages.append(message("left-out.reward", estimator=name, reward=reward, reason=reason))
-    if not able:
-        raise RefusedError(f"{rows.facts.source}: {' '.join(dict.fromkeys(reasons))}")
-    return able, messages
-
-
-def _planned(question: ImpressionQuestion, able: Sequence[Able], rows: ImpressionRows) -> tuple[PlannedEstimate, ...]:
-    clipped = {limited_by(estimator) for estimator, *_ in able if estimator.info.clipping is not Clipping.NONE}
-    base = CHOSEN if rows.positions is None and not rows.facts.sessions else FIVE
-    estimates = []
-    for block, (estimator, reward, targets) in enumerate(able):
-        counted = estimator.metric.of(rows.facts.unit)
-        # two forms of clips in one question are told apart in every table
-        inverse = len(clipped) > 1 and limited_by(estimator) is Limited.INVERSE
-        estimates += [
-            PlannedEstimate(
-                estimator=estimator,
-                request=Request(counted, reward, clip),
-                name=f"{counted}, clip of the inverse" if inverse else str(counted),
-                models=targets,
-                block=block,
-                assumptions=(*base, *estimator.metric.assumptions),
-                refitted=rows.learner is not None,
-                left_out=counted.left_out,
-                few_left_out=0.0,
-            )
-            for clip in clips_of(estimator, question.clips)
-        ]
-    return tuple(estimates)
 
 
 def _unit_ids(log: Log) -> tuple[Any, Any]:

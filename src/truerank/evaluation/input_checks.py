@@ -18,6 +18,7 @@ from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, Comparison, Estimate, Results
 from truerank.core.wording import columns_option
 from truerank.evaluation.impression_source import LogFacts
+from truerank.exposure.kinds import Exposure
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
@@ -47,57 +48,51 @@ def check_without_exclusions(models: Mapping[str, Scores], exposed: Exposed) -> 
         yield message("no-exclusions.lists" if lists else "no-exclusions")
 
 
-def check_scores(models: Mapping[str, Scores], users: Ids, items: Ids) -> Iterator[Message]:
-    """How many users and items of the evaluation each model has scores for."""
+def check_scores(models: Mapping[str, Scores], labels: Any, items: Ids, *, source: str) -> Iterator[Message]:
+    """How many users and items each model has scores for, ids that hardly match (those of other data, or places in a
+    matrix taken for ids), items that are no candidates, and tables that are taken as the whole catalogue."""
     for name, scores in models.items():
-        scored = int(np.count_nonzero(scores.users.locate(users) >= 0))
+        missing = np.flatnonzero(scores.users.locate(labels.users) < 0)
+        n_users, n_scored = len(labels.users), len(labels.users) - len(missing)
         without = int(np.count_nonzero(scores.items.locate(items) < 0)) if scores.depth is None else 0
-        without_labels = len(scores.users) - scored
+        without_labels = len(scores.users) - n_scored
+        about: dict[str, Any] = {"model": name, "subjects": (name,)}
         yield message(
             "scored.partly" if without_labels or without else "scored",
-            model=name,
-            users=scored,
-            of=len(users),
+            **about,
+            users=n_scored,
+            of=n_users,
             without_labels=without_labels,
             items_without_score=without,
-            subjects=(name,),
         )
-
-
-def check_ids(models: Mapping[str, Scores], users: Ids, judged_items: Ids, *, source: str) -> Iterator[Message]:
-    """Ids that hardly match: those of other data, or places in a matrix taken for ids."""
-    for name, scores in models.items():
-        missing = np.flatnonzero(scores.users.locate(users) < 0)
-        if len(missing) > FEW * len(users):
+        if len(missing) > FEW * n_users:
             yield message(
                 "few-users-in-common",
-                model=name,
+                **about,
                 source=source,
-                users=len(users),
+                users=n_users,
                 missing=len(missing),
-                examples=", ".join(users.texts(missing[:3])),
+                examples=", ".join(labels.users.texts(missing[:3])),
                 model_examples=_first(scores.users),
-                subjects=(name,),
             )
-        if (scores.items.locate(judged_items) < 0).all():
-            yield message(
-                "no-item-in-common",
-                model=name,
-                source=source,
-                examples=_first(judged_items),
-                model_examples=_first(scores.items),
-                subjects=(name,),
-            )
-
-
-def check_catalogue(models: Mapping[str, Scores], items: Ids) -> Iterator[Message]:
-    """Items that are scored but no candidates, and tables that are taken as the whole catalogue."""
-    for name, scores in models.items():
+        if (scores.items.locate(labels.items) < 0).all():
+            first, own = _first(labels.items), _first(scores.items)
+            yield message("no-item-in-common", **about, source=source, examples=first, model_examples=own)
         outside = len(scores.items) - int(np.count_nonzero(scores.items.locate(items) >= 0))
         if outside and scores.depth is None:
-            yield message("scored-outside", model=name, items=outside, subjects=(name,))
+            yield message("scored-outside", **about, items=outside)
         if isinstance(scores, Lists) and scores.depth is None and scores.every_pair:
-            yield message("taken-as-catalogue", model=name, n_items=len(scores.items), subjects=(name,))
+            yield message("taken-as-catalogue", **about, n_items=len(scores.items))
+
+
+def check_absent_users(n_labelled: int, users: Ids, exposure: Exposure) -> Iterator[Message]:
+    """Users of whom only the judge labelled something, and users of the design without any row."""
+    if len(users) > n_labelled:
+        yield message("judge-only-users", users=len(users) - n_labelled, of=len(users))
+    design = getattr(exposure, "design", None)
+    absent = 0 if design is None else design.absent_users(users)
+    if absent:
+        yield message("users-not-returned", users=absent, of=len(design.users))
 
 
 def _first(ids: Ids) -> str:

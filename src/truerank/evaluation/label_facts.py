@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +12,26 @@ import polars as pl
 
 from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError, RefusedError, some
-from truerank.core.estimator import Estimator, Exposed, Learned, Request
+from truerank.core.estimator import Exposed, Request
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs, has_user_units
 from truerank.core.messages import Message, message
 from truerank.core.metric import ListNeed, Metric
-from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.core.record import record
 from truerank.core.wording import option
-from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
 from truerank.evaluation.compatibility import LabelQuestion, needed
-from truerank.evaluation.label_source import LabelSource, Rows
-from truerank.evaluation.sources import learn_models
+from truerank.evaluation.label_source import Rows
 from truerank.io.batches import LazyTable
 from truerank.io.columns import VALUE_NAMES
 from truerank.io.features import Features, read_features
+from truerank.io.log_schema import LogSchema
 from truerank.io.read import read
 from truerank.metrics.listed import ListFacts, TrainCounts
-from truerank.ranking.candidates import Catalogue
+from truerank.ranking.candidates import Catalogue, catalogue_of, whole_tables, whole_within
 from truerank.ranking.scores.files import as_scores
 
 PROBABILITY = "probability"
@@ -110,6 +107,22 @@ def _users_declared(labels: Rows) -> bool:
     return labels.users_declared
 
 
+def catalogued(
+    question: LabelQuestion, scores: Mapping[str, Scores], others: Mapping[str, Ids], candidates: Log | LogSchema | None
+) -> tuple[dict[str, Scores], Catalogue]:
+    """The models, and the catalogue: what is declared, else the items of candidate sets, else what models have."""
+    items = question.items
+    lists = all(model.depth is not None for model in scores.values())
+    if items is None and question.n_items is None and candidates is not None and lists:
+        parts = {f"{name}, items": model.items for name, model in scores.items()}
+        items = Ids.union({**parts, **others, "candidates": candidates.items})
+    declared: dict[str, Any] = {"others": others, "items": items, "n_items": question.n_items}
+    models = whole_tables(scores, **declared)
+    if isinstance(candidates, Log):
+        models = whole_within(models, candidates)
+    return models, catalogue_of(models, **declared, union=question.exposed is Exposed.HOLDOUT)
+
+
 def list_facts(
     question: LabelQuestion,
     metrics: Sequence[Metric],
@@ -151,44 +164,14 @@ def users_of_items(log: Log, items: Ids) -> tuple[Ints, int]:
 
 @record
 class LearningContext:
-    """What an estimator may want to learn with: the propensities of rows, and what is requested of it."""
+    """What an estimator may want to learn with: the propensities of rows, what is requested of it, and predictions."""
 
     propensity: Any
     requests: tuple[Request, ...]
-    seed: int
-    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
+    predictions: Mapping[Assistance, Prediction]
 
 
-def learn_from_labels(
-    question: LabelQuestion,
-    requests: Sequence[tuple[Estimator, Request]],
-    source: LabelSource,
-    facts: Mapping[str, Any],
-    *,
-    workers: Workers,
-    progress: Progress | None,
-) -> Learned:
-    """What estimators must know of all users: propensities, reward models; and the facts of the evaluation."""
-    learner, predictions = facts["propensity"], facts["predictions"]
-    by_estimator: dict[Estimator, list[Request]] = {}
-    for estimator, request in requests:
-        by_estimator.setdefault(estimator, []).append(request)
-    learners = [] if learner is None else [learner]  # its fit is reported whatever is requested
-    for estimator, of_estimator in by_estimator.items():
-        context = LearningContext(learner, tuple(of_estimator), question.seed, predictions)
-        learners += estimator.prepare(context)
-    exposure = question.exposure
-    known = {
-        **facts, "rate": exposure.rate, "exposed": exposure.exposed, "exactly_these": question.interval.needs_rows
-    }  # fmt: skip
-    if learners:
-        sizes = list(map_chunks(workers, _sizes, source, progress=progress, what="counting candidates", ordered=True))
-        known |= {"n_rows": float(sum(rows for rows, _ in sizes)), "n_cells": math.fsum(cells for _, cells in sizes)}
-    keys = facts["users"].keys() if learners else None
-    return learn_models(learners, source, keys, seed=question.seed, facts=known, workers=workers, progress=progress)
-
-
-def _sizes(chunk: JudgedChunk) -> tuple[int, float]:
+def sizes_of(chunk: JudgedChunk) -> tuple[int, float]:
     """How many labelled rows and candidates a chunk has."""
     return len(chunk.labels), float(chunk.pools[Pool.CATALOGUE].count.sum())
 

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Estimator, Exposed, Request, clips_of
-from truerank.core.ids import Ids
+from truerank.core.errors import InputError
+from truerank.core.estimator import Estimator, Exposed, Learned, Learner, Request, clips_of
+from truerank.core.ids import Ids, Keys
 from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.messages import Message, message
 from truerank.core.metric import Metric, OfLists, is_directed
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
-from truerank.core.provenance import Provenance, versions
+from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.ranking import Scores, Ties
+from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, NAMED, checked_arguments
-from truerank.core.wording import either, option
 from truerank.engines.engine import ONE_THREAD, Workers, chunks_wanted
 from truerank.engines.named import as_engine
+from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.rows import DESIGNED, UNIFORM
-from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.compatibility import (
     Compatibility,
     LabelQuestion,
@@ -36,23 +36,25 @@ from truerank.evaluation.compatibility import (
 )
 from truerank.evaluation.gather import concluded
 from truerank.evaluation.input_checks import (
-    check_catalogue,
+    check_absent_users,
     check_holdout,
-    check_ids,
     check_scores,
     check_without_exclusions,
 )
 from truerank.evaluation.label_facts import (
+    LearningContext,
+    catalogued,
     check_numbers,
-    learn_from_labels,
     list_facts,
     predictions_of,
+    sizes_of,
     with_judge_users,
 )
 from truerank.evaluation.label_rows import LabelRows, measured_by
 from truerank.evaluation.label_source import (
     CatalogueLayout,
     LabelSource,
+    Rows,
     check_users,
     chunked,
     first_rows,
@@ -62,18 +64,17 @@ from truerank.evaluation.label_source import (
     source_of,
     training_rows,
 )
+from truerank.evaluation.prepare import EvaluationData, Mapped, check_call, prepare
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
-from truerank.evaluation.sources import check_call
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
 from truerank.io.columns import RULE, PositiveRule
-from truerank.io.log_schema import LogSchema
 from truerank.io.read import scan
 from truerank.io.spill import Scratch, scratch
 from truerank.metrics.discounts import bounds_of, reward_of
-from truerank.ranking.candidates import Catalogue, Overlap, catalogue_of, whole_tables, whole_within
+from truerank.ranking.candidates import Catalogue, Overlap
 from truerank.ranking.kernel.rank import Aligned
 from truerank.ranking.scores.files import as_scores
 
@@ -172,11 +173,9 @@ def evaluate(
             labels = scan(labels, positive=positive, progress=say)
         tables = {"labels": labels, "exclude": exclude, "candidates": candidates}
         plan, source = prepare_labels(question, scores, tables, space=space, workers=workers, progress=say)
-        rows = replace(plan.rows, block_users=block_users)
         alone = workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
-        if alone:
-            rows = replace(rows, threads=workers.threads, progress=say)
-        plan = replace(plan, rows=rows)
+        within: dict[str, Any] = {"threads": workers.threads, "progress": say} if alone else {}
+        plan = replace(plan, rows=replace(plan.rows, block_users=block_users, **within))
         return concluded(plan, measured_by(workers, plan, source, progress=None if alone else say))
 
 
@@ -190,19 +189,161 @@ def prepare_labels(
     progress: Progress | None = None,
 ) -> tuple[Plan[LabelRows], LabelSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users; `tables` by their role."""
+    data = label_data(question, scores, tables, space=space, progress=progress, n_chunks=chunks_wanted(workers))
+    return prepare(question, data, workers=workers, progress=progress), data.chunks
+
+
+@record(kw_only=True, eq=False)
+class LabelData(EvaluationData):
+    """Labels laid over the catalogue, and the scores of models; `tables` by their role.
+
+    `metrics` are those for which rows have labels, `sample` some of the rows; `predictions` are what assists, `train`
+    the excluded rows, of whole users at a time. `messages` and `inputs` are of what was read.
+    """
+
+    instead: str = "propensities in a column"
+    tables: Mapping[str, Rows]
+    scores: Mapping[str, Scores]
+    sample: Log
+    metrics: Sequence[Metric]
+    catalogue: Catalogue
+    predictions: Mapping[Assistance, Prediction]
+    train: Iterable[Log]
+    messages: Sequence[Message]
+    inputs: Sequence[Input]
+
+    @property
+    def keys(self) -> Keys:
+        keys: Keys = self.rows.users.keys()
+        return keys
+
+    def requests(self, question: LabelQuestion) -> tuple[list[PlannedEstimate], list[Message]]:
+        """Every estimator with every metric, clip and segment that it can give, and messages on what is left out."""
+        compatibility = Compatibility.of(question, self.scores, self.rows.n_items, self.tables)
+        preset, estimators = question.preset, assisted_by(self.predictions, question.estimators)
+        if preset is not None:
+            estimators = [preset.users] if any(not isinstance(metric, OfLists) for metric in self.metrics) else None
+        able, left_out = metrics_with_estimators(self.metrics, estimators, compatibility)
+        if preset is not None:
+            left_out += preset.messages(question.requested_metrics)
+        clips = clips_for(question, able)
+        requests = [
+            (estimator, Request(metric, reward_of(metric, self.sample), clip, segment))
+            for metric, estimator in able
+            for clip in clips_of(estimator, clips)
+            for segment in (None, *(() if estimator.info.predicts or estimator.info.of_lists else self.rows.segments))
+        ]
+        labels = self.tables["labels"]
+        if self.sample.inclusion is not None and not any("inclusion" in made.info.uses for _, made in able):
+            left_out.append(message("inclusion-unused", source=source_of(labels), rows=n_rows_of(labels)))
+        estimates = [self._planned(number, *request) for number, request in enumerate(requests)]
+        return estimates, left_out
+
+    def _planned(self, number: int, estimator: Estimator, request: Request) -> PlannedEstimate:
+        info, metric, n_items = estimator.info, request.metric, self.rows.n_items
+        designed = self.rows.exposed is Exposed.DESIGNED
+        return PlannedEstimate(
+            estimator=estimator,
+            request=request,
+            name=str(metric),
+            models=self.models,
+            block=number,
+            cutoff=metric.cutoff,
+            directed=is_directed(metric),
+            bounds=bounds_of(metric, n_items=math.inf if math.isnan(n_items) else n_items),
+            assumptions=tuple(DESIGNED if designed and text == UNIFORM else text for text in info.assumptions),
+            refitted=info.weighs,
+            left_out=info.left_out,
+        )
+
+    def learners(self, planned: PlannedEstimate) -> Sequence[Learner]:
+        return planned.estimator.prepare(LearningContext(self.learner, (planned.request,), self.predictions))
+
+    def facts(
+        self, question: LabelQuestion, estimates: Sequence[PlannedEstimate], mapped: Mapped | None
+    ) -> dict[str, Any]:
+        metrics = [planned.request.metric for planned in estimates]
+        sizes = [] if mapped is None else list(mapped(sizes_of))
+        return {
+            "users": self.rows.users,
+            "lists": list_facts(question, metrics, self.catalogue, self.train),
+            "predictions": self.predictions,
+            "propensity": self.learner,
+            "rate": question.exposure.rate,
+            "exposed": question.exposed,
+            "exactly_these": question.interval.needs_rows,
+            "n_rows": float(sum(rows for rows, _ in sizes)),
+            "n_cells": math.fsum(cells for _, cells in sizes),
+        }
+
+    def plan(
+        self,
+        question: LabelQuestion,
+        estimates: tuple[PlannedEstimate, ...],
+        learned: Learned,
+        left_out: Sequence[Message],
+    ) -> Plan[LabelRows]:
+        rows, labels, description = self.rows, self.tables["labels"], question.exposure.description(learned)
+        n_rows, n_users, users = n_rows_of(labels), len(rows.users), rows.users.values
+        if description is not None and question.exposed is not Exposed.DESIGNED:
+            estimates = tuple(
+                replace(planned, assumptions=(*planned.assumptions, description)) if planned.refitted else planned
+                for planned in estimates
+            )
+        added = " and of the judge" if rows.judge_users else ""
+        # of uniform draws also for what more of them would show, as long as they are few
+        few = question.exposed is Exposed.RANDOM and n_rows * len(self.models) * len(estimates) <= MOST_ROWS
+        return Plan(
+            question=question,
+            models=self.models,
+            estimates=estimates,
+            learned=learned,
+            rows=replace(rows, description=description),
+            n_rows=n_rows,
+            n_units=n_users,
+            ids=(users, users),
+            keeps_rows=question.interval.needs_rows or few,
+            record=Provenance(
+                inputs=(*inputs_of(self.tables, self.scores), *self.inputs),
+                settings={
+                    "models": list(self.models),
+                    "exposure": str(question.exposure),
+                    "ties": question.ties.value,
+                    "interval": str(question.interval),
+                    "level": question.level,
+                    "baseline": question.baseline,
+                    "seed": question.seed,
+                },
+                unit="user",
+                population=f"{n_users:,} users of {source_of(labels)}{added}",
+                versions=versions(),
+            ),
+            messages=(*self.messages, *left_out),
+        )
+
+
+def label_data(
+    question: LabelQuestion,
+    scores: Mapping[str, Any],
+    tables: Mapping[str, Any],
+    *,
+    space: Scratch,
+    progress: Progress | None,
+    n_chunks: int,
+) -> LabelData:
+    """Labels, exclusions and candidates as they were read, laid over the catalogue of the models."""
     rows = {role: rows_of(table, role=role, progress=progress) for role, table in tables.items() if table is not None}
     labels = rows.get("labels")
     if labels is None or n_rows_of(labels) == 0:
         where = "labels" if labels is None else source_of(labels)
         raise InputError(f"{where}: no rows; expected labelled pairs of users and items.")
     exposed, preset, learner = question.exposed, question.preset, question.exposure.learner(question.seed)
-    requested = question.requested_metrics
-    relevant_rows: list[Message] = []
+    requested, relevant_rows = question.requested_metrics, list[Message]()
     given_scores = {name: as_scores(part, name=name) for name, part in scores.items()}
     if preset is not None:
         labels, relevant_rows = preset.labelled(labels)
         requested = [preset.form(metric) for metric in requested]
-    rows["labels"], where = labels, source_of(labels)
+    rows["labels"], where, labelled_users = labels, source_of(labels), labels.users
     sample = question.exposure.labelled(first_rows(labels))
     metrics, without_labels = usable(requested, sample)
     # two sources may share a name, so they are told apart by their role
@@ -211,40 +352,16 @@ def prepare_labels(
     numbered = check_numbers(given_scores, {where: labels, **beside}, items=question.items)
     if preset is not None:
         given_scores = {name: preset.scores(part) for name, part in given_scores.items()}
-    models, catalogue = _catalogued(question, given_scores, others, rows.get("candidates"))
-    n_items = catalogue.n_items
+    models, catalogue = catalogued(question, given_scores, others, rows.get("candidates"))
     check_users(models, labels.users, where)
     predictions, predicted_from = predictions_of(question)
-    labelled_users = labels.users
     labels = rows["labels"] = with_judge_users(question, labels, predictions, models)
     layout = CatalogueLayout(catalogue, question.exposure, question.overlap)
-    source, on_disk = chunked(layout, rows, space=space, progress=progress, n_chunks=chunks_wanted(workers))
-    design = getattr(question.exposure, "design", None)
-    _check_interval(question.interval, design, fitted=learner is not None and learner.refitted)
-    compatibility = Compatibility.of(question, models, n_items, rows)
-    segments = items_by_group(question.item_groups, catalogue.items)
-    requests, left_out = _requests(
-        compatibility, metrics, sample, assisted_by(predictions, question.estimators), segments
-    )
-    check_pairs(question, list(models), len(requests))
-    train = training_rows(on_disk, rows.get("exclude"))
-    lists = list_facts(question, [request.metric for _, request in requests], catalogue, train)
-    learned = learn_from_labels(
-        question, requests, source,
-        {"users": labels.users, "lists": lists, "predictions": predictions, "propensity": learner},
-        workers=workers, progress=progress,
-    )  # fmt: skip
-    description = question.exposure.description(learned)
-    n_users, n_rows = len(labels.users), n_rows_of(labels)
-    used = any("inclusion" in estimator.info.uses for estimator, _ in requests)
-    unused = [message("inclusion-unused", source=where, rows=n_rows)] if sample.inclusion is not None else []
+    chunks, on_disk = chunked(layout, rows, space=space, progress=progress, n_chunks=n_chunks)
+    excluded = rows.get("exclude")
     notes = [text for part in (*rows.values(), *models.values()) for text in getattr(part, "notes", ())]
-    excluded, added = rows.get("exclude"), " and of the judge" if n_users > len(labelled_users) else ""
-    plan = Plan(
-        question=question,
-        models=tuple(models),
-        estimates=_planned(question, requests, tuple(models), n_items, description),
-        learned=learned,
+    return LabelData(
+        chunks=chunks,
         rows=LabelRows(
             exposed=exposed,
             models={
@@ -252,147 +369,31 @@ def prepare_labels(
                 for name, part in models.items()
             },
             users=labels.users,
-            n_items=n_items,
+            n_items=catalogue.n_items,
             ties=question.ties,
             excluded=None if excluded is None else (source_of(excluded), n_rows_of(excluded)),
-            segments=segments,
-            judge_users=n_users - len(labelled_users),
-            description=description,
+            segments=items_by_group(question.item_groups, catalogue.items),
+            judge_users=len(labels.users) - len(labelled_users),
         ),
-        n_rows=n_rows,
-        n_units=n_users,
-        ids=(labels.users.values, labels.users.values),
-        # of uniform draws also for what more of them would show, as long as they are few
-        keeps_rows=question.interval.needs_rows
-        or (exposed is Exposed.RANDOM and n_rows * len(models) * len(requests) <= MOST_ROWS),
-        record=replace(
-            _record(question, tuple(models), f"{n_users:,} users of {where}{added}"),
-            inputs=(*inputs_of(rows, models), *predicted_from),
-        ),
+        models=tuple(models),
+        learner=learner,
+        tables=rows,
+        scores=models,
+        sample=sample,
+        metrics=metrics,
+        catalogue=catalogue,
+        predictions=predictions,
+        train=training_rows(on_disk, excluded),
+        inputs=predicted_from,
         messages=(
             *(message("columns", sentence=text) for text in notes),
-            *(message("chunks", sentence=text) for text in source.notes),
+            *(message("chunks", sentence=text) for text in chunks.notes),
             *without_labels,
-            *left_out,
             *relevant_rows,
             *(check_holdout(where, first_rows(labels)) if exposed is Exposed.HOLDOUT else ()),
-            *_absent_users(len(labelled_users), labels.users, design),
+            *check_absent_users(len(labelled_users), labels.users, question.exposure),
             *(check_without_exclusions(models, exposed) if excluded is None else ()),
-            *(() if used else unused),
             *numbered,
-            *check_scores(models, labels.users, catalogue.items),
-            *check_ids(models, labels.users, labels.items, source=where),
-            *check_catalogue(models, catalogue.items),
+            *check_scores(models, labels, catalogue.items, source=where),
         ),
     )
-    return plan, source
-
-
-def _requests(
-    compatibility: Compatibility,
-    metrics: Sequence[Metric],
-    sample: Log,
-    estimators: Sequence[Estimator] | None,
-    segments: Collection[str],
-) -> tuple[list[tuple[Estimator, Request]], list[Message]]:
-    """Every estimator with every metric, clip and segment that it can give, and messages on what is left out."""
-    question, preset = compatibility.question, compatibility.question.preset
-    if preset is not None:
-        estimators = [preset.users] if any(not isinstance(metric, OfLists) for metric in metrics) else None
-    able, left_out = metrics_with_estimators(metrics, estimators, compatibility)
-    if preset is not None:
-        left_out += preset.messages(question.requested_metrics)
-    clips = clips_for(question, able)
-    requests = [
-        (estimator, Request(metric, reward_of(metric, sample), clip, segment))
-        for metric, estimator in able
-        for clip in clips_of(estimator, clips)
-        for segment in (None, *(() if estimator.info.predicts or estimator.info.of_lists else segments))
-    ]
-    return requests, left_out
-
-
-def _catalogued(
-    question: LabelQuestion, scores: Mapping[str, Scores], others: Mapping[str, Ids], candidates: Log | LogSchema | None
-) -> tuple[dict[str, Scores], Catalogue]:
-    """The models, and the catalogue: what is declared, else the items of candidate sets, else what models have."""
-    items = question.items
-    lists = all(model.depth is not None for model in scores.values())
-    if items is None and question.n_items is None and candidates is not None and lists:
-        parts = {f"{name}, items": model.items for name, model in scores.items()}
-        items = Ids.union({**parts, **others, "candidates": candidates.items})
-    catalogued: dict[str, Any] = {"others": others, "items": items, "n_items": question.n_items}
-    models = whole_tables(scores, **catalogued)
-    if isinstance(candidates, Log):
-        models = whole_within(models, candidates)
-    return models, catalogue_of(models, **catalogued, union=question.exposed is Exposed.HOLDOUT)
-
-
-def _check_interval(interval: Interval, design: Any, *, fitted: bool) -> None:
-    """Refuse intervals that take a fit of propensities as given, or are not known for a design."""
-    if fitted and not interval.refits:
-        raise RefusedError(
-            "the propensities are fitted to the same users, which this interval would take as given. Leave "
-            f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits them again without each "
-            "part of the users; or give propensities in a column."
-        )
-    if design is not None and design.n_batches > 1 and interval.needs_rows:
-        raise RefusedError(
-            f"{design.source} has {design.n_batches} batches, for which an interval for exactly these users is not "
-            f"known; use {option('interval population', 'interval=Population()')}."
-        )
-
-
-def _planned(
-    question: LabelQuestion,
-    requests: Sequence[tuple[Estimator, Request]],
-    models: tuple[str, ...],
-    n_items: float,
-    description: str | None,
-) -> tuple[PlannedEstimate, ...]:
-    estimates = []
-    for number, (estimator, request) in enumerate(requests):
-        info, metric = estimator.info, request.metric
-        assumptions = info.assumptions
-        if question.exposed is Exposed.DESIGNED:
-            assumptions = tuple(DESIGNED if text == UNIFORM else text for text in assumptions)
-        elif description is not None and info.weighs:
-            assumptions = (*assumptions, description)
-        estimates.append(
-            PlannedEstimate(
-                estimator=estimator,
-                request=request,
-                name=str(metric),
-                models=models,
-                block=number,
-                cutoff=metric.cutoff,
-                directed=is_directed(metric),
-                bounds=bounds_of(metric, n_items=math.inf if math.isnan(n_items) else n_items),
-                assumptions=assumptions,
-                refitted=info.weighs,
-                left_out=info.left_out,
-            )
-        )
-    return tuple(estimates)
-
-
-def _record(question: LabelQuestion, models: tuple[str, ...], population: str) -> Provenance:
-    settings = {
-        "models": list(models),
-        "exposure": str(question.exposure),
-        "ties": question.ties.value,
-        "interval": str(question.interval),
-        "level": question.level,
-        "baseline": question.baseline,
-        "seed": question.seed,
-    }
-    return Provenance(settings=settings, unit="user", population=population, versions=versions())
-
-
-def _absent_users(n_labelled: int, users: Ids, design: Any) -> Iterator[Message]:
-    """Users of whom only the judge labelled something, and users of the design without any row."""
-    if len(users) > n_labelled:
-        yield message("judge-only-users", users=len(users) - n_labelled, of=len(users))
-    absent = 0 if design is None else design.absent_users(users)
-    if absent:
-        yield message("users-not-returned", users=absent, of=len(design.users))

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from truerank.core.errors import InputError
-from truerank.core.estimator import Groups, Learned, Learner, learn
-from truerank.core.ids import Ids, Keys
-from truerank.core.progress import Progress
+from truerank.core.ids import Ids
 from truerank.core.ranking import JudgedChunk
-from truerank.engines.engine import Chunked, Workers, as_chunks, map_chunks
+from truerank.engines.engine import Chunked, as_chunks
 from truerank.io.batches import LazyTable
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks
 from truerank.io.sessions import RankedChunk
 from truerank.io.spill import RowsOfPart
-
-GROUPS = 40  # of clusters, without each of which models are fitted again
-
 
 AnyChunk = TypeVar("AnyChunk")
 SomeChunk = TypeVar("SomeChunk", JudgedChunk, RankedChunk)
@@ -55,34 +49,3 @@ def streamed(
 def fits_in_memory(table: LazyTable, columns: Sequence[str] | None = None) -> bool:
     """Whether a table is small enough to be read at once."""
     return table.n_rows <= MEMORY_ROWS and table.n_rows * table.row_bytes(columns) <= MEMORY_BYTES
-
-
-def learn_models(
-    learners: Sequence[Learner],
-    source: Any,
-    keys: Keys | None,
-    *,
-    seed: int,
-    facts: Mapping[str, Any],
-    workers: Workers,
-    progress: Progress | None,
-) -> Learned:
-    """What must be fitted to all units, and again without each group of the clusters of these keys."""
-    if not learners:
-        return Learned(facts=facts)
-    groups = Groups(seed, "jackknife")
-    if keys is not None:
-        groups = Groups.of(keys, n=GROUPS, seed=seed, purpose="jackknife")
-
-    def mapped(work: Callable[[Any], list[Any]]) -> Iterator[list[Any]]:
-        return map_chunks(workers, work, source, progress=progress, what="learning", ordered=True)
-
-    return learn(list(dict.fromkeys(learners)), mapped, groups=groups, facts=facts)
-
-
-def check_call(models: Mapping[str, Any], *, baseline: str | None = None, word: str = "scores") -> None:
-    """What a caller can get wrong of models (or targets), before any work is done."""
-    if not models:
-        raise InputError(f"no {word} given; expected at least one, as {{name: {word}}}.")
-    if baseline is not None and baseline not in models:
-        raise InputError(f"baseline {baseline!r} is not among the {word}; expected one of {', '.join(models)}.")

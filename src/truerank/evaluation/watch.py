@@ -35,8 +35,8 @@ from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import rows_of
 from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import Measured, MeasuredEstimate, measured_chunks
+from truerank.evaluation.prepare import check_call
 from truerank.evaluation.question import Plan
-from truerank.evaluation.sources import check_call
 from truerank.exposure.kinds import Exposure
 from truerank.inference.intervals import common
 from truerank.inference.linearization import difference_of
