@@ -25,7 +25,7 @@ CALL = "evaluate labels.csv --scores second=b.csv --scores first=a.npz --metric 
 ESTIMATE = [
     "model", "metric", "k", "estimator", "settings", "estimand", "value", "stderr", "low", "high", "level", "interval",
     "units", "undefined", "clusters", "evidence", "ess", "reward", "clip", "segment", "directed", "assumptions",
-    "warnings", "warning_codes",
+    "warnings",
 ]  # fmt: skip
 COMPARISON = [
     "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "level", "interval_level", "p",

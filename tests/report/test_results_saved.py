@@ -105,7 +105,7 @@ def odd() -> Results:
     )  # fmt: skip
     second = replace(first, model="", value=0.1 + 0.2, k=None, clip=1e-9, ess=math.inf, warnings=(cut, few), low=-0.0)
     third = replace(
-        second, clip=8, warnings=(Message("few-users", Severity.CAUTION, few.text, numbers={"n": 4}),), value=1
+        second, clip=8, warnings=(Message("few-users", Severity.CAUTION, few.text, numbers={"n": 4}),), value=1.0
     )
     compared = Comparison(
         model=first.model, baseline="", metric="Recall@5", estimator="snips", difference=-0.5, stderr=0.1, low=-0.7,
@@ -211,14 +211,14 @@ def test_a_json_file_is_results_without_units(tmp_path: Path) -> None:
         (b"{", "cannot be read as JSON"),
         (b"\xff\xfe", "cannot be read as JSON"),
         (b"[]", "format None"),
-        (b'{"format": 2}', "format 2"),
-        (b'{"format": 1}', "is not what results of format 1 hold"),
-        (b'{"format": 1, "estimates": 3, "comparisons": [], "messages": [], "provenance": {}}', "is not what"),
-        (b'{"format": 1, "estimates": [{}], "comparisons": [], "messages": [], "provenance": {}}', "is not what"),
-        (b'{"format": 1, "estimates": [], "comparisons": [null], "messages": [], "provenance": {}}', "is not what"),
+        (b'{"format": 1}', "format 1"),
+        (b'{"format": 2}', "is not what results of format 2 hold"),
+        (b'{"format": 2, "estimates": 3, "comparisons": [], "messages": [], "provenance": {}}', "is not what"),
+        (b'{"format": 2, "estimates": [{}], "comparisons": [], "messages": [], "provenance": {}}', "is not what"),
+        (b'{"format": 2, "estimates": [], "comparisons": [null], "messages": [], "provenance": {}}', "is not what"),
         (
-            b'{"format": 1, "estimates": [], "comparisons": [], "messages": [{"code": "a", "severity": "note", '
-            b'"text": "x", "estimates": [5]}], "provenance": {}}',
+            b'{"format": 2, "estimates": [], "comparisons": [], "messages": [{"code": "a", "severity": "none", '
+            b'"text": "x"}], "provenance": {}}',
             "is not what",
         ),
     ],

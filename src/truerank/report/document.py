@@ -2,87 +2,67 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 
 from truerank.core.errors import InputError
 from truerank.core.escaping import json_bytes
 from truerank.core.messages import Message
-from truerank.core.provenance import Provenance
+from truerank.core.provenance import Provenance, plain
+from truerank.core.record import record
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import UnitFile
 from truerank.io.atomic_write import FolderKind, check_folder, real, whole_file, whole_folder
 from truerank.io.files import check_readable, write_table
 
-Value = TypeVar("Value", Estimate, Comparison)
-
-FORMAT = 1
+FORMAT = 2
 RESULTS, UNITS = "results.json", "units.parquet"
 FOLDER = FolderKind("set of results", (RESULTS, UNITS))
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
-# the fields that hold a number with decimals: float, or none in its place
-NUMBERS = {
-    kind: {name: hint for name, hint in get_type_hints(kind).items() if hint in (float, float | None)}
+# of each field that holds a number with decimals: what stands in JSON for those that JSON lacks
+NUMBERS: dict[type[Any], dict[str, dict[Any, float]]] = {
+    kind: {name: INFINITE | ({None: math.nan} if hint is float else {})
+           for name, hint in get_type_hints(kind).items() if hint in (float, float | None)}
     for kind in (Estimate, Comparison)
-}
+}  # fmt: skip
 NOT_RESULTS = (
     msgspec.ValidationError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError,
 )  # fmt: skip
 
 
+@record(kw_only=True)
+class Numbers:
+    """Estimates and comparisons of one group of units."""
+
+    estimates: tuple[Estimate, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+@record(kw_only=True)
+class Document:
+    """All that the JSON holds, in its order; `groups` answer the same question within groups of units."""
+
+    format: Literal[2] = FORMAT
+    estimates: tuple[Estimate, ...]
+    comparisons: tuple[Comparison, ...]
+    messages: tuple[Message, ...]
+    provenance: Provenance
+    groups: Mapping[str, Numbers] = field(default_factory=dict)
+
+
 def encode(results: Results, *, groups: Mapping[str, Results] | None = None) -> bytes:
-    """One JSON object; NaN is null, and what is infinite the text inf or -inf.
-
-    All messages stand in one list. Those of single estimates stand there once, with the places of these estimates,
-    which have the sentences and codes of their own. Of `groups`, the same question within groups of units, there are
-    estimates and comparisons.
-    """
-    places: dict[Message, list[int]] = {}
-    for place, estimate in enumerate(results.estimates):
-        for message in estimate.warnings:
-            places.setdefault(message, []).append(place)
-    entries = [*((message, None) for message in results.messages), *places.items()]
-    content = {
-        "format": FORMAT,
-        **_numbers(results),
-        "messages": [msgspec.to_builtins(message) | {"estimates": where} for message, where in entries],
-        "provenance": msgspec.to_builtins(results.provenance),
-    }
-    if groups:
-        content["groups"] = {name: _numbers(within) for name, within in groups.items()}
-    return json_bytes(content)
-
-
-def _numbers(results: Results) -> dict[str, Any]:
-    return {
-        "estimates": [
-            _fields(estimate)
-            | {"warnings": estimate.warning_texts, "warning_codes": [message.code for message in estimate.warnings]}
-            for estimate in results.estimates
-        ],
-        "comparisons": [
-            _fields(comparison) | {"reasons": msgspec.to_builtins(comparison.reasons)}
-            for comparison in results.comparisons
-        ],
-    }
-
-
-def _fields(value: Estimate | Comparison) -> dict[str, Any]:
-    contents = {field.name: getattr(value, field.name) for field in fields(value)}
-    contents["evidence"] = msgspec.to_builtins(value.evidence)
-    return contents | {name: _number(contents[name]) for name in NUMBERS[type(value)]}
-
-
-def _number(value: float | None) -> float | str | None:
-    if value is None or math.isnan(value):
-        return None
-    return float(value) if math.isfinite(value) else str(float(value))
+    """One JSON object; NaN is null, and what is infinite the text inf or -inf."""
+    parts = {name: Numbers(estimates=part.estimates, comparisons=part.comparisons)
+             for name, part in (groups or {}).items()}  # fmt: skip
+    return json_bytes(plain(Document(
+        estimates=results.estimates, comparisons=results.comparisons, messages=results.messages,
+        provenance=results.provenance, groups=parts,
+    )))  # fmt: skip
 
 
 def decode(content: bytes, *, where: str) -> Results:
@@ -98,41 +78,17 @@ def decode(content: bytes, *, where: str) -> Results:
             "them with the version that wrote them."
         )
     try:
-        messages = [(msgspec.convert(entry, Message), entry["estimates"]) for entry in document["messages"]]
-        by_estimate: list[list[Message]] = [[] for _ in document["estimates"]]
-        for message, places in messages:
-            for place in places or ():
-                by_estimate[place].append(message)
-        return Results(
-            estimates=tuple(
-                _read(Estimate, {**entry, "warnings": _ordered(entry, warnings)})
-                for entry, warnings in zip(document["estimates"], by_estimate, strict=True)
-            ),
-            comparisons=tuple(_read(Comparison, entry) for entry in document["comparisons"]),
-            messages=tuple(message for message, places in messages if places is None),
-            provenance=msgspec.convert(document["provenance"], Provenance),
-        )
+        for part, numbers in (("estimates", NUMBERS[Estimate]), ("comparisons", NUMBERS[Comparison])):
+            document[part] = [
+                entry | {name: special.get(entry[name], entry[name]) for name, special in numbers.items()}
+                for entry in document[part]
+            ]
+        decoded = msgspec.convert(document | {"groups": {}}, Document)
     except NOT_RESULTS as error:
         raise InputError(
             f"{where}: is not what results of format {FORMAT} hold ({error}). Save the results again."
         ) from None
-
-
-def _ordered(entry: Mapping[str, Any], messages: Sequence[Message]) -> list[Any]:
-    """The messages of an estimate in the order of its sentences."""
-    waiting: dict[tuple[str, str], list[Message]] = {}
-    for message in messages:
-        waiting.setdefault((message.code, str(message)), []).append(message)
-    sentences = zip(entry["warning_codes"], entry["warnings"], strict=True)
-    return [msgspec.to_builtins(waiting[sentence].pop(0)) for sentence in sentences]
-
-
-def _read(kind: type[Value], entry: Mapping[str, Any]) -> Value:
-    contents = dict(entry)
-    for name, hint in NUMBERS[kind].items():
-        missing = math.nan if hint is float else None
-        contents[name] = missing if entry[name] is None else INFINITE.get(entry[name], entry[name])
-    return msgspec.convert(contents, kind)
+    return Results(decoded.estimates, decoded.comparisons, decoded.messages, decoded.provenance)
 
 
 def schema() -> dict[str, Any]:
@@ -140,29 +96,12 @@ def schema() -> dict[str, Any]:
 
     A number with decimals is null where it is undefined, and text where it is infinite, which JSON has no number for.
     """
-    _, parts = msgspec.json.schema_components([Estimate, Comparison, Message, Provenance])
-    parts = _with_undefined(parts)
-    parts["Reason"] = copy.deepcopy(parts["Message"])
-    parts["Comparison"]["properties"]["reasons"]["items"] = {"$ref": "#/$defs/Reason"}
-    texts = {"type": "array", "items": {"type": "string"}}
-    parts["Estimate"]["properties"] |= {"warnings": texts, "warning_codes": texts}
-    places = {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}}
-    parts["Message"]["properties"]["estimates"] = places
-    for name, part in parts.items():
-        parts[name] = part | _closed(part["properties"]) if "properties" in part else part
-
-    def list_of(name: str) -> dict[str, Any]:
-        return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}
-
-    numbers = {"estimates": list_of("Estimate"), "comparisons": list_of("Comparison")}
-    content = _closed({"format": {"const": FORMAT}, **numbers, "messages": list_of("Message"),
-                       "provenance": {"$ref": "#/$defs/Provenance"}})  # fmt: skip
-    content["properties"]["groups"] = {"type": "object", "additionalProperties": _closed(numbers)}
+    (content,), parts = msgspec.json.schema_components([Document])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Results of truerank, format {FORMAT}",
         **content,
-        "$defs": parts,
+        "$defs": {name: _closed(_with_undefined(part)) for name, part in parts.items()},
     }
 
 
@@ -177,10 +116,9 @@ def _with_undefined(part: Any) -> Any:
     return {name: _with_undefined(entry) for name, entry in part.items() if name != "default"}
 
 
-def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with all of these properties and no other."""
-    required = list(properties)
-    return {"type": "object", "required": required, "additionalProperties": False, "properties": dict(properties)}
+def _closed(part: dict[str, Any]) -> dict[str, Any]:
+    """An object with all of its properties and no other."""
+    return part | {"required": [*part["properties"]], "additionalProperties": False} if "properties" in part else part
 
 
 def save(results: Results, path: Path, *, force: bool = False) -> None:
