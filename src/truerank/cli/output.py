@@ -184,9 +184,7 @@ def show(call: Call, *answers: Answer) -> None:
     elif form == "json":
         deliver(call, json_bytes(answer.document))
     elif form == "csv":
-        import polars as pl
-
-        deliver(call, csv_table(pl.DataFrame(answer.rows, infer_schema_length=None)))
+        deliver(call, csv_table(answer.frame))
     else:
         from truerank.report.text import summary_text
 

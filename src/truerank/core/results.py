@@ -109,6 +109,10 @@ class Estimate(_Entry):
         return f"Estimate({self.model}, {self.metric}, {self.estimator}: {values})"
 
     @property
+    def name(self) -> str:
+        return self.model
+
+    @property
     def warning_texts(self) -> tuple[str, ...]:
         """The sentences of the warnings."""
         return tuple(str(message) for message in self.warnings)
@@ -153,6 +157,10 @@ class Comparison(_Entry):
     def __repr__(self) -> str:
         values = f"{self.difference:+.4g} ({self.low:.4g}, {self.high:.4g}), {self.verdict}"
         return f"Comparison({self.model} - {self.baseline}, {self.metric}, {self.estimator}: {values})"
+
+    @property
+    def name(self) -> str:
+        return f"{self.model} - {self.baseline}"
 
     @property
     def reason_texts(self) -> tuple[str, ...]:

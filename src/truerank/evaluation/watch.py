@@ -121,7 +121,7 @@ class Watched:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether all that is required is shfirst."""
+        """Whether all that is required is shown."""
         return max((pair.state.outcome for pair in self.pairs), key=int)
 
 

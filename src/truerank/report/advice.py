@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import polars as pl
+
 from truerank.core.wording import worded
 from truerank.evaluation.diagnostics import Diagnosis
 from truerank.reliability.advice import Advice
@@ -14,7 +16,7 @@ from truerank.reliability.advice_words import verdict, warnings
 from truerank.reliability.choices import Choice
 from truerank.reliability.studied import PositivesProfile
 from truerank.report.text import plain_messages
-from truerank.report.view import Answer, AnswerSummary, ResultTable
+from truerank.report.view import Answer, AnswerSummary, DataTable
 
 MOST_FINDINGS = 5
 KINDS = {
@@ -49,8 +51,8 @@ def diagnosis_answer(diagnosis: Diagnosis, commands: Sequence[str], *, for_cli: 
     )
     estimators = [_usable(usable) for usable in diagnosis.estimators]
     exposure = {"exposure": str(diagnosis.exposed)}
-    rows = [exposure | {name: "; ".join(value) if isinstance(value, list) else value for name, value in row.items()}
-            for row in estimators]  # fmt: skip
+    frame = pl.DataFrame([exposure | {name: "; ".join(value) if isinstance(value, list) else value
+                                      for name, value in row.items()} for row in estimators])  # fmt: skip
     randomness = diagnosis.randomness
     document = {
         "source": diagnosis.source, **exposure, "why": diagnosis.why, "columns": dict(diagnosis.columns),
@@ -60,7 +62,7 @@ def diagnosis_answer(diagnosis: Diagnosis, commands: Sequence[str], *, for_cli: 
             "checks": [asdict(check) | {"failed": check.failed} for check in randomness.checks]},
         "estimators": estimators, "next": list(commands),
     }  # fmt: skip
-    return Answer("What can this log tell?", summary, rows, document)
+    return Answer("What can this log tell?", summary, frame, document)
 
 
 def _fact(value: float) -> str:
@@ -94,9 +96,9 @@ def advice_answer(advice: Advice, *, top: int) -> Answer:
     )
     summary = AnswerSummary(
         verdict(advice),
-        table=_choices(advice, top),
+        table=_choices(advice, top).texts(),
         notes=(words,),
-        groups=((f"{_log(advice)}{study}", _loggers(advice)),),
+        groups=((f"{_log(advice)}{study}", _loggers(advice).texts()),),
         warnings=tuple(warnings(advice)),
     )
     scenario = {"metric": advice.metric, "users": advice.users, "logger": advice.logger.logger,
@@ -105,8 +107,8 @@ def advice_answer(advice: Advice, *, top: int) -> Answer:
         asdict(choice) | {"recommended": choice == advice.recommended, "not_clearly_worse": choice in advice.not_worse}
         for choice in _best(advice, top)
     ]
-    rows = [scenario | {"undecided": len(advice.undecided), "outside": "; ".join(advice.outside)} | choice
-            for choice in choices]  # fmt: skip
+    frame = pl.DataFrame([scenario | {"undecided": len(advice.undecided), "outside": "; ".join(advice.outside)} | choice
+                          for choice in choices], infer_schema_length=None)  # fmt: skip
     log = advice.log
     document = scenario | {
         "verdict": verdict(advice), "recommended": asdict(advice.recommended), "choices": choices,
@@ -118,7 +120,7 @@ def advice_answer(advice: Advice, *, top: int) -> Answer:
         "study": {"source": advice.source, "shipped": list(advice.shipped), "users": advice.study_users,
                   "repetitions": advice.study_repetitions, "sparsities": list(advice.study_range)},
     }  # fmt: skip
-    return Answer("Which candidates keep the true order of models?", summary, rows, document)
+    return Answer("Which candidates keep the true order of models?", summary, frame, document)
 
 
 def _best(advice: Advice, top: int) -> list[Choice]:
@@ -147,36 +149,28 @@ def _log(advice: Advice) -> str:
     )
 
 
-def _loggers(advice: Advice) -> ResultTable:
-    rows = []
-    if advice.log is not None:
-        exposed = [] if isinstance(advice.log, PositivesProfile) else [advice.log.spread, advice.log.lift]
-        rows = [["your log", *([f"{value:.2f}" for value in exposed] or ["", ""]),
-                 f"{advice.log.positives_per_user:.1f}", "", ""]]  # fmt: skip
-    rows += [
-        [logger.logger, f"{logger.spread:.2f}", f"{logger.lift:.2f}", f"{logger.positives_per_user:.1f}",
-         "" if math.isnan(logger.distance) else f"{logger.distance:.2f}", "taken" if logger == advice.logger else ""]
-        for logger in advice.loggers
-    ]  # fmt: skip
-    return ResultTable.from_texts(["exposure", "spread", "lift", "positives per user", "distance", ""], rows)
-
-
-def _choices(advice: Advice, top: int) -> ResultTable:
-    head = ["sampler", "size", "tau", "95% CI", "closer models", "endless users", "best stays best", "tau per user",
-            "ties", ""]  # fmt: skip
+def _loggers(advice: Advice) -> DataTable:
+    """The exposure of the log, and of the study's logs."""
+    names = ("spread", "lift", "positives_per_user", "distance")
+    logs = [*([("your log", advice.log, "")] if advice.log is not None else []),
+            *((match.logger, match, "taken" * (match == advice.logger)) for match in advice.loggers)]  # fmt: skip
     rows = [
-        [
-            choice.sampler,
-            "" if choice.size is None else f"{choice.size:,}",
-            f"{choice.tau:.3f}",
-            f"({choice.low:.3f}, {choice.high:.3f})",
-            f"{choice.closer:.3f}",
-            f"{choice.limit:.3f}",
-            "unknown" if math.isnan(choice.best_low) else f"{choice.best_low:.2f} to {choice.best_high:.2f}",
-            f"{choice.per_user:.3f}",
-            f"{choice.ties:.1%}",
-            "recommended" if choice == advice.recommended else "" if choice in advice.not_worse else "worse",
-        ]
-        for choice in _best(advice, top)
+        {"exposure": title} | {name.replace("_", " "): getattr(log, name, None) for name in names} | {"": taken}
+        for title, log, taken in logs
     ]
-    return ResultTable.from_texts(head, rows)
+    return DataTable("", pl.DataFrame(rows, infer_schema_length=None).fill_nan(None))
+
+
+def _choices(advice: Advice, top: int) -> DataTable:
+    rows = [
+        {
+            "sampler": choice.sampler, "size": choice.size, "tau": choice.tau, "low": choice.low, "high": choice.high,
+            "closer models": choice.closer, "endless users": choice.limit,
+            "best stays best": "unknown" if math.isnan(choice.best_low)
+            else f"{choice.best_low:.2f} to {choice.best_high:.2f}",
+            "tau per user": choice.per_user, "ties": choice.ties,
+            "": "recommended" if choice == advice.recommended else "" if choice in advice.not_worse else "worse",
+        }
+        for choice in _best(advice, top)
+    ]  # fmt: skip
+    return DataTable("", pl.DataFrame(rows, infer_schema_length=None))

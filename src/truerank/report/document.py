@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Final, Literal, get_type_hints
 
 import msgspec
 
@@ -20,7 +20,7 @@ from truerank.core.units import UnitFile
 from truerank.io.atomic_write import FolderKind, check_folder, real, whole_file, whole_folder
 from truerank.io.files import check_readable, write_table
 
-FORMAT = 2
+FORMAT: Final = 2
 RESULTS, UNITS = "results.json", "units.parquet"
 FOLDER = FolderKind("set of results", (RESULTS, UNITS))
 INFINITE = {"inf": math.inf, "-inf": -math.inf}

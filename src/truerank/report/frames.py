@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, get_type_hints
 
 import polars as pl
 
 from truerank.core.escaping import csv_table
 from truerank.core.results import Comparison, Estimate, Evidence, Results
-from truerank.report.questions import clip_limit, questions_of, ranked_models
+from truerank.report.numbers import clip_text
+from truerank.report.questions import WORDS, clip_limit, questions_of, ranked_models
 
 KINDS: dict[Any, Any] = {float: pl.Float64, float | None: pl.Float64, int: pl.Int64, int | None: pl.Int64,
                          bool: pl.Boolean}  # fmt: skip
@@ -107,3 +108,53 @@ def _both(results: Results) -> pl.DataFrame:
         comparisons(results).rename({"difference": "value"}).with_columns(kind=pl.lit("comparison")),
     ]
     return pl.concat([pl.DataFrame(schema=BOTH), *parts], how="diagonal")
+
+
+# --------------------------------------------------------------------------------------------------------- displayed
+
+KEY = ("metric", "estimator", "reward", "segment")
+VALUES = ("model", "clip", "value", "low", "high", "units", "undefined", "ess")
+DIFFERENCES = ("model", "baseline", "clip", "difference", "low", "high", "p", "p_adjusted", "verdict")
+OPTIONAL = ("reward", "segment", "clip", "ess", "warning_codes", "reasons")  # columns that may tell nothing
+TITLES = {"segment": "items", "stderr": "standard error", "undefined": "left out", "ess": "effective rows",
+          "warning_codes": "warnings", "p_adjusted": "p adjusted"}  # fmt: skip
+
+
+def displayed_values(results: Results) -> pl.DataFrame:
+    """All estimates, clips in words."""
+    return estimates(results).with_columns(clip=_clip_texts(results, results.estimates))
+
+
+def displayed_differences(results: Results) -> pl.DataFrame:
+    """All comparisons as winner minus loser, verdicts and clips in words."""
+    pairs = tuple(pair.reverse() if pair.difference < 0 else pair for pair in results.comparisons)
+    return comparisons(replace(results, comparisons=pairs)).with_columns(
+        pl.col("verdict").replace(WORDS), clip=_clip_texts(results, results.comparisons)
+    )
+
+
+def _clip_texts(results: Results, entries: Sequence[Estimate | Comparison]) -> pl.Series:
+    """The clip of each entry, marked where the data chose it; nothing where there are no clips."""
+    chosen = {(choice["of"], choice["estimator"], choice["reward"], choice["clip"])
+              for choice in results.provenance.details.get("chosen", ())}  # fmt: skip
+    texts = [
+        f"{'chosen: ' * ((entry.name, entry.estimator, entry.reward, entry.clip) in chosen)}{clip_text(entry.clip)}"
+        for entry in entries
+    ]
+    return pl.Series(texts if any(entry.clip is not None for entry in entries) else [""] * len(texts), dtype=pl.String)
+
+
+def titled(frame: pl.DataFrame, names: Sequence[str], *, unit: str) -> pl.DataFrame:
+    """Columns that tell something, under their titles."""
+    texts = frame.select(pl.col(name).cast(pl.String).fill_null("") for name in names if name in OPTIONAL)
+    told = {
+        column.name: (column != "").any() and (column.name != "reward" or column.n_unique() > 1) for column in texts
+    }
+    told["p_adjusted"] = "family" in frame.columns and (frame["family"] > 1).any()
+    return frame.select(
+        (pl.col(name).fill_null("all") if name == "segment" else pl.col(name)).alias(
+            (TITLES | {"units": f"{unit}s"}).get(name, name)
+        )
+        for name in names
+        if told.get(name, True)
+    )

@@ -69,7 +69,8 @@ def notebook(results: Results) -> str:
     parts += [notebook_picture(results), "<details><summary>Details</summary>"]
     for detail in summary.details:
         parts.append(f"<p><strong>{html_text(detail.title)}</strong>: {html_text(detail.estimand)}</p>")
-        parts += [*map(_html_table, detail.tables), _paragraph(detail.note) if detail.note else ""]
+        for data in detail.tables:
+            parts += [_html_table(data.texts()), _paragraph(data.cut) if data.cut else ""]
     return "".join([*parts, _listed(summary.remarks), "</details>"])
 
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import polars as pl
+
+from truerank.core.escaping import printable
 
 MOST_DECIMALS = 7
 
@@ -77,3 +82,23 @@ def p_value(value: float) -> str:
 
 def clip_text(clip: float | None) -> str:
     return "none" if clip is None else format(clip, "g")
+
+
+def kind_of_values(column: pl.Series) -> str:
+    """How a column is written and ordered: as text, count, number or p."""
+    if column.dtype == pl.String:
+        return "text"
+    return "count" if column.dtype.is_integer() else "p" if column.name in ("p", "p adjusted") else "number"
+
+
+def cell_text(value: Any, kind: str) -> str:
+    """A value as a table shows it; one that is None is not there, and NaN is undefined.
+
+    >>> cell_text(0.25, "number"), cell_text(None, "number"), cell_text(1200, "count"), cell_text("a", "text")
+    ('0.2500', '', '1,200', 'a')
+    """
+    if value is None:
+        return ""
+    if kind == "text":
+        return printable(value)
+    return f"{value:,}" if kind == "count" else p_value(value) if kind == "p" else number(value)

@@ -17,10 +17,10 @@ from truerank.evaluation.planning import SamplePlan
 from truerank.evaluation.power import PlannedPair
 from truerank.evaluation.watch import Watched, WatchedPair, WatchState
 from truerank.report.charts import BLUE, PlotPanel, Rows, alt, chart_of, dashed_at, layered, model_styles, tooltips
-from truerank.report.numbers import decimals, number, signed_interval
+from truerank.report.numbers import decimals, signed_interval
 from truerank.report.summary import estimands
 from truerank.report.text import plain_messages
-from truerank.report.view import Answer, AnswerSummary, Cell, Detail, ResultTable
+from truerank.report.view import Answer, AnswerSummary, Cell, DataTable, Detail, ResultTable
 
 MANY_PAIRS = 6  # of one question, beyond which details have the one that needs most
 MANY_SAVINGS = 12  # lines of one metric, beyond which the table shows single models alone
@@ -46,7 +46,8 @@ def plan_answer(plan: SamplePlan, *, for_cli: bool = True) -> Answer:
     messages = [message.said(for_cli=for_cli) for message in plan.at_hand]
     summary = AnswerSummary(
         f"A difference of {plan.difference:g}{_on(worst, len(hardest))} needs {_needs(worst, main[worst.name])}.",
-        table=_curve(plan, first) if len(hardest) == 1 else _questions(hardest, main),
+        table=(_curve(plan, first) if len(hardest) == 1 else _needs_table(
+            first, f"{main[first.name]['per_user']:,.4g} {first.row}s per {first.cluster}", main)).texts(),
         notes=(f"{plan.sure.power:.0%} power at level {plan.sure.level:g}{adjusted}, for {whom}.",
                *messages[: len(hardest) == 1]),
         warnings=tuple(message.said(for_cli=for_cli) for message in plan.messages),
@@ -54,14 +55,13 @@ def plan_answer(plan: SamplePlan, *, for_cli: bool = True) -> Answer:
         remarks=tuple(messages),
         next_step=f"Collect {_needs(worst, main[worst.name])}, then compare the models.",
     )  # fmt: skip
-    rows = plan.table().to_dicts()
     document = {
         "difference": plan.difference, "power": plan.sure.power, "level": plan.sure.level,
-        "comparisons": plan.sure.family, "plan": rows,
+        "comparisons": plan.sure.family, "plan": plan.table().to_dicts(),
         "messages": plain_messages((*plan.messages, *plan.at_hand)),
     }  # fmt: skip
     question = f"How much data does a difference of {plan.difference:g} need?"
-    return Answer(question, summary, rows, document, lambda: plan_panels(plan))
+    return Answer(question, summary, plan.table(), document, lambda: plan_panels(plan))
 
 
 def _details(
@@ -70,9 +70,9 @@ def _details(
     """The curve of each pair; where they are many, of the one that needs most."""
     for (name, pairs), worst in zip(by_question.items(), hardest, strict=True):
         many = len(pairs) > MANY_PAIRS
-        note = f"Of {len(pairs):,} pairs the one that needs most; JSON and CSV have all." if many else ""
+        note = f"of {len(pairs):,} pairs the one that needs most; JSON and CSV have all" if many else ""
         for pair in [worst] if many else pairs:
-            yield Detail(f"{name}: {pair.model} - {pair.baseline}", "", [_curve(plan, pair)], note)
+            yield Detail(f"{name}: {pair.model} - {pair.baseline}", note, [_curve(plan, pair)])
 
 
 def _rows_of(plan: SamplePlan, pair: PlannedPair) -> Rows:
@@ -92,31 +92,22 @@ def _needs(pair: PlannedPair, row: dict[str, Any]) -> str:
     return f"about {row['users']:,} {pair.cluster}s with {row['per_user']:,.4g} {pair.row}s each"
 
 
-def _cells(row: dict[str, Any], *, at_hand: bool) -> list[str]:
-    cells = ["no number" if row["users"] is None else f"{row['users']:,}"]
-    cells.append("" if row["rows"] is None else f"{row['rows']:,}")
-    seen = row["detectable"]
-    return [*cells, *(["none" if seen is None or math.isnan(seen) else number(seen)] if at_hand else [])]
+def _needs_table(pair: PlannedPair, title: str, rows: Mapping[str, dict[str, Any]]) -> DataTable:
+    """Users and rows needed, and what the users at hand show, a line for each name."""
+    columns = {title: [*rows]} | {
+        head: [row[name] for row in rows.values()]
+        for head, name in (
+            (f"{pair.cluster}s needed", "users"), ("rows", "rows"),
+            *([] if pair.users is None else [(f"seen by {pair.users:,} from", "detectable")]),
+        )
+    }  # fmt: skip
+    return DataTable("", pl.DataFrame(columns, strict=False))
 
 
-def _head(pair: PlannedPair) -> list[str]:
-    seen = [] if pair.users is None else [f"seen by {pair.users:,} from"]
-    return [f"{pair.cluster}s needed", "rows", *seen]
-
-
-def _curve(plan: SamplePlan, pair: PlannedPair) -> ResultTable:
+def _curve(plan: SamplePlan, pair: PlannedPair) -> DataTable:
     """A line for each number of rows per user."""
-    rows = [
-        [f"{row['per_user']:,.4g}{' (at hand)' * row['at_hand']}", *_cells(row, at_hand=pair.users is not None)]
-        for row in _rows_of(plan, pair)
-    ]
-    return ResultTable.from_texts([f"{pair.row}s per {pair.cluster}", *_head(pair)], rows)
-
-
-def _questions(pairs: Sequence[PlannedPair], main: dict[str, dict[str, Any]]) -> ResultTable:
-    rows = [[pair.name, *_cells(main[pair.name], at_hand=pair.users is not None)] for pair in pairs]
-    per_user = main[pairs[0].name]["per_user"]
-    return ResultTable.from_texts([f"{per_user:,.4g} {pairs[0].row}s per {pairs[0].cluster}", *_head(pairs[0])], rows)
+    rows = {f"{row['per_user']:,.4g}{' (at hand)' * row['at_hand']}": row for row in _rows_of(plan, pair)}
+    return _needs_table(pair, f"{pair.row}s per {pair.cluster}", rows)
 
 
 def plan_panels(plan: SamplePlan) -> list[PlotPanel]:
@@ -157,22 +148,16 @@ def design_answer(planned: PlannedDesign, place: Path) -> Answer:
     design, propensity = planned.design, planned.design.pairs["propensity"].to_numpy()
     per_user = np.bincount(design.pairs["user"], minlength=len(design.users))
     few, none = int(np.count_nonzero(per_user < planned.per_user)), int(np.count_nonzero(per_user == 0))
-    savings = list(planned.savings)
-    if len(savings) > MANY_SAVINGS * len({saving.metric for saving in savings}):
-        savings = [saving for saving in savings if not saving.baseline]
-    rows = [
-        [
-            saving.metric,
-            f"{saving.model} - {saving.baseline}" if saving.baseline else saving.model,
-            "unknown" if math.isnan(saving.variance_ratio) else f"{saving.variance_ratio:.3f}",
-            f"{saving.uniform_items:,.0f}",
-        ]
-        for saving in savings
-    ]
-    head = ["metric", "of", "variance / uniform", "uniform items for as much"]
+    saved = planned.saved()
+    savings = saved if len(saved) <= MANY_SAVINGS * saved["metric"].n_unique() else saved.filter(baseline="")
+    of = pl.when(pl.col("baseline") == "").then("model").otherwise(pl.format("{} - {}", "model", "baseline"))
+    table = savings.select(
+        "metric", of.alias("of"), pl.col("variance_ratio").alias("variance / uniform"),
+        pl.col("uniform_items").round().cast(pl.Int64, strict=False).alias("uniform items for as much"),
+    )  # fmt: skip
     summary = AnswerSummary(
         f"{len(propensity):,} pairs to expose, {planned.per_user} items to each of {len(design.users):,} users.",
-        table=ResultTable.from_texts(head, rows, names=2),
+        table=DataTable("", table).texts(),
         notes=(
             *([f"{few:,} of the users have fewer items left to show, {none:,} of them none."] if few else []),
             f"Probabilities are {propensity.min():.2g} to {propensity.max():.2g}. Savings are against "
@@ -181,9 +166,8 @@ def design_answer(planned: PlannedDesign, place: Path) -> Answer:
             f"The pairs are in {place / 'shown.parquet'}. {worded(NEXT, for_cli=True)}",
         ),
     )
-    saved = planned.saved().to_dicts()
-    return Answer("What to show?", summary, saved,
-                  {"design": dict(design.settings), "pairs": len(propensity), "savings": saved})  # fmt: skip
+    document = {"design": dict(design.settings), "pairs": len(propensity), "savings": saved.to_dicts()}
+    return Answer("What to show?", summary, saved, document)
 
 
 # --------------------------------------------------------------------------------------------------------------- watch
@@ -234,7 +218,7 @@ def watch_answer(watched: Watched) -> Answer:
         "messages": plain_messages(watched.messages),
     }
     question = f"Which is better so far: {', '.join(dict.fromkeys(n for p in pairs for n in (p.model, p.baseline)))}?"
-    return Answer(question, summary, watched.table().to_dicts(), document, lambda: watch_panels(watched))
+    return Answer(question, summary, watched.table(), document, lambda: watch_panels(watched))
 
 
 def watch_sentence(pair: WatchedPair, watched: Watched) -> str:

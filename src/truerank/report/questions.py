@@ -154,8 +154,7 @@ def _main_clip(entries: Sequence[Entry], chosen: Mapping[Key, float | None]) -> 
     largest = max((clip_limit(entry) for entry in entries), default=math.inf)
 
     def wanted(entry: Entry) -> float:
-        name = entry.model if isinstance(entry, Estimate) else f"{entry.model} - {entry.baseline}"
-        clip = chosen.get((name, entry.estimator, entry.reward), largest)
+        clip = chosen.get((entry.name, entry.estimator, entry.reward), largest)
         return math.inf if clip is None else clip
 
     return [entry for entry in entries if clip_limit(entry) == wanted(entry)]

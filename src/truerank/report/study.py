@@ -30,7 +30,8 @@ from truerank.report.charts import (
     picture,
     tooltips,
 )
-from truerank.report.page.render import Page, PageTable, Section, render
+from truerank.report.page.render import Page, Section, render
+from truerank.report.view import DataTable
 
 SCENARIO = ("logger", "sparsity", "sampler", "size")
 PREFERRED = "nDCG@100"  # the metric of the published figures
@@ -314,7 +315,7 @@ def study_report(folder: Path, *, metric: str | None = None) -> bytes:
             Section(name="figures", title="Figures", panels=tuple(figures(study, metric=metric).values()), wide=True,
                     texts=("Click a name in a legend to see one sampler alone.",
                            *([f"The study also has {others}: `metric` chooses."] if others else []))),
-            Section(name="numbers", title="Numbers", tables=(PageTable("All values with their intervals", table),)),
+            Section(name="numbers", title="Numbers", tables=(DataTable("All values with their intervals", table),)),
             Section(name="provenance", title="Settings of the study", facts=settings),
         ),
         facts=(("models", f"{study.n_models:,}"), ("scenarios", f"{len(frames[RESOLUTION]):,}")),

@@ -223,8 +223,7 @@ def _warnings(results: Results, questions: Sequence[ShownQuestion], *, for_cli: 
     reasons = set()
     for question in questions:
         for pair in question.differences:
-            name = f"{pair.model} - {pair.baseline}"
-            entries += [(message, name, question.label) for message in pair.reasons]
+            entries += [(message, pair.name, question.label) for message in pair.reasons]
             reasons |= {message.code for message in pair.reasons}
         for estimate in question.estimates:
             entries += [(message, estimate.model, question.label) for message in estimate.warnings]

@@ -98,8 +98,8 @@ class TextPage:
             self.lines.append("")
             self.paragraph(": ".join(filter(None, [detail.title, detail.estimand])), "bold")
             for table in detail.tables:
-                self._table(table)
-            self.paragraph(detail.note)
+                self._table(table.texts())
+                self.paragraph(table.cut)
         self.lines.append("")
         for remark in summary.remarks:
             self.paragraph(remark)
@@ -146,7 +146,7 @@ class TextPage:
 
 def _drawn(table: ResultTable, room: int) -> list[list[str]]:
     """A column with the intervals of a table, where there is room for it."""
-    ruler = Ruler.fitting((end for row in table.intervals for end in row), room, zero=table.head[0] == "difference")
+    ruler = Ruler.fitting((end for row in table.intervals for end in row), room, zero="difference" in table.head)
     return [] if ruler is None else [[ruler.head(), *(ruler.line(*row) for row in table.intervals)]]
 
 

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from itertools import takewhile
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from truerank.core.record import record
+from truerank.report.numbers import cell_text, interval, kind_of_values
 
 
 class Cell(NamedTuple):
@@ -31,9 +35,36 @@ class ResultTable(NamedTuple):
     names: int = 1
     intervals: Sequence[tuple[float, float, float]] = ()
 
+
+@record(eq=False)
+class DataTable:
+    """Values under their titles, and which of them are left out (`cut`)."""
+
+    caption: str
+    frame: pl.DataFrame
+    cut: str = ""
+
     @classmethod
-    def from_texts(cls, head: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1) -> ResultTable:
-        return cls(head, [[Cell(text) for text in row] for row in rows], names)
+    def first(cls, caption: str, frame: pl.DataFrame, most: int) -> DataTable:
+        """As many rows as there is room for."""
+        cut = f"The first {most:,} of {len(frame):,} rows; all are in JSON and CSV." if len(frame) > most else ""
+        return cls(caption, frame.head(most), cut)
+
+    def texts(self) -> ResultTable:
+        """The table as text, in which low and high are one interval."""
+        columns: dict[str, list[str]] = {}
+        names = list(takewhile(lambda name: self.frame[name].dtype == pl.String, self.frame.columns))
+        intervals: list[Any] = []
+        for column in self.frame:
+            columns[column.name] = [cell_text(value, kind_of_values(column)) for value in column]
+        if {"low", "high"} <= {*columns}:
+            value = self.frame.columns[self.frame.columns.index("low") - 1]
+            intervals = self.frame.select("low", value, "high").rows()
+            del columns["high"]
+            columns["low"] = [interval(low, high) for low, _, high in intervals]
+        head = ["CI" if name == "low" else name for name in columns]
+        rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
+        return ResultTable(head, rows, len(names), intervals)
 
 
 class Detail(NamedTuple):
@@ -41,8 +72,7 @@ class Detail(NamedTuple):
 
     title: str
     estimand: str
-    tables: Sequence[ResultTable]
-    note: str = ""
+    tables: Sequence[DataTable]
 
 
 @record
@@ -64,10 +94,10 @@ class AnswerSummary:
 
 @record(eq=False)
 class Answer:
-    """A summary with what other forms hold: rows of CSV, a JSON document, and the panels of a picture or page."""
+    """A summary with what other forms hold: a table for CSV, a JSON document, and the panels of a picture or page."""
 
     question: str
     summary: AnswerSummary
-    rows: Sequence[Mapping[str, Any]]
+    frame: pl.DataFrame
     document: Mapping[str, Any]
     panels: Callable[[], Sequence[Any]] = tuple

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,9 @@ from truerank.report import evidence_panels, panels
 from truerank.report.charts import PlotPanel, altair
 from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS
-from truerank.report.frames import comparisons, estimates
-from truerank.report.numbers import clip_text, decimals, signed_interval
-from truerank.report.page.render import MOST, Page, PageTable, Pairs, Section, render
+from truerank.report.frames import DIFFERENCES, KEY, VALUES, displayed_differences, displayed_values, titled
+from truerank.report.numbers import decimals, signed_interval
+from truerank.report.page.render import MOST, Page, Pairs, Section, render
 from truerank.report.questions import (
     SIGNIFICANT,
     WORDS,
@@ -35,20 +33,12 @@ from truerank.report.questions import (
 )
 from truerank.report.study import study_report
 from truerank.report.summary import summarize
-from truerank.report.view import AnswerSummary
+from truerank.report.view import AnswerSummary, DataTable
 
 QUESTIONS = 4  # whose single units and groups are drawn
 ACTIVITY = 4  # groups of units by how active they are
 DIVIDED = 400  # estimates, beyond which units are not divided into groups unless asked
 EVIDENCE = "What tells how far these numbers can be trusted. Dashed lines are where it begins to matter."
-HEAD = ("metric", "estimator", "reward", "segment", "model")
-VALUES = (*HEAD, "clip", "value", "low", "high", "stderr", "units", "undefined", "ess", "warning_codes")
-DIFFERENCES = (
-    *HEAD, "baseline", "clip", "difference", "low", "high", "p", "p_adjusted", "verdict", "reasons",
-)  # fmt: skip
-OPTIONAL = ("clip", "ess", "warning_codes", "reasons")
-TITLES = {"segment": "items", "stderr": "standard error", "undefined": "left out", "ess": "effective rows",
-          "warning_codes": "warnings", "p_adjusted": "p adjusted"}  # fmt: skip
 
 
 def write(results: Results, path: Path, *, groups: Mapping[str, Results] | None = None) -> None:
@@ -92,16 +82,17 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
     """All sections that have something to show."""
     questions, unit = questions_of(results), f"{results.provenance.unit}s"
 
-    def section(name: str, title: str, drawn: list[PlotPanel], *texts: str, tables: tuple[PageTable, ...] = ()) -> Any:
+    def section(name: str, title: str, drawn: list[PlotPanel], *texts: str, tables: tuple[DataTable, ...] = ()) -> Any:
         return Section(name=name, title=title, texts=texts, panels=tuple(drawn), tables=tables)
 
     levels = " or ".join(dict.fromkeys(f"{100 * estimate.level:.4g} %" for estimate in results.estimates))
     sections = [
         section("values", "Values", panels.intervals(results), *_estimands(questions), tables=(
-            _table(results, estimates(results), VALUES, f"All values, with their {levels} intervals", "values"),)),
+            _table(results, displayed_values(results), (*VALUES, "stderr", "warning_codes"),
+                   f"All values, with their {levels} intervals"),)),
         section("differences", "Differences", panels.differences(results), adjustment(results), tables=(
-            _table(results, comparisons(_winners_first(results)), DIFFERENCES,
-                   "All differences, winner - loser, with their verdicts", "differences"),
+            _table(results, displayed_differences(results), (*DIFFERENCES, "reasons"),
+                   "All differences, winner - loser, with their verdicts"),
         )) if results.comparisons else None,
         section("cutoffs", "Cut-offs", panels.over_k(results)),
         section("clips", "Clips", panels.clips(results)),
@@ -129,14 +120,6 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
         facts=(*((name, f"{n:,}") for name, n in counts if n is not None),
                *([("exposure", str(exposure))] if exposure else [])),
     )  # fmt: skip
-
-
-def _winners_first(results: Results) -> Results:
-    """Differences as winner minus loser, with verdicts in the words of readers."""
-    pairs = (pair if pair.difference >= 0 or math.isnan(pair.difference) else pair.reverse()
-             for pair in results.comparisons)  # fmt: skip
-    named = (replace(pair, verdict=WORDS.get(pair.verdict, pair.verdict)) for pair in pairs)
-    return replace(results, comparisons=tuple(named))
 
 
 def _card(results: Results, questions: list[ShownQuestion]) -> Pairs:
@@ -200,24 +183,8 @@ def _unit_text(results: Results, n_questions: int, unit: str) -> str:
     return f"What each {results.provenance.unit} has alone; a single one says little.{first}"
 
 
-def _table(results: Results, frame: pl.DataFrame, names: tuple[str, ...], caption: str, what: str) -> PageTable:
-    """Columns that tell something, under their titles; as many rows as a page can hold."""
-    shown = {name: (frame[name].cast(pl.String) != "").any() for name in OPTIONAL if name in names} | {
-        "reward": len({estimate.reward for estimate in results.estimates}) > 1,
-        "segment": any(estimate.segment for estimate in results.estimates),
-    }
-    cut = f"The first {MOST:,} of {len(frame):,} {what}; all are in JSON and CSV." if len(frame) > MOST else None
-    titles = TITLES | {"units": f"{results.provenance.unit}s"}
-    return PageTable(
-        caption,
-        frame.head(MOST)
-        .with_columns(
-            pl.col("segment").fill_null("all"),
-            clip=pl.Series(map(clip_text, frame["clip"].head(MOST)), dtype=pl.String),
-        )
-        .select(pl.col(name).alias(titles.get(name, name)) for name in names if shown.get(name, True)),
-        cut,
-    )
+def _table(results: Results, frame: pl.DataFrame, names: tuple[str, ...], caption: str) -> DataTable:
+    return DataTable.first(caption, titled(frame, (*KEY, *names), unit=results.provenance.unit), MOST)
 
 
 def _points(results: Results, unit: str) -> Pairs:
@@ -244,7 +211,7 @@ def _provenance(provenance: Provenance) -> Section:
         name="provenance",
         title="Reproduce this report",
         texts=(f"Over {provenance.population}.",) if provenance.population else (),
-        tables=(PageTable("Inputs", frame),) if provenance.inputs else (),
+        tables=(DataTable("Inputs", frame),) if provenance.inputs else (),
         facts=(
             ("truerank", provenance.truerank),
             *provenance.versions.items(),

@@ -17,8 +17,8 @@ from truerank.core.escaping import chart_spec, embedded_json, printable
 from truerank.core.record import record
 from truerank.models import load
 from truerank.report.charts import CONFIG, INSTALL, PlotPanel
-from truerank.report.numbers import number, p_value
-from truerank.report.view import Answer
+from truerank.report.numbers import cell_text, kind_of_values
+from truerank.report.view import Answer, DataTable
 from truerank.version import __version__
 
 FIRST = 25  # rows that a table shows before it is asked for more
@@ -28,56 +28,16 @@ OPEN = 6  # panels of a section before the others are folded
 Pairs = tuple[tuple[str, str], ...]
 
 
-@record
-class PageTable:
-    """A table with its caption: the first rows are in the HTML, all in the data; `cut` says what was excluded."""
-
-    caption: str
-    frame: pl.DataFrame
-    cut: str | None = None
-
-    @property
-    def head(self) -> list[tuple[str, bool]]:
-        """Names, and whether a column holds numbers."""
-        return [(printable(column.name), kind(column) != "text") for column in self.frame]
-
-    @property
-    def first_rows(self) -> list[list[tuple[str, bool]]]:
-        kinds = [kind(column) for column in self.frame]
-        rows = self.frame.head(FIRST).rows()
-        return [[(cell(value, k), k != "text") for value, k in zip(row, kinds, strict=True)] for row in rows]
-
-
-def kind(column: pl.Series) -> str:
-    """How a column is written and ordered: as text, count, number or p."""
-    if column.dtype == pl.String:
-        return "text"
-    return "count" if column.dtype.is_integer() else "p" if column.name in ("p", "p adjusted") else "number"
-
-
-def cell(value: Any, kind: str) -> str:
-    """A value as a table shows it; one that is None is not there, and NaN is undefined.
-
-    >>> cell(0.25, "number"), cell(None, "number"), cell(1200, "count"), cell("a", "text")
-    ('0.2500', '', '1,200', 'a')
-    """
-    if value is None:
-        return ""
-    if kind == "text":
-        return printable(value)
-    return f"{value:,}" if kind == "count" else p_value(value) if kind == "p" else number(value)
-
-
 def _packed(column: pl.Series) -> dict[str, Any]:
     """All values, for sorting, searching and copying; texts that repeat are written once."""
-    packed: dict[str, Any] = {"name": printable(column.name), "kind": kind(column)}
+    packed: dict[str, Any] = {"name": printable(column.name), "kind": kind_of_values(column)}
     values = column.to_list()
     if column.dtype.is_float() and len(column) > MANY and not column.null_count():
         return packed | {"base64": base64.b64encode(column.to_numpy().astype("<f8").tobytes()).decode()}
     if packed["kind"] != "text":  # JSON has no NaN: undefined is the text nan, and infinite the text inf
         return packed | {"values": [value if value is None or math.isfinite(value) else str(value) for value in values]}
     words = {word: place for place, word in enumerate(dict.fromkeys(values))}
-    return packed | {"words": [cell(word, "text") for word in words], "values": [words[value] for value in values]}
+    return packed | {"words": [cell_text(word, "text") for word in words], "values": [words[value] for value in values]}
 
 
 @record(kw_only=True)
@@ -88,7 +48,7 @@ class Section:
     title: str
     texts: tuple[str, ...] = ()
     panels: tuple[PlotPanel, ...] = ()
-    tables: tuple[PageTable, ...] = ()
+    tables: tuple[DataTable, ...] = ()
     points: Pairs = ()
     facts: Pairs = ()
     code: str | None = None
@@ -128,6 +88,7 @@ def render(page: Page) -> bytes:
     style, scripts = _file("page.css"), [*([_bundle()] if charts else []), _file("page.js")]
     content: str = _template().render(
         page=page,
+        first=FIRST,
         style=style,
         scripts=scripts,
         data=embedded_json({"charts": charts, "tables": tables, "config": CONFIG}),
@@ -144,8 +105,11 @@ def answer_page(answer: Answer) -> Page:
             "Next step": summary.next_step}  # fmt: skip
     points = (*(("", text) for text in summary.notes), *(("warning", text) for text in summary.warnings),
               *(("", text) for text in (summary.estimands, *summary.remarks) if text))  # fmt: skip
-    frame = pl.DataFrame(answer.rows, infer_schema_length=None).select(~cs.nested())
-    frame = frame.with_columns(cs.boolean().cast(pl.String)).rename(lambda name: name.replace("_", " "))
+    frame = (
+        answer.frame.select(~cs.nested())
+        .with_columns(cs.boolean().cast(pl.String))
+        .rename(lambda name: name.replace("_", " "))
+    )
     frame = frame.select(column for column in frame if column.name != "reward" or column.n_unique() > 1)
     return Page(
         title=f"truerank report: {answer.question}",
@@ -153,7 +117,7 @@ def answer_page(answer: Answer) -> Page:
         card=tuple((name, text) for name, text in card.items() if text),
         sections=(
             Section(name="charts", title="Chart", panels=tuple(answer.panels())),
-            Section(name="numbers", title="Numbers", tables=(PageTable("All numbers", frame),)),
+            Section(name="numbers", title="Numbers", tables=(DataTable("All numbers", frame),)),
             Section(name="assumed", title="Assumptions and warnings", points=points),
         ),
     )
@@ -200,5 +164,5 @@ def _template() -> Any:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         loader=jinja2.FunctionLoader(_file),
     )  # fmt: skip
-    environment.filters["printable"] = printable
+    environment.filters |= {"printable": printable, "kind_of_values": kind_of_values, "cell_text": cell_text}
     return environment.get_template("page.html.j2")
