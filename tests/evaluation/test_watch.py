@@ -13,11 +13,12 @@ from refusals import refused
 
 import truerank as tr
 from truerank.core.errors import RefusedError
+from truerank.core.provenance import plain
 from truerank.core.requirements import Outcome
 from truerank.evaluation.watch import Watched, WatchState
 from truerank.inference.sequences import FIRST, ConfidenceSequence
 from truerank.report.plans import watch_answer, watch_panels, watch_sentence
-from truerank.report.text import summary_text
+from truerank.report.text import render
 
 N_USERS, N_ITEMS = 400, 20
 
@@ -59,7 +60,7 @@ def test_a_clear_winner_is_shown() -> None:
     assert not pair.reasons
     assert not pair.cautions
     assert watch_answer(result).summary.verdict == watch_sentence(pair, result)
-    assert summary_text(watch_answer(result).summary, width=80) == (
+    assert render(watch_answer(result).summary, width=80) == (
         "Stop: a is better than b on Precision@1, significant with 400 users.\n"
         "Evidence: sufficient\n\n"
         "any look               a - b (95% CI)    users  differ\n"
@@ -236,7 +237,7 @@ def test_unequal_propensities_are_cautioned() -> None:
     assert [caution.code for caution in pair.cautions] == ["approximate-level"]
     assert "approximate-level" in {message.code for message in result.messages}
     assert watch_answer(result).summary.warnings == (str(pair.cautions[0]),)
-    assert watch_answer(result).document["watched"][0]["cautions"][0]["code"] == "approximate-level"
+    assert plain(watch_answer(result).document)["watched"][0]["cautions"][0]["code"] == "approximate-level"
 
 
 def test_rows_that_would_weigh_much_widen_the_interval_before_one_is_relevant() -> None:

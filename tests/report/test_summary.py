@@ -18,6 +18,7 @@ import pytest
 import truerank as tr
 from truerank.core.messages import Severity
 from truerank.report import text
+from truerank.report.summary import summarize
 
 FOLDER = Path(__file__).parent / "shown"
 QUALITY = {"ease": 1.6, "als": 1.5, "knn": 1.2, "bpr": 1.1, "popularity": 0.7, "random": 0.0}
@@ -67,7 +68,7 @@ MOST_LINES = {"two": 14, "three": 24, "six": 30, "six against a baseline": 30, "
 
 def rendered(case: str, width: int) -> str:
     results, groups = shown(case)
-    return text.render(results, groups=groups, width=width, for_cli=True)
+    return text.render(summarize(results, groups=groups, for_cli=True), width=width)
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from small_study import small_scores, small_train, small_world
 
-from truerank.cli.output import RESULTS_FORMS
 from truerank.core.errors import InputError
 from truerank.io.atomic_write import check_folder, read_marker
 from truerank.io.files import write
@@ -72,7 +71,7 @@ COMMANDS = (
     Writing("results again", words(f"{EVALUATE} --metric Recall@5 --save made --force"),
             before=words(f"{EVALUATE} --save made")),
     *(Writing(f"{what.split()[0]} as {form}", words(f"{what} --format {form} --out made"))
-      for what in (EVALUATE, OFFPOLICY) for form in RESULTS_FORMS),
+      for what in (EVALUATE, OFFPOLICY) for form in ("table", "json", "csv", "markdown", "latex")),
     Writing("one file again", words(f"{EVALUATE} --metric Recall@5 --format csv --out made"),
             before=words(f"{EVALUATE} --format csv --out made")),
     Writing("units", words(f"{EVALUATE} --units made.parquet --out made")),

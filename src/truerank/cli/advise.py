@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from truerank.cli.inputs import PAIRS, column_names, read_ids, read_log, read_models, score_files
 from truerank.cli.options import Call, command, common, file, flag, only, shared
-from truerank.cli.output import TABLE_FORMS, check_call, say, show
+from truerank.cli.output import check_call, say, show
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def advise(call: Call) -> None:
     from truerank.reliability.studied import FILES
     from truerank.report.advice import advice_answer, diagnosis_answer
 
-    check_call(call, TABLE_FORMS, inputs=[call.study / name for name in (*FILES, MARKER)] if call.study else ())
+    check_call(call, inputs=[call.study / name for name in (*FILES, MARKER)] if call.study else ())
     if call.items is not None and call.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
     diagnosis = diagnose(
@@ -75,7 +75,7 @@ def advise(call: Call) -> None:
         show(call, answer)
         return
     sampled = advice_answer(advice, top=call.top)
-    show(call, answer, replace(sampled, document={**answer.document, "candidates": sampled.document}))
+    show(call, answer, replace(sampled, document=answer.document | {"candidates": sampled.document}))
 
 
 def _advice(call: Call) -> Advice:

@@ -29,9 +29,7 @@ from truerank.cli.inputs import (
 )
 from truerank.cli.options import Call, choice, command, count, file
 from truerank.cli.output import (
-    ANSWER_FORMS,
     RESULTS,
-    RESULTS_FORMS,
     check_call,
     deliver_results,
     end,
@@ -113,7 +111,7 @@ def evaluate(call: Call) -> None:
     compared = ListNeed.FEATURES in needed(metrics or ())
     call = with_exposure(call, compared=compared)
     model, call = with_propensities(call, compared=compared)
-    files = check_call(call, RESULTS_FORMS)
+    files = check_call(call)
     clips, interval, rules = chosen_clips(call), chosen_interval(call), required(call, score_files(call))
     items, users, estimators = (
         declared(call, "items", "item"),
@@ -181,7 +179,7 @@ def watch(call: Call) -> None:
     call = with_exposure(call, compared=False)
     model, call = with_propensities(call, compared=False)
     required(call, score_files(call))
-    check_call(call, ANSWER_FORMS)
+    check_call(call)
     with progress_of(call) as report:
         watched = run(
             read_models(call),

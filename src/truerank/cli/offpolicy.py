@@ -17,7 +17,7 @@ from truerank.cli.inputs import (
     required,
 )
 from truerank.cli.options import Call, choice, command, count, file, many, shared
-from truerank.cli.output import RESULTS, RESULTS_FORMS, check_call, deliver_results, progress_of
+from truerank.cli.output import RESULTS, check_call, deliver_results, progress_of
 
 ESTIMATORS = "ips, snips, doubly-robust, ndcg, post-normalised, dcg-raw, dcg-log-raw, dcg-log-debiased"
 
@@ -80,7 +80,7 @@ def offpolicy(call: Call) -> None:
     from truerank.evaluation.impressions import off_policy
 
     columns, targets = column_names(call, ranked=True), policies(call, "target")
-    files = check_call(call, RESULTS_FORMS)
+    files = check_call(call)
     position, interval, rules = position_model(call), chosen_interval(call), required(call, targets)
     clips, estimators = chosen_clips(call, auto=True), [_estimator(text, call) for text in call.estimator]
     with progress_of(call) as report:

@@ -134,7 +134,7 @@ _SHARED = (
         help="Where it is computed: local, dask or spark (on this machine, listening on 127.0.0.1 only), dask:ADDRESS "
         "or spark:URL (a cluster that is there). Results are the same.",
     ),
-    formatted("table", "json", "csv"),
+    formatted("table", "json", "csv", "markdown", "latex", "svg", "png", "pdf"),
     file("-o", "--out", metavar="PATH", help="Write the results to a file."),
     flag(
         "--force", help="Replace the folder that is there, if truerank made all that it holds."

@@ -14,7 +14,7 @@ import click
 
 from truerank.cli import terminal
 from truerank.cli.inputs import InputFile, check_threads, check_users, input_files, is_count, read_groups
-from truerank.cli.options import Call, formatted
+from truerank.cli.options import Call
 from truerank.core.errors import InputError
 from truerank.core.progress import Progress, watching
 
@@ -24,14 +24,11 @@ if TYPE_CHECKING:
     from truerank.core.results import Results
     from truerank.report.view import Answer
 
-RESULTS_FORMS = ("table", "json", "csv", "markdown", "latex")
 PICTURES = ("svg", "png", "pdf")
-TABLE_FORMS = ("table", "json", "csv")
-ANSWER_FORMS = (*TABLE_FORMS, *PICTURES)
 ENDINGS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",
            ".svg": "svg", ".png": "png", ".pdf": "pdf"}  # fmt: skip
 RESULTS = (
-    formatted(*RESULTS_FORMS), "out", "within", "units", "save", "report", "verbose",
+    "format", "out", "within", "units", "save", "report", "verbose",
     "force: Replace the folder of --save, if truerank made all that it holds.", "hash", "quiet",
 )  # fmt: skip
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
@@ -43,25 +40,23 @@ NOTED = (
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
 
 
-def form_of(call: Call, forms: Sequence[str]) -> str:
-    """One of these forms: that of --format, else what the ending of --out says, else a table."""
+def form_of(call: Call) -> str:
+    """That of --format, else what the ending of --out says, else a table."""
     if call.format is not None:
         return str(call.format)
     ending = "" if call.out is None else call.out.suffix.lower()
-    if ENDINGS.get(ending) not in forms:
-        endings = [text for text, form in ENDINGS.items() if text and form in forms]
+    if ending not in ENDINGS:
         raise InputError(
-            f"--out {call.out}: unknown ending {ending!r}; expected {', '.join(endings)} or none. Choose one of them, "
-            "or say what to write: --format."
+            f"--out {call.out}: unknown ending {ending!r}; expected {', '.join(filter(None, ENDINGS))} or none. Choose "
+            "one of them, or say what to write: --format."
         )
     return ENDINGS[ending]
 
 
-def check_call(call: Call, forms: Sequence[str] = (), *, inputs: Iterable[Path] = ()) -> list[InputFile]:
+def check_call(call: Call, *, inputs: Iterable[Path] = ()) -> list[InputFile]:
     """The files that are read; a call that cannot end well is refused before any work is done.
 
-    Outputs can be written and replace no input, which are the files and further `inputs`; results take one of these
-    `forms`, if any.
+    Outputs can be written and replace no input, which are the files and further `inputs`.
     """
     files = input_files(call)
     check_users(call)
@@ -72,8 +67,8 @@ def check_call(call: Call, forms: Sequence[str] = (), *, inputs: Iterable[Path] 
         if path is not None:
             _check_file(path, read, flag)
     _check_apart(call)
-    if forms:
-        form_of(call, forms)
+    if "format" in call.values:
+        form_of(call)
     if call.units is not None and call.units.suffix.lower() != ".parquet":
         raise InputError(f"--units {call.units}: expected a name that ends in .parquet.")
     if call.report is not None:
@@ -167,37 +162,41 @@ def resumable(call: Call) -> Iterator[Progress | None]:
 
 
 def show(call: Call, *answers: Answer) -> None:
-    """Deliver answers as text, the last one as rows, document, picture or page."""
-    from truerank.core.escaping import csv_table, json_bytes
+    """Deliver answers as text, the last one in every other form and as a page."""
+    from truerank.report.text import render
 
     *_, answer = answers
     if call.report is not None:
-        from truerank.report.page.render import answer_page, render
+        from truerank.report.page import render as pages
 
-        _write(render(answer_page(answer)), call.report, flag="--report")
-    form = form_of(call, ANSWER_FORMS)
-    if form in PICTURES:
-        from truerank.report.charts import PictureFormat, composed, picture
-
-        chart = composed(answer.panels(), nothing="this answer has no chart.")
-        deliver(call, picture(chart, PictureFormat(form)))
-    elif form == "json":
-        deliver(call, json_bytes(answer.document))
-    elif form == "csv":
-        deliver(call, csv_table(answer.frame))
-    else:
-        from truerank.report.text import summary_text
-
-        texts = [summary_text(answer.summary, verbose=call.verbose, **_terminal(call)) for answer in answers]
+        page = pages.answer_page(answer) if answer.page is None else answer.page()
+        _write(pages.render(page), call.report, flag="--report")
+    form = form_of(call)
+    if form == "table":
+        width = terminal.width() if call.out is None else None
+        look: dict[str, Any] = {"width": width, "color": width is not None and not os.environ.get("NO_COLOR")}
+        texts = [render(answer.summary, parts=answer.parts, verbose=call.verbose, **look) for answer in answers]
         deliver(call, "\n".join(texts).encode())
-    if form in PICTURES or form == "csv":  # which have no place for the verdict and its warnings
+    else:
+        deliver(call, _written(answer, form))
+    if form not in ("table", "json"):  # which have no place for the verdict and its warnings
         say(call, [answer.summary.verdict, *answer.summary.warnings])
 
 
-def _terminal(call: Call) -> dict[str, Any]:
-    """Columns and colours of the terminal, if results go to one."""
-    width = terminal.width() if call.out is None else None
-    return {"width": width, "color": width is not None and not os.environ.get("NO_COLOR")}
+def _written(answer: Answer, form: str) -> bytes:
+    from truerank.core.escaping import csv_table, json_bytes
+    from truerank.core.provenance import plain
+    from truerank.report import markup
+    from truerank.report.charts import PictureFormat, composed, picture
+
+    if form == "json":
+        return json_bytes(plain(answer.document))
+    if form == "csv":
+        return csv_table(answer.frame())
+    if form in PICTURES:
+        return picture(composed(answer.panels(), nothing="this answer has no chart."), PictureFormat(form))
+    text: str = getattr(markup, form)(answer.summary, parts=answer.parts)
+    return text.encode()
 
 
 def deliver(call: Call, content: bytes) -> None:
@@ -233,7 +232,9 @@ def end(code: int) -> None:
 
 def deliver_results(call: Call, results: Results, files: Sequence[InputFile], rules: Sequence[Requirement]) -> None:
     """Print messages, and write results with what they were made of; exit with what was required."""
-    form = form_of(call, RESULTS_FORMS)
+    from truerank.report.page.of_results import results_answer
+
+    form = form_of(call)
     say_notes(call, results.messages, everything=form != "table")
     results = _recorded(results, files, most=None if call.hash else HASHED)
     groups: Mapping[str, Results] = {}
@@ -246,32 +247,11 @@ def deliver_results(call: Call, results: Results, files: Sequence[InputFile], ru
         write_table(results.units(), call.units)
     if call.save is not None:
         results.save(call.save, force=call.force)
-    if call.report is not None:
-        from truerank.report.page.of_results import write
-
-        write(results, call.report, groups=groups or None)
-    deliver(call, _rendered(call, results, groups, form))
-    if form in ("markdown", "latex"):  # they hold no reasons, which are printed also when quiet
-        from truerank.report.details import remarks
-
-        for sentence in remarks(replace(results, estimates=(), messages=()), for_cli=True):
-            terminal.say(sentence)
+    show(call, results_answer(results, groups=groups))
     outcomes = [rule.outcome(results) for rule in rules]
     for _, sentence in outcomes:
         terminal.say(sentence)  # also when quiet: it explains the exit code
     end(max((int(outcome) for outcome, _ in outcomes), default=0))
-
-
-def _rendered(call: Call, results: Results, groups: Mapping[str, Results], form: str) -> bytes:
-    from truerank.report import document, frames, markup, text
-
-    if form == "json":
-        return document.encode(results, groups=groups)
-    if form == "csv":
-        return frames.csv(results, groups=groups)
-    if form in ("markdown", "latex"):
-        return getattr(markup, form)(results, groups=groups).encode()  # type: ignore[no-any-return]
-    return text.render(results, groups=groups, for_cli=True, verbose=call.verbose, **_terminal(call)).encode()
 
 
 def _recorded(results: Results, files: Sequence[InputFile], *, most: int | None) -> Results:

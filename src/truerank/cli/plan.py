@@ -22,7 +22,7 @@ from truerank.cli.inputs import (
     scan_log,
 )
 from truerank.cli.options import Call, choice, command, common, count, file, flag, shared
-from truerank.cli.output import ANSWER_FORMS, check_call, place, progress_of, show
+from truerank.cli.output import check_call, place, progress_of, show
 from truerank.core.errors import InputError
 
 DRAWN = "out: Write the plan to a file: .txt .json .csv, or the chart as .svg .png .pdf."
@@ -89,7 +89,7 @@ def exposure(call: Call) -> None:
         return
     if call.force:
         raise InputError("--force replaces the folder of --allocate.")
-    check_call(call, ANSWER_FORMS)
+    check_call(call)
     if call.pilot is None and call.scores:
         raise InputError("--scores goes with --pilot, the labelled rows that they are evaluated on; add it.")
     if call.difference is None:
@@ -145,7 +145,7 @@ def sessions(call: Call) -> None:
     from truerank.evaluation.planning import plan_sessions
     from truerank.report.plans import plan_answer
 
-    check_call(call, ANSWER_FORMS)
+    check_call(call)
     if call.pilot is None and call.target:
         raise InputError("--target goes with --pilot, the log that targets are compared on; add it.")
     with progress_of(call) as report:

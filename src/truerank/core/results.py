@@ -233,21 +233,21 @@ class Results:
 
     def details(self) -> str:
         """All estimates, differences, assumptions and messages as text, the answer first."""
-        from truerank.report import text
+        from truerank.report import summary, text
 
-        return text.render(self, verbose=True)
+        return text.render(summary.summarize(self), verbose=True)
 
     def markdown(self) -> str:
         """A table of all models for a README or an issue: the best in bold, what is shown marked, estimands below."""
-        from truerank.report import markup
+        from truerank.report import markup, summary
 
-        return markup.markdown(self)
+        return markup.markdown(summary.summarize(self))
 
     def latex(self) -> str:
         """The same for a paper, with booktabs."""
-        from truerank.report import markup
+        from truerank.report import markup, summary
 
-        return markup.latex(self)
+        return markup.latex(summary.summarize(self))
 
     def comparisons_table(self) -> pl.DataFrame:
         """The comparisons as a polars frame."""
@@ -369,9 +369,9 @@ class Results:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        from truerank.report import text
+        from truerank.report import summary, text
 
-        return text.render(self).rstrip("\n")
+        return text.render(summary.summarize(self)).rstrip("\n")
 
     def _repr_html_(self) -> str:
         from truerank.report import markup

@@ -15,7 +15,6 @@ from truerank.reliability.advice import Advice
 from truerank.reliability.advice_words import verdict, warnings
 from truerank.reliability.choices import Choice
 from truerank.reliability.studied import PositivesProfile
-from truerank.report.text import plain_messages
 from truerank.report.view import Answer, AnswerSummary, DataTable
 
 MOST_FINDINGS = 5
@@ -55,14 +54,13 @@ def diagnosis_answer(diagnosis: Diagnosis, commands: Sequence[str], *, for_cli: 
                                       for name, value in row.items()} for row in estimators])  # fmt: skip
     randomness = diagnosis.randomness
     document = {
-        "source": diagnosis.source, **exposure, "why": diagnosis.why, "columns": dict(diagnosis.columns),
-        "facts": dict(diagnosis.facts), "findings": plain_messages(diagnosis.findings),
+        "source": diagnosis.source, **exposure, "why": diagnosis.why, "columns": diagnosis.columns,
+        "facts": diagnosis.facts, "findings": diagnosis.findings,
         "randomness": None if randomness is None else asdict(randomness) | {
-            "drawn": randomness.drawn.value,
             "checks": [asdict(check) | {"failed": check.failed} for check in randomness.checks]},
-        "estimators": estimators, "next": list(commands),
+        "estimators": estimators, "next": commands,
     }  # fmt: skip
-    return Answer("What can this log tell?", summary, frame, document)
+    return Answer("What can this log tell?", summary, lambda: frame, document)
 
 
 def _fact(value: float) -> str:
@@ -111,16 +109,16 @@ def advice_answer(advice: Advice, *, top: int) -> Answer:
                           for choice in choices], infer_schema_length=None)  # fmt: skip
     log = advice.log
     document = scenario | {
-        "verdict": verdict(advice), "recommended": asdict(advice.recommended), "choices": choices,
+        "verdict": verdict(advice), "recommended": advice.recommended, "choices": choices,
         "log": None if log is None else asdict(log) | {"positives_per_user": log.positives_per_user},
-        "loggers": list(map(asdict, advice.loggers)), "not_clearly_worse": len(advice.not_worse),
-        "undecided": list(map(list, advice.undecided)), "tau_of_all_pairs": list(advice.tau_of_all),
-        "outside": list(advice.outside), "wrong": list(map(asdict, advice.wrong)),
-        "other_metrics": list(map(asdict, advice.other_metrics)), "warnings": list(warnings(advice)),
-        "study": {"source": advice.source, "shipped": list(advice.shipped), "users": advice.study_users,
-                  "repetitions": advice.study_repetitions, "sparsities": list(advice.study_range)},
+        "loggers": advice.loggers, "not_clearly_worse": len(advice.not_worse),
+        "undecided": advice.undecided, "tau_of_all_pairs": advice.tau_of_all,
+        "outside": advice.outside, "wrong": advice.wrong,
+        "other_metrics": advice.other_metrics, "warnings": warnings(advice),
+        "study": {"source": advice.source, "shipped": advice.shipped, "users": advice.study_users,
+                  "repetitions": advice.study_repetitions, "sparsities": advice.study_range},
     }  # fmt: skip
-    return Answer("Which candidates keep the true order of models?", summary, frame, document)
+    return Answer("Which candidates keep the true order of models?", summary, lambda: frame, document)
 
 
 def _best(advice: Advice, top: int) -> list[Choice]:

@@ -68,7 +68,7 @@ def details_of(results: Results) -> Iterator[Detail]:
         first = values.row(0, named=True)
         tables = [DataTable.first("values", titled(values, VALUES, unit=unit), MOST_LINES)]
         if (pairs := differences.get(key)) is not None:
-            tables.append(DataTable.first("differences", titled(pairs, DIFFERENCES, unit=unit), MOST_LINES))
+            tables.append(DataTable.first("differences", titled(pairs, ("pair", *DIFFERENCES), unit=unit), MOST_LINES))
         yield Detail(
             ", ".join([metric, estimator, *([reward] if reward not in metric else []), *filter(None, [segment])]),
             f"{first['estimand']}; {first['level']:.0%} CI ({first['interval']})",

@@ -55,14 +55,18 @@ class Document:
     groups: Mapping[str, Numbers] = field(default_factory=dict)
 
 
-def encode(results: Results, *, groups: Mapping[str, Results] | None = None) -> bytes:
+def encode(results: Results) -> bytes:
     """One JSON object; NaN is null, and what is infinite the text inf or -inf."""
+    return json_bytes(plain(document_of(results)))
+
+
+def document_of(results: Results, *, groups: Mapping[str, Results] | None = None) -> Document:
     parts = {name: Numbers(estimates=part.estimates, comparisons=part.comparisons)
              for name, part in (groups or {}).items()}  # fmt: skip
-    return json_bytes(plain(Document(
+    return Document(
         estimates=results.estimates, comparisons=results.comparisons, messages=results.messages,
         provenance=results.provenance, groups=parts,
-    )))  # fmt: skip
+    )  # fmt: skip
 
 
 def decode(content: bytes, *, where: str) -> Results:

@@ -8,7 +8,6 @@ from typing import Any, get_type_hints
 
 import polars as pl
 
-from truerank.core.escaping import csv_table
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.report.numbers import clip_text
 from truerank.report.questions import WORDS, clip_limit, questions_of, ranked_models
@@ -90,7 +89,7 @@ def clips(results: Results) -> pl.DataFrame:
     return frame.with_columns(together=(pl.col("shift") ** 2 + pl.col("stderr") ** 2).sqrt())
 
 
-def csv(results: Results, *, groups: Mapping[str, Results] | None = None) -> bytes:
+def all_rows(results: Results, *, groups: Mapping[str, Results] | None = None) -> pl.DataFrame:
     """Estimates and comparisons in one table, told apart by `kind`; a comparison's value is its difference.
 
     With `groups` there are rows of each after those of the whole, whose `group` is empty.
@@ -99,7 +98,7 @@ def csv(results: Results, *, groups: Mapping[str, Results] | None = None) -> byt
     if groups:
         parts = [_both(within).with_columns(group=pl.lit(name)) for name, within in groups.items()]
         frame = pl.concat([frame.with_columns(group=pl.lit(None, dtype=pl.String)), *parts])
-    return csv_table(frame.with_columns(pl.col(pl.Float64).fill_nan(None)))
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _both(results: Results) -> pl.DataFrame:
@@ -114,7 +113,7 @@ def _both(results: Results) -> pl.DataFrame:
 
 KEY = ("metric", "estimator", "reward", "segment")
 VALUES = ("model", "clip", "value", "low", "high", "units", "undefined", "ess")
-DIFFERENCES = ("model", "baseline", "clip", "difference", "low", "high", "p", "p_adjusted", "verdict")
+DIFFERENCES = ("clip", "difference", "low", "high", "p", "p_adjusted", "verdict")
 OPTIONAL = ("reward", "segment", "clip", "ess", "warning_codes", "reasons")  # columns that may tell nothing
 TITLES = {"segment": "items", "stderr": "standard error", "undefined": "left out", "ess": "effective rows",
           "warning_codes": "warnings", "p_adjusted": "p adjusted"}  # fmt: skip
@@ -129,7 +128,9 @@ def displayed_differences(results: Results) -> pl.DataFrame:
     """All comparisons as winner minus loser, verdicts and clips in words."""
     pairs = tuple(pair.reverse() if pair.difference < 0 else pair for pair in results.comparisons)
     return comparisons(replace(results, comparisons=pairs)).with_columns(
-        pl.col("verdict").replace(WORDS), clip=_clip_texts(results, results.comparisons)
+        pl.col("verdict").replace(WORDS),
+        pair=pl.format("{} - {}", "model", "baseline"),
+        clip=_clip_texts(results, results.comparisons),
     )
 
 

@@ -11,24 +11,24 @@ from truerank.report.summary import summarize
 from truerank.report.view import AnswerSummary, Cell, ResultTable
 
 
-def markdown(results: Results, *, groups: Mapping[str, Results] | None = None) -> str:
+def markdown(summary: AnswerSummary, *, parts: Mapping[str, AnswerSummary] | None = None) -> str:
     """A Markdown table with its caption below, and one for each group of units."""
-    return _together(_markdown, markdown_text, results, groups)
+    return _together(_markdown, markdown_text, summary, parts)
 
 
-def latex(results: Results, *, groups: Mapping[str, Results] | None = None) -> str:
+def latex(summary: AnswerSummary, *, parts: Mapping[str, AnswerSummary] | None = None) -> str:
     """LaTeX tables (booktabs) with their captions, marked as `markdown` does it."""
-    return _together(_latex, latex_text, results, groups)
+    return _together(_latex, latex_text, summary, parts)
 
 
 def _together(
     write: Callable[[AnswerSummary], str],
     escape: Callable[[str], str],
-    results: Results,
-    groups: Mapping[str, Results] | None,
+    summary: AnswerSummary,
+    parts: Mapping[str, AnswerSummary] | None,
 ) -> str:
-    parts = (f"{escape(name)}\n\n{write(summarize(part))}" for name, part in (groups or {}).items())
-    return "\n".join([write(summarize(results)), *parts])
+    texts = (f"{escape(name)}\n\n{write(part)}" for name, part in (parts or {}).items())
+    return "\n".join([write(summary), *texts])
 
 
 def _markdown(summary: AnswerSummary) -> str:
@@ -67,7 +67,7 @@ def notebook(results: Results) -> str:
         parts += [_paragraph(head), _html_table(table)]
     parts += [_listed(f"! {warning}" for warning in summary.warnings), _paragraph(summary.estimands)]
     parts += [notebook_picture(results), "<details><summary>Details</summary>"]
-    for detail in summary.details:
+    for detail in summary.details():
         parts.append(f"<p><strong>{html_text(detail.title)}</strong>: {html_text(detail.estimand)}</p>")
         for data in detail.tables:
             parts += [_html_table(data.texts()), _paragraph(data.cut) if data.cut else ""]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from truerank.evaluation.watch import Watched, WatchedPair, WatchState
 from truerank.report.charts import BLUE, PlotPanel, Rows, alt, chart_of, dashed_at, layered, model_styles, tooltips
 from truerank.report.numbers import decimals, signed_interval
 from truerank.report.summary import estimands
-from truerank.report.text import plain_messages
 from truerank.report.view import Answer, AnswerSummary, Cell, DataTable, Detail, ResultTable
 
 MANY_PAIRS = 6  # of one question, beyond which details have the one that needs most
@@ -51,17 +51,17 @@ def plan_answer(plan: SamplePlan, *, for_cli: bool = True) -> Answer:
         notes=(f"{plan.sure.power:.0%} power at level {plan.sure.level:g}{adjusted}, for {whom}.",
                *messages[: len(hardest) == 1]),
         warnings=tuple(message.said(for_cli=for_cli) for message in plan.messages),
-        details=tuple(_details(plan, by_question, hardest)) if len(plan.pairs) > 1 else (),
+        details=partial(_details, plan, by_question, hardest) if len(plan.pairs) > 1 else tuple,
         remarks=tuple(messages),
         next_step=f"Collect {_needs(worst, main[worst.name])}, then compare the models.",
     )  # fmt: skip
     document = {
         "difference": plan.difference, "power": plan.sure.power, "level": plan.sure.level,
         "comparisons": plan.sure.family, "plan": plan.table().to_dicts(),
-        "messages": plain_messages((*plan.messages, *plan.at_hand)),
+        "messages": (*plan.messages, *plan.at_hand),
     }  # fmt: skip
     question = f"How much data does a difference of {plan.difference:g} need?"
-    return Answer(question, summary, plan.table(), document, lambda: plan_panels(plan))
+    return Answer(question, summary, plan.table, document, lambda: plan_panels(plan))
 
 
 def _details(
@@ -166,8 +166,8 @@ def design_answer(planned: PlannedDesign, place: Path) -> Answer:
             f"The pairs are in {place / 'shown.parquet'}. {worded(NEXT, for_cli=True)}",
         ),
     )
-    document = {"design": dict(design.settings), "pairs": len(propensity), "savings": saved.to_dicts()}
-    return Answer("What to show?", summary, saved, document)
+    document = {"design": design.settings, "pairs": len(propensity), "savings": saved.to_dicts()}
+    return Answer("What to show?", summary, planned.saved, document)
 
 
 # --------------------------------------------------------------------------------------------------------------- watch
@@ -212,13 +212,13 @@ def watch_answer(watched: Watched) -> Answer:
         "planned": watched.planned,
         "difference": watched.difference,
         "watched": [
-            row | {"reasons": plain_messages(pair.reasons), "cautions": plain_messages(pair.cautions)}
+            row | {"reasons": pair.reasons, "cautions": pair.cautions}
             for row, pair in zip(watched.table().to_dicts(), pairs, strict=True)
         ],
-        "messages": plain_messages(watched.messages),
+        "messages": watched.messages,
     }
     question = f"Which is better so far: {', '.join(dict.fromkeys(n for p in pairs for n in (p.model, p.baseline)))}?"
-    return Answer(question, summary, watched.table(), document, lambda: watch_panels(watched))
+    return Answer(question, summary, watched.table, document, lambda: watch_panels(watched))
 
 
 def watch_sentence(pair: WatchedPair, watched: Watched) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 MOST_WARNINGS = 5
 MOST_QUESTIONS = 12  # of one table
 MOST_PAIRS = 6  # that a sentence names
+MORE = f" More: {option('verbose', 'print(results.details())')}, {option('report FILE.html', 'results.html(path)')}"
 GRAVE = [Severity.WARNING, Severity.CAUTION]
 
 
@@ -66,7 +68,8 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
         tuple(_within(kind, questions, models, parts) for kind, parts in divisions if parts),
         tuple(warnings),
         estimands(questions),
-        tuple(details_of(results)),
+        worded(MORE, for_cli=for_cli),
+        partial(details_of, results),
         tuple(remarks(results, for_cli=for_cli)),
     )
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
-from typing import Any
 
 from truerank.core.escaping import printable
-from truerank.core.messages import Message
 from truerank.core.record import record
-from truerank.core.results import Results
-from truerank.core.wording import option, worded
 from truerank.report.numbers import number
-from truerank.report.summary import summarize
 from truerank.report.view import AnswerSummary, Cell, ResultTable
 
 COLUMNS = 80  # where there is no terminal
@@ -23,40 +18,19 @@ NARROW, WIDE = 16, 30  # columns of an axis: below these it tells nothing, beyon
 
 
 def render(
-    results: Results,
-    *,
-    groups: Mapping[str, Results] | None = None,
-    width: int | None = None,
-    color: bool = False,
-    for_cli: bool = False,
-    verbose: bool = False,
-) -> str:
-    """The answer first; with `verbose` all estimates, assumptions and messages behind it, and those of the groups."""
-    more = f" More: {option('verbose', 'print(results.details())')}, {option('report FILE.html', 'results.html(path)')}"
-    summary = summarize(results, groups=groups, for_cli=for_cli)
-    parts = {name: summarize(part, for_cli=for_cli) for name, part in (groups or {}).items()}
-    return summary_text(
-        summary, width=width, color=color, verbose=verbose, parts=parts, more=worded(more, for_cli=for_cli)
-    )
-
-
-def summary_text(
     summary: AnswerSummary,
     *,
+    parts: Mapping[str, AnswerSummary] | None = None,
     width: int | None = None,
     color: bool = False,
     verbose: bool = False,
-    parts: Mapping[str, AnswerSummary] | None = None,
-    more: str = "",
 ) -> str:
-    """A summary as lines; where they are not all (`verbose`), `more` names how to see the rest."""
+    """The answer first; with `verbose` all details, assumptions and messages behind it, and those of the groups."""
     page = TextPage(width or COLUMNS, color=color)
-    page.answer(summary, "" if verbose else more)
-    if verbose:
-        page.rest(summary)
-        for name, part in (parts or {}).items():
-            page.paragraph(name, "bold")
-            page.rest(part)
+    page.answer(summary, "" if verbose else summary.more)
+    for name, part in {"": summary, **(parts or {})}.items() if verbose else ():
+        page.paragraph(name, "bold")
+        page.rest(part)
     return "".join(f"{line}\n" for line in page.lines)
 
 
@@ -94,7 +68,7 @@ class TextPage:
 
     def rest(self, summary: AnswerSummary) -> None:
         """Every question with its tables, then assumptions and messages."""
-        for detail in summary.details:
+        for detail in summary.details():
             self.lines.append("")
             self.paragraph(": ".join(filter(None, [detail.title, detail.estimand])), "bold")
             for table in detail.tables:
@@ -231,11 +205,3 @@ class Ruler:
     def _column(self, value: float) -> int:
         share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)  # halves: their differences do not overflow
         return round(share * (self.width - 1))
-
-
-def plain_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Messages for JSON."""
-    return [
-        {"code": message.code, "severity": str(message.severity), "text": str(message), **message.numbers}
-        for message in messages
-    ]

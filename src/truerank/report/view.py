@@ -5,7 +5,7 @@ evaluate, offpolicy, watch, plan and advise give this view; terminals, notebooks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -86,18 +86,24 @@ class AnswerSummary:
     groups: tuple[tuple[str, ResultTable], ...] = ()
     warnings: tuple[str, ...] = ()
     estimands: str = ""
-    details: tuple[Detail, ...] = field(default=(), repr=False)
-    remarks: tuple[str, ...] = field(default=(), repr=False)  # assumptions, and all messages
+    more: str = ""  # how to see the rest
+    details: Callable[[], Iterable[Detail]] = tuple
+    remarks: tuple[str, ...] = ()  # assumptions, and all messages
     next_step: str = ""
     commands: tuple[str, ...] = ()  # to run next
 
 
 @record(eq=False)
 class Answer:
-    """A summary with what other forms hold: a table for CSV, a JSON document, and the panels of a picture or page."""
+    """A summary with what other forms hold: a table for CSV, a document for JSON, panels of a picture, and a page.
+
+    `parts` are the summaries of groups of units. Without a `page` of its own an answer has that of all answers.
+    """
 
     question: str
     summary: AnswerSummary
-    frame: pl.DataFrame
-    document: Mapping[str, Any]
+    frame: Callable[[], pl.DataFrame]
+    document: Any
     panels: Callable[[], Sequence[Any]] = tuple
+    parts: Mapping[str, AnswerSummary] = field(default_factory=dict)
+    page: Callable[[], Any] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from truerank.reliability.studied import NOTE
 from truerank.report import evidence_panels, panels
 from truerank.report.charts import PlotPanel, altair
 from truerank.report.details import adjustment, remarks
-from truerank.report.document import RESULTS
-from truerank.report.frames import DIFFERENCES, KEY, VALUES, displayed_differences, displayed_values, titled
+from truerank.report.document import RESULTS, document_of
+from truerank.report.frames import DIFFERENCES, KEY, VALUES, all_rows, displayed_differences, displayed_values, titled
 from truerank.report.numbers import decimals, signed_interval
 from truerank.report.page.render import MOST, Page, Pairs, Section, render
 from truerank.report.questions import (
@@ -33,7 +34,7 @@ from truerank.report.questions import (
 )
 from truerank.report.study import study_report
 from truerank.report.summary import summarize
-from truerank.report.view import AnswerSummary, DataTable
+from truerank.report.view import Answer, AnswerSummary, DataTable
 
 QUESTIONS = 4  # whose single units and groups are drawn
 ACTIVITY = 4  # groups of units by how active they are
@@ -71,15 +72,34 @@ def report_of(path: Path, *, metric: str | None = None) -> bytes:
 
 
 def report(results: Results, *, groups: Mapping[str, Results] | None = None) -> bytes:
-    """The page; the same within `groups` of units, or without them by activity where units can be divided."""
-    if groups is None:
-        divided = results.segments is not None and len(results.estimates) <= DIVIDED
-        groups = results.by(ACTIVITY) if divided else {}
+    """The page of results, and of the same within groups of units."""
     return render(results_page(results, groups=groups))
 
 
-def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
-    """All sections that have something to show."""
+def results_answer(results: Results, *, groups: Mapping[str, Results] | None = None) -> Answer:
+    """Results, and the same within groups of units, in every form that a command writes."""
+    return Answer(
+        _question(results),
+        summarize(results, groups=groups, for_cli=True),
+        partial(all_rows, results, groups=groups),
+        document_of(results, groups=groups),
+        partial(panels.intervals, results),
+        {name: summarize(part, for_cli=True) for name, part in (groups or {}).items()},
+        partial(results_page, results, groups=groups),
+    )
+
+
+def _question(results: Results) -> str:
+    models = list(dict.fromkeys(estimate.model for estimate in results.estimates))
+    names = some(models, most=6) if models else "nothing"
+    return f"How good is {names}?" if len(models) < 2 else f"Which is better: {names}?"
+
+
+def results_page(results: Results, *, groups: Mapping[str, Results] | None = None) -> Page:
+    """All sections that have something to show; without groups of units, by activity where units can be divided."""
+    if not groups:
+        divided = results.segments is not None and len(results.estimates) <= DIVIDED
+        groups = results.by(ACTIVITY) if divided else {}
     questions, unit = questions_of(results), f"{results.provenance.unit}s"
 
     def section(name: str, title: str, drawn: list[PlotPanel], *texts: str, tables: tuple[DataTable, ...] = ()) -> Any:
@@ -91,7 +111,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
             _table(results, displayed_values(results), (*VALUES, "stderr", "warning_codes"),
                    f"All values, with their {levels} intervals"),)),
         section("differences", "Differences", panels.differences(results), adjustment(results), tables=(
-            _table(results, displayed_differences(results), (*DIFFERENCES, "reasons"),
+            _table(results, displayed_differences(results), ("model", "baseline", *DIFFERENCES, "reasons"),
                    "All differences, winner - loser, with their verdicts"),
         )) if results.comparisons else None,
         section("cutoffs", "Cut-offs", panels.over_k(results)),
@@ -111,8 +131,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
     counts, exposure = results.provenance.counts.items(), results.provenance.settings.get("exposure")
     return Page(
         title=f"truerank report: {some(models)}",
-        question=f"How good is {some(models) or 'nothing'}?" if len(models) < 2
-        else f"Which is better: {some(models, most=6)}?",
+        question=_question(results),
         card=_card(results, questions),
         claims=tuple(_claim(question) for question in questions),
         sections=tuple(part for part in sections

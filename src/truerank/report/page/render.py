@@ -99,14 +99,15 @@ def render(page: Page) -> bytes:
 
 
 def answer_page(answer: Answer) -> Page:
-    """The page of an answer: its card, then charts, tables, and what else there is to know."""
+    """The page of an answer that has none of its own: its card, then charts, tables, and what else there is to know."""
     summary = answer.summary
     card = {"Verdict": summary.verdict, "Evidence": summary.evidence, "Caveat": " ".join(summary.warnings[:1]),
             "Next step": summary.next_step}  # fmt: skip
     points = (*(("", text) for text in summary.notes), *(("warning", text) for text in summary.warnings),
               *(("", text) for text in (summary.estimands, *summary.remarks) if text))  # fmt: skip
     frame = (
-        answer.frame.select(~cs.nested())
+        answer.frame()
+        .select(~cs.nested())
         .with_columns(cs.boolean().cast(pl.String))
         .rename(lambda name: name.replace("_", " "))
     )
