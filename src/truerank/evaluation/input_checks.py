@@ -90,8 +90,7 @@ def check_absent_users(n_labelled: int, users: Ids, exposure: Exposure) -> Itera
     if len(users) > n_labelled:
         yield message("judge-only-users", users=len(users) - n_labelled, of=len(users))
     design = getattr(exposure, "design", None)
-    absent = 0 if design is None else design.absent_users(users)
-    if absent:
+    if design is not None and (absent := design.absent_users(users)):
         yield message("users-not-returned", users=absent, of=len(design.users))
 
 
