@@ -18,7 +18,7 @@ from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.predictions import Assistance
 from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance
-from truerank.inference.tails import RewardTally
+from truerank.inference.tails import Largest
 from truerank.inference.weights import SupportTally, WeightDiagnostics, WeightTally
 
 
@@ -142,7 +142,7 @@ class MeasuredCounts(NamedCounts):
     expansion: Floats | None = None
     returned: Returned | None = None
     represented: Floats | None = None
-    rewards: Mapping[str, RewardTally] = field(default_factory=dict)
+    rewards: Mapping[str, Largest] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=4096)

@@ -33,7 +33,7 @@ from truerank.exposure.policies import (
 from truerank.exposure.policies.targets import Target, is_table, mixed_policy, target_policy
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.position_models import Positions
-from truerank.inference.tails import RewardTally, tail_length
+from truerank.inference.tails import Largest, tail_length
 from truerank.inference.weights import SupportTally, WeightTally, unseen_of
 from truerank.io.sessions import RankedChunk
 
@@ -150,7 +150,7 @@ class ImpressionRows(RowMaker):
         active = by_place(chunk.places(), np.bincount(log.unit, minlength=log.n_units)) if plan.keeps_units else None
         return MeasuredCounts(
             rewards={
-                name: RewardTally.count(rewards, most=most)
+                name: Largest.count(rewards, most=most)
                 for name, rewards in log.rewards.items()
                 if not self.facts.rewards[name].binary
             },

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.core.sizes import check_size
@@ -54,8 +54,7 @@ def correlation(offline: npt.ArrayLike, online: npt.ArrayLike, *, level: float =
     z, n = _quantile(level), len(x)
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return Correlation(math.nan, math.nan, n)
-    a, b = x - x.mean(), y - y.mean()
-    r = float(np.clip((a @ b) / math.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
+    r = float(np.clip(np.corrcoef(x, y)[0, 1], -1.0, 1.0))
     if n < 3 or abs(r) >= 1:
         return Correlation(r, math.nan if n < 3 else 0.0, n)
     p = float(2 * stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
@@ -87,22 +86,19 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95)
         memory=24.0 * n * n,
         instead="Give fewer values, or means of groups of them.",
     )
-    signs = [np.sign(values[:, None] - values[None, :]) for values in (a, b)]
-    pairs = n * (n - 1) / 2
-    differing = [np.count_nonzero(sign) / 2 for sign in signs]
+    first, second = (np.sign(values[:, None] - values[None, :]) for values in (a, b))
+    pairs, differing = n * (n - 1) / 2, [np.count_nonzero(sign) / 2 for sign in (first, second)]
     if min(differing) == 0:
         return Correlation(math.nan, math.nan, n)
-    by_value = (signs[0] * signs[1]).sum(axis=1)
-    surplus = float(by_value.sum()) / 2
-    scale = pairs / math.sqrt(differing[0] * differing[1])  # from tau-a to tau-b
-    tau = min(max(surplus / pairs * scale, -1.0), 1.0)
     exact = n <= MOST_EXACT and min(differing) == pairs
-    p = float(kendalltau(a, b, method="exact" if exact else "asymptotic").pvalue)
+    tested = kendalltau(a, b, method="exact" if exact else "asymptotic")
+    tau, p, by_value = float(tested.statistic), float(tested.pvalue), (first * second).sum(axis=1)
+    scale = pairs / math.sqrt(differing[0] * differing[1])  # from tau-a to tau-b
     if n < 5:
         return Correlation(tau, p, n)
     inner = math.copysign(min(abs(tau), 1 - 2 / pairs), tau)  # as if one pair were the other way round
     spread = 2 * (n - 2) / (n * (n - 1) ** 2) * float(((by_value - by_value.mean()) ** 2).sum())
-    variance = 2 / (n * (n - 1)) * (spread + max(1 - (surplus / pairs) ** 2, 0.0)) * scale**2
+    variance = 2 / (n * (n - 1)) * (spread + max(1 - (tau / scale) ** 2, 0.0)) * scale**2
     error = max(math.sqrt(variance) / (1 - inner**2), math.sqrt(0.437 / (n - 4)))
     low, high = (math.tanh(math.atanh(inner) + sign * z * error) for sign in (-1, 1))
     return Correlation(tau, p, n, min(low, tau), max(high, tau))
@@ -123,8 +119,7 @@ def sign_agreement(offline: npt.ArrayLike, online: npt.ArrayLike) -> float:
     0.3333333333333333
     """
     x, y = _pairs(offline, online)
-    signed = y != 0
-    return float(np.mean(np.sign(x[signed]) == np.sign(y[signed]))) if signed.any() else math.nan
+    return _share(np.sign(x) == np.sign(y), y != 0)
 
 
 @record
@@ -171,9 +166,12 @@ def disagreement(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     a, b = _pairs(x, y)
     first, second = np.triu_indices(len(a), 1)
     by_x, by_y = np.sign(a[second] - a[first]), np.sign(b[second] - b[first])
-    counted = (by_x != 0) | (by_y != 0)
-    agree = (by_x != 0) & (by_x * by_y >= 0)
-    return float(np.mean(~agree[counted])) if counted.any() else math.nan
+    return _share((by_x == 0) | (by_x * by_y < 0), (by_x != 0) | (by_y != 0))
+
+
+def _share(mask: Bools, among: Bools) -> float:
+    """The share of those in the mask; NaN of none."""
+    return float(mask[among].mean()) if among.any() else math.nan
 
 
 @record
@@ -218,7 +216,6 @@ def agree(
     ...  for group in agree(offline, online)]
     [('ips', 1.0, 0.0), ('ndcg', -1.0, 1.0)]
     """
-    _quantile(level)
     (left, first), (right, second) = (_table(source, differences=differences) for source in (offline, online))
     shared = [name for name in left.columns if name in right.columns and name not in ABOUT_VALUES]
     keys = shared if on is None else list(on)
@@ -287,16 +284,12 @@ def _check_once(table: pl.DataFrame, keys: list[str], where: str) -> None:
 
 
 def _pairs(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:
-    a, b = _series(x), _series(y)
+    try:
+        a, b = (np.asarray(values, dtype=np.float64) for values in (x, y))
+    except (TypeError, ValueError):
+        raise InputError(f"{shown(x)} against {shown(y)}; expected two series of numbers.") from None
     if a.shape != b.shape or a.ndim != 1 or not len(a):
         raise InputError(f"{a.shape} values against {b.shape}; expected two series of the same length, not empty.")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise InputError("a value that is no finite number; expected finite values in both series.")
     return a, b
-
-
-def _series(values: npt.ArrayLike) -> Floats:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{shown(values)}; expected a series of numbers.") from None

@@ -48,45 +48,49 @@ def _slope(upper: Floats) -> float:
 
 
 def tail_length(n: int) -> int:
-    """How many of n weights are the tail: min(n / 5, 3 √n), as in Pareto-smoothed importance sampling."""
+    """How many of n numbers are the tail: min(n / 5, 3 √n), as in Pareto-smoothed importance sampling."""
     return int(min(math.ceil(0.2 * n), math.ceil(3 * math.sqrt(n))))
 
 
 @record(eq=False)
-class RewardTally:
-    """How many rewards there are, and the largest of them, ascending, at most `most`; those of other rows add.
+class Largest:
+    """How many numbers there are, and the largest of them, ascending, at most `most`; those of other rows add.
 
-    Their tail is judged by more numbers than there are clusters, and whatever a target makes of them. The part of them
-    that is the tail becomes smaller as they become many: an interval for many forgives more.
+    The part of them that is the tail becomes smaller as they become many: an interval for many forgives more.
 
     >>> rewards = (np.arange(1000, 0, -1) / 1000.0) ** -0.8
-    >>> both = RewardTally.count(rewards[:500], most=200) + RewardTally.count(rewards[500:], most=200)
+    >>> both = Largest.count(rewards[:500], most=200) + Largest.count(rewards[500:], most=200)
     >>> both.n, round(both.index, 1)
     (1000, 0.8)
     """
 
     n: int
-    largest: Floats
+    values: Floats
     most: int
 
     @classmethod
-    def count(cls, rewards: Floats, *, most: int) -> RewardTally:
+    def count(cls, rewards: Floats, *, most: int) -> Largest:
+        """Of rewards by their size, those of 0 apart: whatever a target makes of them, and more than there are clusters."""
         sizes = np.abs(rewards[rewards != 0]).astype(np.float64)
         return cls(len(sizes), np.sort(sizes)[-most:], most)
 
-    def __add__(self, more: RewardTally) -> RewardTally:
-        largest = np.sort(np.concatenate([self.largest, more.largest]))[-self.most :]
-        return RewardTally(self.n + more.n, largest, self.most)
+    def __add__(self, more: Largest) -> Largest:
+        values = np.sort(np.concatenate([self.values, more.values]))[-self.most :]
+        return Largest(self.n + more.n, values, self.most)
+
+    @property
+    def tail(self) -> Floats:
+        """Those that are the tail."""
+        return self.values[-tail_length(self.n) :]
 
     @property
     def index(self) -> float:
-        """The tail index of the rewards, NaN where too few, or too few different ones such as prices, are in it."""
-        n = min(tail_length(self.n), len(self.largest) - 1)
-        upper = self.largest[max(len(self.largest) - n - 1, 0) :]
+        """The tail index, NaN where too few, or too few different ones such as prices, are in the tail."""
+        upper = self.values[-len(self.tail) - 1 :]
         return math.nan if len(np.unique(upper)) <= LEAST else _slope(upper)
 
 
-def check_rewards(rewards: RewardTally | None) -> Iterator[Message]:
+def check_rewards(rewards: Largest | None) -> Iterator[Message]:
     """That rewards themselves have a heavy tail, whoever earned them: the largest may not be in the data."""
     if rewards is not None and rewards.index > HEAVY:
         yield message("heavy-tailed-rewards", rewards=rewards.n, tail=rewards.index, heavy=HEAVY)

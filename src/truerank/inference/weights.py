@@ -17,7 +17,7 @@ from truerank.core.record import record
 from truerank.estimators.impressions import Exposures, Limited, Per, blocks, total_known, total_of
 from truerank.exposure.policies import WholeList
 from truerank.inference.linearization import Bounds
-from truerank.inference.tails import tail_length
+from truerank.inference.tails import Largest
 from truerank.inference.verdicts import MUCH_LOST, UnseenExposure
 
 FEW_EFFECTIVE = 100.0
@@ -87,15 +87,12 @@ class WeightTally:
 
     A weight is a scale times what is limited: 1 and ε/ε0, or ε and 1/ε0 (`Limited`). A row's bin says for which clips
     it is lowered, so that the work per row does not grow with their number; clips ascend. Row 0 of `sums` [5 x bins]
-    counts weights above 0, rows 1 and 2 have Σ and Σ² of the scale, rows 3 and 4 of the weight. Of the largest at most
-    `most` are kept.
+    counts weights above 0, rows 1 and 2 have Σ and Σ² of the scale, rows 3 and 4 of the weight.
     """
 
     clips: Floats
-    n: int
     sums: Floats
-    largest: Floats  # ascending
-    most: int
+    largest: Largest
 
     @classmethod
     def count(cls, view: Exposures, clips: Floats, *, most: int, limits: Limited = Limited.RATIO) -> WeightTally:
@@ -115,11 +112,10 @@ class WeightTally:
             bound = largest.min() if len(largest) == most else -math.inf
             largest = np.concatenate([largest, weight[weight > bound]])
             largest = np.partition(largest, len(largest) - most)[-most:] if len(largest) > most else largest
-        return cls(clips, n, sums, np.sort(largest), most)
+        return cls(clips, sums, Largest(n, np.sort(largest), most))
 
     def __add__(self, more: WeightTally) -> WeightTally:
-        largest = np.sort(np.concatenate([self.largest, more.largest]))[-self.most :]
-        return WeightTally(self.clips, self.n + more.n, self.sums + more.sums, largest, self.most)
+        return WeightTally(self.clips, self.sums + more.sums, self.largest + more.largest)
 
     @property
     def total(self) -> float:
@@ -129,7 +125,7 @@ class WeightTally:
     @cached_property
     def tail(self) -> float:
         """The tail index of weights before clipping."""
-        return pareto_tail(self.largest[-tail_length(self.n) :])
+        return pareto_tail(self.largest.tail)
 
     def diagnostics(self, clip: float, *, unsupported: float | None = None, error: float = 0.0) -> WeightDiagnostics:
         """What the weights look like at one of the clips."""
@@ -139,14 +135,14 @@ class WeightTally:
         behind = self.sums[:, k + 1 :].sum(axis=1)
         limit = 0.0 if math.isinf(clip) else clip
         total, square = float(low[3] + limit * behind[1]), float(low[4] + limit**2 * behind[2])
-        largest = float(self.largest[-1]) if len(self.largest) else 0.0
+        largest, n = float(self.largest.values.max(initial=0.0)), self.largest.n
         return WeightDiagnostics(
-            n=self.n,
+            n=n,
             ess=total**2 / square if square else 0.0,
             largest=largest,
             largest_share=largest / self.total if self.total else 0.0,
             tail=self.tail,
-            clipped=float(behind[0]) / self.n if self.n else 0.0,
+            clipped=float(behind[0]) / n if n else 0.0,
             lost=1 - total / self.total if self.total else 0.0,
             unsupported=unsupported,
             unsupported_error=error,
