@@ -79,7 +79,7 @@ def slopes(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], totals: Flo
     """
     stepped = np.tile(totals.astype(np.complex128), (len(totals), 1))
     stepped[np.diag_indices(len(totals))] += 1j * STEP
-    return np.asarray(function(stepped).imag / STEP)
+    return function(stepped).imag / STEP
 
 
 @record

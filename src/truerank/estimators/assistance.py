@@ -91,7 +91,7 @@ def assisted_sum(columns: Sequence[Columns], *, few: Columns, doubt: float) -> C
 
 def rows_of(columns: Sequence[Columns]) -> Columns:
     """How many labelled rows with π < 1 a stratum has."""
-    return np.asarray(columns[SAMPLED.index("weight_rows")].real)
+    return columns[SAMPLED.index("weight_rows")].real
 
 
 def help_of(columns: Sequence[Columns], *, few: Columns, doubt: float) -> Help:
@@ -179,10 +179,10 @@ class AssistedMean(AssistedForm):
     def function(self, totals: Columns) -> Columns:
         with np.errstate(invalid="ignore", divide="ignore"):
             total = assisted_sum(list(totals.T[:-1]), few=self.few(totals), doubt=self.doubt)
-            return np.asarray(total / totals[:, -1])
+            return total / totals[:, -1]
 
     def few(self, totals: Columns) -> Columns:
-        return np.asarray(rows_of(list(totals.T)) < self.fewest)
+        return rows_of(list(totals.T)) < self.fewest
 
     def one_hit_more(self, totals: Floats) -> HitMove:
         size = 1.0
@@ -221,7 +221,7 @@ class AssistedShare(AssistedForm):
 
     def few(self, totals: Columns) -> Columns:
         inside, outside = (rows_of(list(totals.T[stratum])) for stratum in (INSIDE, OUTSIDE))
-        return np.asarray(np.minimum(inside, np.where(outside > 0, outside, inside)) < self.fewest)
+        return np.minimum(inside, np.where(outside > 0, outside, inside)) < self.fewest
 
     def one_hit_more(self, totals: Floats) -> HitMove:
         top, rest = (float(total[0]) for total in self._sums(totals[None]))

@@ -57,7 +57,7 @@ class IdealRatio(Form):
         units, mean = float(totals[2]), float(totals[1] / totals[2])
         (ideal, slope), value = self._ideal(mean), self._value(totals.tolist())
         effect = sums[:, 0] - value * ideal * sums[:, 2]
-        return np.asarray((effect - value * slope * (sums[:, 1] - mean * sums[:, 2])) / (ideal * units))
+        return (effect - value * slope * (sums[:, 1] - mean * sums[:, 2])) / (ideal * units)
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
         return np.asarray(np.maximum(sums[:, 2] / totals[2], sums[:, 1] / max(float(totals[1]), 1e-300)))

@@ -116,7 +116,7 @@ def power_of_two(largest: Any) -> Floats:
     True
     """
     usual = (largest == 0) | ~np.isfinite(largest) | ((largest > SMALL) & (largest < LARGE))
-    return np.asarray(np.where(usual, 1.0, np.ldexp(1.0, np.frexp(largest)[1])))
+    return np.where(usual, 1.0, np.ldexp(1.0, np.frexp(largest)[1]))
 
 
 def unskewed(x: Any, k: Any) -> Any:

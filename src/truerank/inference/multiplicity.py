@@ -71,7 +71,7 @@ class ComparisonFamily:
         """
         highest = np.minimum(1.0, self.n * p)
         if self.largest is None or self.n == 1:
-            return np.asarray(highest)
+            return highest
         radius = special.ndtri(p / 2.0)[:, None] / self.largest
         reached = special.chdtrc(self.rank, radius * radius).mean(axis=1)
         return np.asarray(np.clip(reached, p, highest))

@@ -51,7 +51,7 @@ class ConfidenceSequence:
     def multiplier(self, users: Number) -> Floats:
         """z_t: how many standard errors an interval reaches to each side, at so many users."""
         scaled = np.asarray(users, dtype=np.float64) * self.precision
-        return np.asarray(np.sqrt(2 * (scaled + 1) / scaled * np.log(np.sqrt(scaled + 1) / self.alpha)))
+        return np.sqrt(2 * (scaled + 1) / scaled * np.log(np.sqrt(scaled + 1) / self.alpha))
 
     def interval(
         self, value: Number, stderr: Number, df: Number, skewness: Number, users: Number

@@ -70,7 +70,7 @@ class Largest:
 
     @classmethod
     def count(cls, rewards: Floats, *, most: int) -> Largest:
-        """Of rewards by their size, those of 0 apart: whatever a target makes of them, and more than there are clusters."""
+        """Of rewards by their size, those of 0 apart."""
         sizes = np.abs(rewards[rewards != 0]).astype(np.float64)
         return cls(len(sizes), np.sort(sizes)[-most:], most)
 

@@ -87,7 +87,7 @@ class RBP(BaseMetric):
     denominator = Denominator.NOTHING
 
     def rank_discount(self, rank: Floats) -> Floats:
-        return np.asarray((1.0 - self.p) * self.p ** (rank - 1.0))
+        return (1.0 - self.p) * self.p ** (rank - 1.0)
 
 
 @record

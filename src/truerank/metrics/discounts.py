@@ -79,7 +79,7 @@ def gains(log: Log, gain: Gain) -> Floats:
             f"{log.source}: the largest {grade_column(log)} is {grade.max():g}, too large for gains of 2^grade - 1; "
             "use gain=linear."
         )
-    return np.asarray(np.exp2(grade) - 1.0)
+    return np.exp2(grade) - 1.0
 
 
 def grades(log: Log) -> Floats:

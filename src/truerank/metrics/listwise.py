@@ -244,7 +244,7 @@ class ERR(BaseMetric):
                 f"{self}: {log.source} has a {grade_column(log)} of {grade.max():g}, above the top of the scale; "
                 f"expected at most {self.highest}. Give the top: ERR@{self.k}(highest={int(np.ceil(grade.max()))})."
             )
-        return np.asarray((np.exp2(grade) - 1.0) / 2.0**self.highest)
+        return (np.exp2(grade) - 1.0) / 2.0**self.highest
 
     def values(self, positives: Positives) -> Floats:
         g = positives.groups()
