@@ -260,7 +260,7 @@ def listed(text: str | None) -> list[str] | None:
     """Parts between commas that are not in brackets; None where the option is not used."""
     if text is None:
         return None
-    from truerank.core.language import pieces
+    from truerank.core.values import pieces
 
     try:
         return [part for part in pieces(text, ",") if part]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from truerank.core.record import record
 Made = TypeVar("Made")
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Clusters:
     """Which rows of terms depend on each other: `of_row` is the cluster of each row, `key` a number of each cluster.
 
@@ -27,7 +28,6 @@ class Clusters:
     of_row: Ints
     key: Keys
     stratum: Ints | None = None
-    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was looked up
 
     def __len__(self) -> int:
         return len(self.key)
@@ -44,27 +44,19 @@ class Clusters:
 
     def sums(self, values: Floats) -> Floats:
         """The sum of values of rows over each cluster."""
-        return values if self.each_alone() else sums_by(self.of_row, values, n=len(self.key))
+        return values if self.each_alone else sums_by(self.of_row, values, n=len(self.key))
 
+    @cached_property
     def each_alone(self) -> bool:
         """Whether each row is its own cluster, in order."""
-        if "alone" not in self.known:
-            self.known["alone"] = bool(np.array_equal(self.of_row, np.arange(len(self.key))))
-        alone: bool = self.known["alone"]
-        return alone
+        return bool(np.array_equal(self.of_row, np.arange(len(self.key))))
 
     def has(self, rows: Bools) -> Bools:
         """Which clusters have one of these rows."""
-        if self.each_alone():
+        if self.each_alone:
             return rows
-        whole = bool(rows.all())
-        if whole and "all" in self.known:
-            kept: Bools = self.known["all"]
-            return kept
         met = np.zeros(len(self.key), dtype=bool)
-        met[self.of_row if whole else self.of_row[rows]] = True
-        if whole:
-            self.known["all"] = met
+        met[self.of_row[rows]] = True
         return met
 
     def take(self, order: Ints) -> Clusters:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -31,17 +32,35 @@ class CountForm(Protocol):
         """NaN where it is undefined."""
         ...
 
-    def without(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> Floats:
+    def without(self, listed: Listed) -> Floats:
         """The value without the items of each row, none of which has an item twice."""
         ...
 
-    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+    def reach(self, listed: Listed) -> float:
         """How far a row unlike all of these, or one more of a rare kind, moves the value; 0 where that is not known."""
         ...
 
-    def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
+    def shares(self, listed: Listed) -> tuple[Floats, Floats]:
         """Parts of each row, given the counts of all: Σ of the first over Σ of the second is the value."""
         ...
+
+
+@record(eq=False)
+class Listed:
+    """How often each item is listed by all, and the items that each of n rows lists: a row and an item for each."""
+
+    count: Ints
+    row: Ints
+    item: Ints
+    n_rows: int
+
+    def per_row(self, of: Bools | None = None) -> Ints:
+        """How many items each row lists, or how many of some."""
+        return np.bincount(self.row if of is None else self.row[of], minlength=self.n_rows)
+
+    def sums(self, values: Floats) -> Floats:
+        """Sums over the items of each row."""
+        return sums_by(self.row, values, n=self.n_rows)
 
 
 @record(eq=False)
@@ -49,7 +68,7 @@ class Covered:
     """#{items that are listed} / n_items; of `among` alone, where that is given.
 
     >>> form, count = Covered(4.0), np.array([2, 1, 0])
-    >>> form.value(count), form.without(count, np.array([0, 0, 1]), np.array([0, 1, 0]), n_rows=2).tolist()
+    >>> form.value(count), form.without(Listed(count, np.array([0, 0, 1]), np.array([0, 1, 0]), 2)).tolist()
     (0.5, [0.25, 0.5])
     """
 
@@ -59,22 +78,20 @@ class Covered:
     def value(self, count: Ints) -> float:
         return int(np.count_nonzero(self._counts(count))) / self.n_items if self.n_items else math.nan
 
-    def without(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> Floats:
-        covered = np.count_nonzero(self._counts(count))
-        alone = self._counts(count)[item] == 1
-        return (covered - np.bincount(row[alone], minlength=n_rows)) / self.n_items
+    def without(self, listed: Listed) -> Floats:
+        counts = self._counts(listed.count)
+        return (np.count_nonzero(counts) - listed.per_row(counts[listed.item] == 1)) / self.n_items
 
-    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+    def reach(self, listed: Listed) -> float:
         """A list adds at most what no list holds; and takes away, if it is one of two, what is in these two alone."""
-        counts = self._counts(count)
-        longest = int(np.bincount(row, minlength=n_rows).max(initial=0))
-        twice = int(np.bincount(row[counts[item] == 2], minlength=n_rows).max(initial=0))
+        counts = self._counts(listed.count)
+        longest, twice = (int(listed.per_row(of).max(initial=0)) for of in (None, counts[listed.item] == 2))
         return max(1.0, twice, min(longest, self.n_items - np.count_nonzero(counts))) / self.n_items
 
-    def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
-        counted = self._counts(count)[item]
-        part = np.divide(1.0, counted, out=np.zeros(len(item)), where=counted > 0)
-        return sums_by(row, part, n=n_rows), np.full(n_rows, self.n_items / max(n_rows, 1))
+    def shares(self, listed: Listed) -> tuple[Floats, Floats]:
+        counted = self._counts(listed.count)[listed.item]
+        part = np.divide(1.0, counted, out=np.zeros(len(counted)), where=counted > 0)
+        return listed.sums(part), np.full(listed.n_rows, self.n_items / max(listed.n_rows, 1))
 
     def _counts(self, count: Ints) -> Ints:
         return count if self.among is None else np.where(self.among, count, 0)
@@ -85,7 +102,7 @@ class Inequality:
     """Gini's coefficient of the counts: Σ_{i<j} |c_i - c_j| / (n Σ c), 0 if all of n items are listed equally often.
 
     >>> form, count = Inequality(4.0), np.array([2, 1, 0])  # and an item that nobody knows by name
-    >>> form.value(count), form.without(count, np.array([0, 0, 1]), np.array([0, 1, 0]), n_rows=2).tolist()
+    >>> form.value(count), form.without(Listed(count, np.array([0, 0, 1]), np.array([0, 1, 0]), 2)).tolist()
     (0.5833333333333334, [0.75, 0.5])
     """
 
@@ -107,25 +124,24 @@ class Inequality:
         ordered = np.sort(count)
         return np.searchsorted(ordered, count, side="left") + np.where(count > 0, int(self.n_items) - len(count), 0)
 
-    def without(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> Floats:
+    def without(self, listed: Listed) -> Floats:
         # an item that is listed once less comes nearer to those listed less often, and away from all others;
         # two items of one row stay as far apart as they were
-        n, fewer = int(self.n_items), self._fewer(count)
-        change = sums_by(row, n - 1.0 - 2.0 * fewer[item], n=n_rows) - 2.0 * _equal_pairs(count[item], row, n_rows)
-        total = count.sum() - np.bincount(row, minlength=n_rows)
-        apart = self._apart(count) + change
-        gini: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
-        return gini
+        count, item = listed.count, listed.item
+        equal = _equal_pairs(count[item], listed.row, listed.n_rows)
+        change = listed.sums(int(self.n_items) - 1.0 - 2.0 * self._fewer(count)[item]) - 2.0 * equal
+        total = count.sum() - listed.per_row()
+        undefined = np.full(listed.n_rows, math.nan)
+        return np.divide(self._apart(count) + change, self.n_items * total, out=undefined, where=total > 0)
 
-    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+    def reach(self, listed: Listed) -> float:
         return 0.0
 
-    def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
-        ordered, n = np.sort(count), int(self.n_items)
-        fewer, hidden = self._fewer(count), n - len(count)
-        upto = np.searchsorted(ordered, count, side="right") + hidden
-        place = (fewer + upto - n) / n  # the middle of those listed as often
-        return sums_by(row, place[item], n=n_rows), np.bincount(row, minlength=n_rows).astype(np.float64)
+    def shares(self, listed: Listed) -> tuple[Floats, Floats]:
+        count, n = listed.count, int(self.n_items)
+        upto = np.searchsorted(np.sort(count), count, side="right") + n - len(count)
+        place = (self._fewer(count) + upto - n) / n  # the middle of those listed as often
+        return listed.sums(place[listed.item]), listed.per_row().astype(np.float64)
 
 
 def _equal_pairs(values: Ints, row: Ints, n_rows: int) -> Floats:
@@ -146,7 +162,7 @@ def _equal_pairs(values: Ints, row: Ints, n_rows: int) -> Floats:
 # --------------------------------------------------------------------------------------------------------------- terms
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class CountedItems(Terms):
     """Terms of a function of item counts: row u lists the items `listed[u]`, -1 where there are no more.
 
@@ -166,29 +182,26 @@ class CountedItems(Terms):
     defined: Bools
     n_known: int
     clusters: Clusters
-    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was counted once
 
-    def _cells(self) -> tuple[Ints, Ints]:
+    @cached_property
+    def _rows(self) -> Listed:
         """The row and the item of each place of a list."""
         row, place = np.nonzero(self.listed >= 0)
-        return row, self.listed[row, place]
+        item = self.listed[row, place]
+        return Listed(np.bincount(item, minlength=self.n_known), row, item, len(self.listed))
 
-    def count(self) -> Ints:
-        """How many lists each item is in."""
-        if "count" not in self.known:
-            self.known["count"] = np.bincount(self._cells()[1], minlength=self.n_known)
-        result: Ints = self.known["count"]
-        return result
+    @property
+    def _of_clusters(self) -> Listed:
+        """The same of clusters, some of which may list an item several times."""
+        return replace(self._rows, row=self.clusters.of_row[self._rows.row], n_rows=len(self.clusters))
 
     def value(self) -> float:
-        return self.form.value(self.count()) if self.defined.any() else math.nan
+        return self.form.value(self._rows.count) if self.defined.any() else math.nan
 
     def influence(self) -> Floats:
-        if "influence" not in self.known:
-            self.known["influence"] = self._influence()
-        result: Floats = self.known["influence"]
-        return result
+        return self._influence
 
+    @cached_property
     def _influence(self) -> Floats:
         there = self.clusters.has(self.defined)
         n = np.count_nonzero(there)
@@ -200,20 +213,18 @@ class CountedItems(Terms):
 
     def _without(self) -> Floats:
         """The value without each cluster."""
-        (row, item), n, count = self._cells(), len(self.clusters), self.count()
-        cluster_of = self.clusters.of_row[row]
-        cell = np.sort(cluster_of * self.n_known + item)
+        listed = self._of_clusters
+        cell = np.sort(listed.row * self.n_known + listed.item)
         twice = np.unique(cell[1:][cell[1:] == cell[:-1]] // max(self.n_known, 1))
-        alone = self.form.without(count, cluster_of, item, n_rows=n)
+        alone = self.form.without(listed)
         for cluster in twice.tolist():  # several units that list the same item
-            listed = np.bincount(item[cluster_of == cluster], minlength=self.n_known)
-            alone[cluster] = self.form.value(count - listed)
+            own = np.bincount(listed.item[listed.row == cluster], minlength=self.n_known)
+            alone[cluster] = self.form.value(listed.count - own)
         return alone
 
     def reach(self) -> float:
         """How far a user unlike all of these could move the value."""
-        row, item = self._cells()
-        return float(self.form.reach(self.count(), self.clusters.of_row[row], item, n_rows=len(self.clusters)))
+        return float(self.form.reach(self._of_clusters))
 
     def leverage(self) -> Floats:
         there = self.clusters.has(self.defined)
@@ -223,23 +234,17 @@ class CountedItems(Terms):
         """Clusters with lists; of two, those whose lists hold other items."""
         if other is None:
             return self.n_independent()
-        mine, theirs = (
-            part.clusters.of_row[row] * self.n_known + item for part in (self, other) for row, item in [part._cells()]
-        )
+        mine, theirs = (part.row * self.n_known + part.item for part in (self._of_clusters, other._of_clusters))
         apart = np.setxor1d(mine, theirs) // max(self.n_known, 1)
         return len(np.unique(apart))
 
-    @property
+    @cached_property
     def whole(self) -> Smooth:
         """What each row has of the value, given the counts of all rows: a ratio of sums, for tables of units."""
-        if "whole" not in self.known:
-            rows, (row, item) = np.flatnonzero(self.defined), self._cells()
-            place = np.cumsum(self.defined) - 1
-            above, below = np.zeros(len(self.defined)), np.zeros(len(self.defined))
-            above[rows], below[rows] = self.form.shares(self.count(), place[row], item, n_rows=len(rows))
-            self.known["whole"] = ratio(above, below, defined=self.defined, clusters=self.clusters, exact=True)
-        result: Smooth = self.known["whole"]
-        return result
+        rows, place = np.flatnonzero(self.defined), np.cumsum(self.defined) - 1
+        above, below = np.zeros((2, len(self.defined)))
+        above[rows], below[rows] = self.form.shares(replace(self._rows, row=place[self._rows.row], n_rows=len(rows)))
+        return ratio(above, below, defined=self.defined, clusters=self.clusters, exact=True)
 
     def unit_values(self) -> Floats:
         """A unit alone has none."""
@@ -247,8 +252,8 @@ class CountedItems(Terms):
 
     def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> CountedItems:
         defined = (once or Once()).reduced(self.defined, group, len(clusters.of_row))
-        row, item = self._cells()
-        return replace(self, listed=side_by_side(group[row], item, n=len(defined)), defined=defined, clusters=clusters)
+        listed = side_by_side(group[self._rows.row], self._rows.item, n=len(defined))
+        return replace(self, listed=listed, defined=defined, clusters=clusters)
 
 
 def side_by_side(row: Ints, item: Ints, *, n: int, width: int = 0) -> Ints:

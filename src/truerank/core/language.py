@@ -18,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
-import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -34,11 +33,12 @@ from truerank.core.values import (
     Alternative,
     Option,
     at_of,
-    fitted,
+    first_that_fits,
     form_of,
     is_nested,
     name_of,
     options_of,
+    pieces,
     positional_of,
     words_of,
 )
@@ -202,52 +202,15 @@ def as_values(values: Any, kind: Kind[T], *, what: str | None = None) -> tuple[T
 # -------------------------------------------------------------------------------------------------------------- parsing
 
 
-def pieces(text: str, separators: str) -> list[str]:
-    """Split outside brackets and quotes; ValueError where these do not match.
-
-    >>> pieces('a(b,c),"d,e"', ",")
-    ['a(b,c)', '"d,e"']
-    """
-    parts, start, depth, quote, escaped = [], 0, 0, False, False
-    for place, sign in enumerate(text):
-        if quote:
-            quote, escaped = escaped or sign != '"', sign == "\\" and not escaped
-        elif sign == '"':
-            quote = True
-        elif not depth and sign in separators:
-            parts.append(text[start:place].strip())
-            start = place + 1
-        elif sign in "({":
-            depth += 1
-        elif sign in ")}":
-            depth -= 1
-        if depth < 0:
-            raise ValueError
-    if depth or quote:
+def _form(text: str) -> tuple[str, list[str], list[str], list[str]]:
+    """Name, what stands after colons, after @ (at most one) and in brackets; ValueError where brackets do not match."""
+    outside = OUTSIDE.match(text)[0]  # type: ignore[index]
+    inside = text[len(outside) :]
+    if inside and not (inside[0] == "(" and inside[-1] == ")" and len(inside) > 1):
         raise ValueError
-    return [*parts, text[start:].strip()]
-
-
-@record
-class TextForm:
-    """The parts of a text form, not yet understood."""
-
-    name: str
-    parts: list[str]  # after colons
-    numbers: list[str]  # after @, at most one
-    options: list[str]  # in brackets
-
-    @classmethod
-    def of(cls, text: str) -> TextForm:
-        """ValueError where brackets or quotes do not match."""
-        outside = text.strip()
-        start = OUTSIDE.match(outside).end()  # type: ignore[union-attr]
-        outside, inside = outside[:start], outside[start:]
-        if inside and not (inside[0] == "(" and inside[-1] == ")" and len(inside) > 1):
-            raise ValueError
-        head, *numbers = pieces(outside, "@")
-        name, *parts = pieces(head, ":,")  # a comma serves too where no list of options is split at it
-        return cls(name, parts, numbers, pieces(inside[1:-1], ",") if inside else [])
+    head, *numbers = pieces(outside, "@")
+    name, *parts = pieces(head, ":,")  # a comma serves too where no list of options is split at it
+    return name, parts, numbers, pieces(inside[1:-1], ",") if inside else []
 
 
 def changed(value: T, options: Mapping[str, str], *, word: str = "option") -> T:
@@ -264,15 +227,15 @@ def _parsed(kind: Kind[Any], text: str) -> Any:
         raise InputError(f"{kind.what} {text!r}; expected a text such as {kind.forms()[0]}.")
     where = f"{kind.what} {text.strip()!r}"
     try:
-        form = TextForm.of(text)
+        head, parts, numbers, options = _form(text.strip())
     except ValueError:
         raise InputError(f"{where} is not understood; expected one of {', '.join(kind.forms())}.") from None
-    cls = kind.class_of(form.name, text, colon=bool(form.parts))
+    cls = kind.class_of(head, text, colon=bool(parts))
     expected, at_field = form_of(cls), at_of(cls)
-    if len(form.numbers) > (at_field is not None):
-        raise InputError(f"{where}: {'@'.join(['', *form.numbers])} is not understood; expected {expected}.")
-    texts = {**_by_place(cls, form.parts, where=where), **{str(at_field): number for number in form.numbers}}
-    for part in form.options:
+    if len(numbers) > (at_field is not None):
+        raise InputError(f"{where}: {'@'.join(['', *numbers])} is not understood; expected {expected}.")
+    texts = {**_by_place(cls, parts, where=where), **{str(at_field): number for number in numbers}}
+    for part in options:
         name, sign, value = (side.strip() for side in part.partition("="))
         if not sign or name.lower() in texts:
             raise InputError(f"{where}: option {part!r} is not understood; expected NAME=VALUE, each once.")
@@ -314,36 +277,7 @@ def _read(option: Option, text: str, *, where: str) -> Any:
     if option.optional and text.lower() == "none":
         return None
     nested = kind_held(option)
-    if nested is not None:
-        return nested.parse(text)
-    for alternative in option.alternatives:
-        try:
-            raw = _raw(alternative, text)
-        except ValueError:
-            continue
-        return fitted(option, raw, where=where)
-    raise InputError(f"{where}: {option.name}={text}; expected {option}.")
-
-
-def _raw(alternative: Alternative, text: str) -> Any:
-    """The text as a type, whatever its bounds; ValueError where it is none."""
-    if alternative.choices or alternative.type is bool:
-        choices = (
-            {"true": True, "false": False}
-            if alternative.type is bool
-            else {str(name): name for name in alternative.choices}
-        )
-        if text.lower() not in choices:
-            raise ValueError
-        return choices[text.lower()]
-    member = alternative.member
-    if member is not None:
-        if not (text[:1] == "(" and text[-1:] == ")"):
-            raise ValueError
-        return tuple(_raw(member, part) for part in pieces(text[1:-1], ",") if text != "()")
-    if alternative.type is str:
-        return json.loads(text) if text[:1] == '"' else text
-    return alternative.type(text)
+    return first_that_fits(option, Alternative.read, text, where=where) if nested is None else nested.parse(text)
 
 
 def kind_held(option: Option) -> Kind[Any] | None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from truerank.core.errors import InputError, some
-from truerank.core.language import pieces
 from truerank.core.record import record
 from truerank.core.results import INSUFFICIENT, SHOWN_ABOVE, Comparison, Results
+from truerank.core.values import pieces
 
 
 class Outcome(IntEnum):

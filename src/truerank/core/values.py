@@ -13,10 +13,10 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import MISSING
-from enum import StrEnum
+from enum import EnumType
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -78,7 +78,7 @@ class Alternative:
         """What it can be, where that is a list of names."""
         if typing.get_origin(self.type) is Literal:
             return typing.get_args(self.type)
-        return tuple(self.type) if _is(self.type, StrEnum) else ()
+        return tuple(self.type) if isinstance(self.type, EnumType) else ()
 
     @property
     def member(self) -> Alternative | None:
@@ -92,6 +92,35 @@ class Alternative:
     def plain(self) -> bool:
         """Whether it is a number, a name or a text."""
         return self.type in (bool, int, float, str) or bool(self.choices)
+
+    def fit(self, value: Any) -> Any:
+        """The value as this type; ValueError where it does not fit."""
+        member = self.member
+        if isinstance(value, str) and value in self.choices:
+            return self.choices[self.choices.index(value)]
+        if member is not None and isinstance(value, Iterable) and not isinstance(value, str):
+            return tuple(map(member.fit, value))
+        if self.type in (int, float):
+            return _number(self, value)
+        fits = isinstance(value, self.type) if self.type in (bool, str) else is_nested(self.type)
+        if self.choices or member is not None or not fits:
+            raise ValueError
+        return value
+
+    def read(self, text: str) -> Any:
+        """The value that a text says; ValueError where it says none."""
+        names = {"true": True, "false": False} if self.type is bool else {str(name): name for name in self.choices}
+        if names:
+            if text.lower() not in names:
+                raise ValueError
+            return names[text.lower()]
+        if self.member is not None:
+            if not (text[:1] == "(" and text[-1:] == ")"):
+                raise ValueError
+            return tuple(self.member.read(part) for part in pieces(text[1:-1], ",") if text != "()")
+        if self.type is str:
+            return json.loads(text) if text[:1] == '"' else text
+        return self.fit(self.type(text))
 
     def __str__(self) -> str:
         """What it can be, in words."""
@@ -129,13 +158,9 @@ class Option:
         return f"{words}, or none" if self.optional else words
 
 
-def options_of(cls: type[Any]) -> dict[str, Option]:
-    """The options of a class of values by name, read from its fields."""
-    return _options(cls)  # type: ignore[arg-type]
-
-
 @cache
-def _options(cls: Any) -> dict[str, Option]:
+def options_of(cls: Any) -> dict[str, Option]:
+    """The options of a class of values by name, read from its fields."""
     hints = typing.get_type_hints(cls, include_extras=True)
     options = {}
     for field in dataclasses.fields(cls):
@@ -154,7 +179,10 @@ def _options(cls: Any) -> dict[str, Option]:
 
 def is_nested(kind: Any) -> bool:
     """Whether a field of this type holds a value of its own: a class that has a name, or a kind with a catalogue."""
-    return isinstance(kind, type) and (isinstance(vars(kind).get("name"), str) or "name" in _class_names(kind))
+    if not isinstance(kind, type):
+        return False
+    required = (name for base in kind.__mro__ for name in vars(base).get("__annotations__", {}))
+    return isinstance(vars(kind).get("name"), str) or "name" in required
 
 
 def words_of(cls: type[Any]) -> str:
@@ -166,18 +194,18 @@ def check(value: Any, *, where: str | None = None) -> None:
     """Refuse what a field cannot be; a name stands for the choice it names. For `__post_init__`."""
     for option in options_of(type(value)).values():
         content = getattr(value, option.name)
-        fitting = fitted(option, content, where=where or name_of(value))
+        if content is None and option.optional:
+            continue
+        fitting = first_that_fits(option, Alternative.fit, content, where=where or name_of(value))
         if fitting is not content:
             object.__setattr__(value, option.name, fitting)
 
 
-def fitted(option: Option, value: Any, *, where: str) -> Any:
-    """The value as the type of its field; InputError where it cannot be."""
-    if value is None and option.optional:
-        return None
+def first_that_fits(option: Option, fit: Callable[[Alternative, Any], Any], value: Any, *, where: str) -> Any:
+    """The value as the first type of its field that it fits; InputError where it fits none."""
     for kind in option.alternatives:
         with suppress(ValueError):
-            return _fitted(kind, value)
+            return fit(kind, value)
     raise InputError(f"{where}: {option.name}={_shown(value)}; expected {option}.")
 
 
@@ -192,21 +220,6 @@ def alternative(hint: Any) -> Alternative:
         return Alternative(hint)
     inner, *notes = typing.get_args(hint)
     return Alternative(inner, next((note for note in notes if isinstance(note, Range)), None))
-
-
-def _fitted(kind: Alternative, value: Any) -> Any:
-    """ValueError where it does not fit."""
-    member = kind.member
-    if kind.choices and isinstance(value, str) and value in kind.choices:
-        return kind.choices[kind.choices.index(value)]
-    if member is not None and isinstance(value, Iterable) and not isinstance(value, str):
-        return tuple(_fitted(member, part) for part in value)
-    if kind.type in (int, float):
-        return _number(kind, value)
-    fits = isinstance(value, kind.type) if kind.type in (bool, str) else is_nested(kind.type)
-    if kind.choices or member is not None or not fits:
-        raise ValueError
-    return value
 
 
 def _number(kind: Alternative, value: Any) -> int | float:
@@ -235,13 +248,28 @@ def _shown(value: Any) -> str:
     return f"a whole number of {value.bit_length()} bits, which is too large" if huge else str(value).removesuffix(".0")
 
 
-def _is(kind: Any, base: type[Any]) -> bool:
-    return isinstance(kind, type) and issubclass(kind, base)
+def pieces(text: str, separators: str) -> list[str]:
+    """Split outside brackets and quotes; ValueError where these do not match.
 
-
-def _class_names(kind: type[Any]) -> set[str]:
-    """What a kind says that its classes, not their values, must have."""
-    return {name for base in kind.__mro__ for name in vars(base).get("__annotations__", {})}
+    >>> pieces('a(b,c),"d,e"', ",")
+    ['a(b,c)', '"d,e"']
+    """
+    parts, start, depth, quote, escaped = [], 0, 0, False, False
+    for place, sign in enumerate(text):
+        if quote:
+            quote, escaped = escaped or sign != '"', sign == "\\" and not escaped
+        elif sign == '"':
+            quote = True
+        elif not depth and sign in separators:
+            parts.append(text[start:place].strip())
+            start = place + 1
+        else:
+            depth += (sign in "({") - (sign in ")}")
+        if depth < 0:
+            raise ValueError
+    if depth or quote:
+        raise ValueError
+    return [*parts, text[start:].strip()]
 
 
 # ------------------------------------------------------------------------------------------------------------- printing

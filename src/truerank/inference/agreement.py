@@ -91,9 +91,10 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95)
     if min(differing) == 0:
         return Correlation(math.nan, math.nan, n)
     exact = n <= MOST_EXACT and min(differing) == pairs
-    tested = kendalltau(a, b, method="exact" if exact else "asymptotic")
-    tau, p, by_value = float(tested.statistic), float(tested.pvalue), (first * second).sum(axis=1)
+    p = float(kendalltau(a, b, method="exact" if exact else "asymptotic").pvalue)
+    by_value = (first * second).sum(axis=1)
     scale = pairs / math.sqrt(differing[0] * differing[1])  # from tau-a to tau-b
+    tau = min(max(float(by_value.sum()) / 2 / pairs * scale, -1.0), 1.0)
     if n < 5:
         return Correlation(tau, p, n)
     inner = math.copysign(min(abs(tau), 1 - 2 / pairs), tau)  # as if one pair were the other way round

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.core.language import Kind, as_value, changed, pieces
+from truerank.core.language import Kind, as_value, changed
+from truerank.core.values import pieces
 from truerank.core.lazy_imports import export_classes
 from truerank.exposure.positions.position_models import ANY, FitRequest, Place, Positions, Table
 from truerank.exposure.positions.position_models import PositionModel as PositionModel
