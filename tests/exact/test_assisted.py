@@ -25,8 +25,8 @@ from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.listed_predictions import PredictionBalance, StratumBalance
-from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.predictions import Assistance, JudgeTable, ranked_within_rows
+from truerank.estimators.ratios import PostStratified
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled
 from truerank.inference.linearization import FEW_HITS, RareHits
 from truerank.metrics.additive import DCG, RBP, Precision, Recall

@@ -24,8 +24,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
 from truerank.core.terms import Smooth
-from truerank.estimators.full import Full
-from truerank.estimators.intervened import MOST_NODES, Intervened, IntervenedPooled, shares
+from truerank.estimators.full import MOST_NODES, Full, Intervened, IntervenedPooled, shares
 from truerank.metrics.additive import DCG, RBP, MeanRR, Precision, Recall
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members

@@ -21,8 +21,7 @@ from truerank.core.options import Denominator, Gain, Ideal
 from truerank.core.ranking import Ties
 from truerank.core.terms import Smooth
 from truerank.estimators.full import Full, Traditional
-from truerank.estimators.pairs import ExpandedPairs
-from truerank.estimators.post_normalised import IdealRatio, PostNormalised
+from truerank.estimators.ratios import ExpandedPairs, IdealRatio, PostNormalised
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.exposure.kinds import FullExposure, RandomExposure
 from truerank.metrics.additive import DCG, RBP, MeanRR, Precision, Recall

@@ -34,8 +34,8 @@ from truerank.core.terms import Smooth, Terms, known_total, ratio
 from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.assisted import Assisted, DoublyRobust
 from truerank.estimators.full import Full
-from truerank.estimators.pairs import ExpandedPairs
 from truerank.estimators.predictions import Assistance, GivenRewards, ItemRates, JudgeTable
+from truerank.estimators.ratios import ExpandedPairs
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.additive import Precision, Recall

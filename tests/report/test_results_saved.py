@@ -25,7 +25,7 @@ from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import COLUMNS
 from truerank.core.wording import option
 from truerank.estimators.assisted import DoublyRobust
-from truerank.estimators.intervened import Intervened, IntervenedPooled
+from truerank.estimators.full import Intervened, IntervenedPooled
 from truerank.estimators.weighted import IPS, SNIPS, Naive
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.policies.targets import RankColumn

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, places, sums_by
 from truerank.core.clusters import Clusters, Once
@@ -58,7 +59,7 @@ class Listed:
         """How many items each row lists, or how many of some."""
         return np.bincount(self.row if of is None else self.row[of], minlength=self.n_rows)
 
-    def sums(self, values: Floats) -> Floats:
+    def sums(self, values: npt.NDArray[Any]) -> Floats:
         """Sums over the items of each row."""
         return sums_by(self.row, values, n=self.n_rows)
 
@@ -131,8 +132,9 @@ class Inequality:
         equal = _equal_pairs(count[item], listed.row, listed.n_rows)
         change = listed.sums(int(self.n_items) - 1.0 - 2.0 * self._fewer(count)[item]) - 2.0 * equal
         total = count.sum() - listed.per_row()
-        undefined = np.full(listed.n_rows, math.nan)
-        return np.divide(self._apart(count) + change, self.n_items * total, out=undefined, where=total > 0)
+        gini = np.full(listed.n_rows, math.nan)
+        np.divide(self._apart(count) + change, self.n_items * total, out=gini, where=total > 0)
+        return gini
 
     def reach(self, listed: Listed) -> float:
         return 0.0

@@ -1,8 +1,10 @@
-"""BLAS on one thread: sums of products then have the same bits whatever the machine's number of cores."""
+"""What the process does not do meanwhile: BLAS on several threads, and searches for cyclic garbage."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import gc
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
@@ -19,3 +21,15 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 def _controller() -> ThreadpoolController:
     """Finding the loaded libraries costs milliseconds: once is enough."""
     return ThreadpoolController()
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """While it is entered, cycles are not looked for; afterwards as before."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -158,9 +158,13 @@ class Option:
         return f"{words}, or none" if self.optional else words
 
 
-@cache
-def options_of(cls: Any) -> dict[str, Option]:
+def options_of(cls: type[Any]) -> dict[str, Option]:
     """The options of a class of values by name, read from its fields."""
+    return _options(cls)  # type: ignore[arg-type]
+
+
+@cache
+def _options(cls: Any) -> dict[str, Option]:
     hints = typing.get_type_hints(cls, include_extras=True)
     options = {}
     for field in dataclasses.fields(cls):

@@ -24,8 +24,8 @@ from truerank.estimators.listed_predictions import (
     counted_equal,
     predicted_lists,
 )
-from truerank.estimators.post_stratified import PostStratified, TwoStrata
 from truerank.estimators.predictions import Assistance, GainModel, ItemRates, Prediction, chosen
+from truerank.estimators.ratios import PostStratified, TwoStrata
 from truerank.estimators.refusals import DISTINCT_RANKS, additive, estimand, only_sums_or_recall
 from truerank.estimators.rows import LOGGED, WEIGHTED, Rows, check_clip, per_unit
 from truerank.estimators.weighted import IPS

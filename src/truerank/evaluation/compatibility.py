@@ -22,9 +22,8 @@ from truerank.estimators import ESTIMATORS
 from truerank.estimators.assisted import Assisted, JudgeAlone
 from truerank.estimators.full import Full, Holdout
 from truerank.estimators.lists import RecommendedLists
-from truerank.estimators.pairs import ExpandedPairs
-from truerank.estimators.post_stratified import PostStratified
 from truerank.estimators.predictions import Assistance
+from truerank.estimators.ratios import ExpandedPairs, PostStratified
 from truerank.estimators.rows import check_clip
 from truerank.estimators.weighted import SNIPS, Hajek, HorvitzThompson, Pooled
 from truerank.evaluation.prepare import allowed

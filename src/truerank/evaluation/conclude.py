@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from truerank.core.errors import RefusedError, TruerankError
-from truerank.core.garbage import without_collecting
 from truerank.core.messages import message
 from truerank.core.results import Estimate, Evidence, Results
 from truerank.core.terms import Terms
+from truerank.core.threads import without_collecting
 from truerank.evaluation.compare import (
     Difference,
     PairedTerms,

@@ -13,8 +13,8 @@ from truerank.core.messages import Message, message
 from truerank.core.ranking import Pool
 from truerank.core.terms import Terms
 from truerank.estimators.listed_predictions import FAR, PredictionBalance
-from truerank.estimators.pairs import PairRatio
 from truerank.estimators.predictions import Helped, used_by
+from truerank.estimators.ratios import PairRatio
 from truerank.estimators.refusals import is_recall
 from truerank.evaluation.evaluation_checks import (
     check_selected_users,

@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.estimators import terms_of
-from truerank.estimators.post_stratified import PostStratified
+from truerank.estimators.ratios import PostStratified
 from truerank.metrics.additive import Recall
 from truerank_research.claims import Cell, Cells, Claim, Finding, below, cell_rows, numbers, share, span
 from truerank_research.papers.ure.data import (

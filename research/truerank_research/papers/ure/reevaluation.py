@@ -13,7 +13,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.datasets.feeds import KuaiRec
 from truerank.datasets.ratings import YahooR3
 from truerank.estimators import terms_of
-from truerank.estimators.post_stratified import PostStratified
+from truerank.estimators.ratios import PostStratified
 from truerank.estimators.weighted import Pooled, Published
 from truerank.metrics.additive import Recall
 from truerank_research.claims import Cell, cell_rows

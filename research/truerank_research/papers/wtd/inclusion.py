@@ -16,7 +16,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Ranks
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full as Plain
-from truerank.estimators.intervened import Intervened, IntervenedPooled
+from truerank.estimators.full import Intervened, IntervenedPooled
 from truerank.exposure.counts import Margins
 from truerank.exposure.interventions import (
     EqualPerItemIntervention,

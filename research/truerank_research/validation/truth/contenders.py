@@ -22,8 +22,8 @@ from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.terms import Smooth, known_total, ratio, smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
 from truerank.estimators.assisted import Assisted
-from truerank.estimators.post_stratified import TwoStrata
 from truerank.estimators.predictions import LogRates
+from truerank.estimators.ratios import TwoStrata
 from truerank.metrics.additive import Precision
 from truerank_research.validation.truth.known import FIRST, KnownWorld, Matrix
 

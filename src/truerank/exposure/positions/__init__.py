@@ -12,8 +12,8 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.language import Kind, as_value, changed
-from truerank.core.values import pieces
 from truerank.core.lazy_imports import export_classes
+from truerank.core.values import pieces
 from truerank.exposure.positions.position_models import ANY, FitRequest, Place, Positions, Table
 from truerank.exposure.positions.position_models import PositionModel as PositionModel
 from truerank.io.files import kind_of, read_table
