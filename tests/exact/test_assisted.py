@@ -262,7 +262,7 @@ def test_places_without_a_word_of_the_judge_have_the_mean_of_the_others() -> Non
 def test_predictions_that_are_the_labels_are_seen_from_ten_rows_of_either(
     labelled: tuple[int, ...], repeats: bool
 ) -> None:
-    nothing = StratumBalance(*np.zeros((5, 3)))
+    nothing = StratumBalance(np.zeros(12))
     balance = PredictionBalance(Assistance.JUDGE, Precision(3), nothing, nothing, np.array(labelled))
     assert balance.repeats_labels is repeats
 

@@ -36,21 +36,15 @@ def plain(value: Any) -> Any:
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(content) for key, content in value.items()}
-    return [plain(content) for content in value] if isinstance(value, list | tuple) else _scalar(value)
-
-
-def _scalar(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [plain(content) for content in value]
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return int(value) if -_WIDEST <= value < _WIDEST else str(value)
-    return _number(value) if isinstance(value, float) else redacted(str(value))
-
-
-def _number(value: float) -> float | str | None:
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return None if math.isnan(value) else float(value)
+    if isinstance(value, float):
+        return None if math.isnan(value) else str(float(value)) if math.isinf(value) else float(value)
+    return redacted(str(value))
 
 
 def comparable(value: Any) -> tuple[Any, ...]:

@@ -54,11 +54,6 @@ def is_number(value: Any) -> bool:
     return is_whole(value) or isinstance(value, float | np.floating)
 
 
-def is_names(value: Any) -> bool:
-    """Whether it maps text to text."""
-    return isinstance(value, Mapping) and all(isinstance(entry, str) for pair in value.items() for entry in pair)
-
-
 def is_several(value: Any) -> bool:
     """Whether it is a row of values, in an order: no text, which would be taken letter by letter, no set, no stream."""
     if isinstance(value, np.ndarray):
@@ -77,8 +72,7 @@ def as_list(value: Any) -> Any:
 
 def is_texts(value: Any) -> bool:
     """Whether it is several texts; their order does not matter, so that a set will do."""
-    many = isinstance(value, Sequence | Set | np.ndarray) and not isinstance(value, str | bytes)
-    return many and all(isinstance(entry, str) for entry in value)
+    return (isinstance(value, Set) or is_several(value)) and all(isinstance(entry, str) for entry in value)
 
 
 def is_named(value: Any) -> bool:
@@ -94,48 +88,54 @@ POSITIVE = Wanted("a number above 0", lambda value: is_number(value) and 0 < val
 FLAG = Wanted("True or False", lambda value: isinstance(value, bool | np.bool_))
 TEXT = Wanted("text", lambda value: isinstance(value, str))
 PATH = Wanted("the path of a file", lambda value: isinstance(value, str | os.PathLike) and str(value) != "")
-NAMES = Wanted('a mapping of names, such as {"user": "user_id"}', is_names)
+NAMES = Wanted(
+    'a mapping of names, such as {"user": "user_id"}', lambda value: is_named(value) and is_texts(list(value.values()))
+)
 NUMBERS = Wanted("a list of numbers", lambda value: is_several(value) and all(map(is_number, value)))
 TEXTS = Wanted("a list of names", is_texts, as_list)
 SEVERAL = Wanted("a list of values", is_several, as_list)
 NAMED = Wanted("a name for each: {name: ...}", is_named)
 IDS = Wanted("ids, as truerank gives them (log.items)", lambda value: isinstance(value, Ids))
 LOG = Wanted("a log, as truerank.read gives it", has_user_units)
-CANDIDATES = Wanted("candidates, as truerank gives them", lambda value: isinstance(value, Candidates))
 DRAWN = Wanted(f"how items were drawn: {' or '.join(Drawn)}", lambda value: isinstance(value, str))
+CANDIDATES = Wanted("candidates, as truerank gives them", lambda value: isinstance(value, Candidates))
 INTERVAL = Wanted(
     "truerank.Population(), truerank.Bootstrap(1000) or truerank.Design()",
     lambda value: not isinstance(value, type) and hasattr(value, "spreads") and hasattr(value, "needs_rows"),
 )
-FUNCTION = Wanted("a function to call", callable)
-PROGRESS = Wanted("True, or a function to call", lambda value: isinstance(value, bool) or callable(value))
 ENGINE = Wanted(
     "local, dask, dask:ADDRESS, spark or spark:URL, a Dask Client or a SparkSession",
     lambda value: isinstance(value, str) or hasattr(value, "open") or hasattr(value, "submit") or hasattr(value, "sql"),
 )
 ANYTHING = Wanted("anything", lambda value: True)
 
-BY_NAME: dict[str, Wanted] = {
-    "seed": WHOLE,
-    **dict.fromkeys(("threads", "block_users", "n_items", "n_bins", "size", "replicates", "folds"), COUNT),
-    **dict.fromkeys(("fraction", "sparsity", "test"), NUMBER),
-    "level": SHARE,
-    **dict.fromkeys(("values", "keep_positive", "propensities", "force", "drop_missing_times"), FLAG),
-    **dict.fromkeys(("name", "baseline", "kind"), TEXT),
-    **dict.fromkeys(("path",), PATH),
-    "columns": NAMES,
-    **dict.fromkeys(("metrics", "estimators"), SEVERAL),
-    "clips": NUMBERS,
-    **dict.fromkeys(("rewards", "extra"), TEXTS),
-    **dict.fromkeys(("targets", "loggers"), NAMED),
-    "pool": IDS,
-    "drawn": DRAWN,
-    "interval": INTERVAL,
-    **dict.fromkeys(("model", "rule"), TEXT),
-    **dict.fromkeys(("log", "dataset", "train", "random", "exclude"), LOG),
-    "progress": PROGRESS,
-    "engine": ENGINE,
-    "call": FUNCTION,
+BY_NAME = {
+    name: wanted
+    for wanted, names in (
+        (WHOLE, ("seed",)),
+        (COUNT, ("threads", "block_users", "n_items", "n_bins", "size", "folds")),
+        (NUMBER, ("fraction", "sparsity", "test")),
+        (SHARE, ("level",)),
+        (FLAG, ("values", "keep_positive", "propensities", "force", "drop_missing_times")),
+        (TEXT, ("name", "baseline", "kind", "model", "rule")),
+        (PATH, ("path",)),
+        (NAMES, ("columns",)),
+        (SEVERAL, ("metrics", "estimators")),
+        (NUMBERS, ("clips",)),
+        (TEXTS, ("rewards", "extra")),
+        (NAMED, ("targets", "loggers")),
+        (IDS, ("pool",)),
+        (DRAWN, ("drawn",)),
+        (INTERVAL, ("interval",)),
+        (LOG, ("log", "dataset", "train", "random", "exclude")),
+        (
+            Wanted("True, or a function to call", lambda value: isinstance(value, bool) or callable(value)),
+            ("progress",),
+        ),
+        (ENGINE, ("engine",)),
+        (Wanted("a function to call", callable), ("call",)),
+    )
+    for name in names
 }
 
 

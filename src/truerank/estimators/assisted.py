@@ -111,8 +111,8 @@ class DoublyRobust(PredictedEstimator):
         lists, metric, clip = self.lists(units, request), additive(request.metric), self._clip(request)
         rows = Rows.of(units.chunk, units.ranks, metric, units.learned, exposed=Exposed.BIASED, clip=clip)
         error = rows.weight * (rows.gain - lists.at_rows)
-        inside = lists.inside.sums[2] + per_unit(rows.log, error * rows.discount)
-        every = lists.candidates.sums[2] + per_unit(rows.log, error)
+        inside = lists.inside[2] + per_unit(rows.log, error * rows.discount)
+        every = lists.candidates[2] + per_unit(rows.log, error)
         return rows.smooth(Ratio(), [inside, every if rows.is_recall else np.ones(rows.log.n_units)])
 
     def _clip(self, question: Request) -> float:
@@ -135,7 +135,7 @@ class JudgedLists(PredictedEstimator):
             chosen(facts["predictions"], getattr(self, "by", Assistance.JUDGE)).kind,
         )
         if kind is Assistance.JUDGE and not facts.get("exactly_these", False):
-            judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0) & rows.usable
+            judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside[1] > 0) & rows.usable
             rows = replace(rows, sample=replace(rows.sample, defined=rows.sample.defined | judged))
         return rows, lists, kind
 
@@ -190,12 +190,12 @@ class Assisted(JudgedLists):
         metric, (rows, lists, kind) = request.metric, self.rows(units, request)
         check_predictions(units.view, (kind, metric), rows, lists)
         values = sampled(rows.gain, rows.discount, lists.at_rows, rows.weight)
-        totals: list[Floats] = [*lists.inside.sums, np.ones(rows.log.n_units)]
+        totals: list[Floats] = [*lists.inside[:3], np.ones(rows.log.n_units)]
         form: Form = AssistedMean(self.fewest, self.doubt, graded=metric.graded)
         if rows.is_recall:
             beside = sampled(rows.gain, 1.0 - rows.discount, lists.at_rows, rows.weight)
             values = [values[0], rows.gain, *values[1:], *beside]
-            totals = [*lists.inside.sums, *lists.outside]
+            totals = [*lists.inside[:3], *lists.outside]
             form = AssistedShare(self.fewest, self.doubt)
         sums = [per_unit(rows.log, rows.weight * value) for value in values]
         return rows.smooth(form, [*sums, *totals], values, keep_rows=units.keep_rows)
@@ -248,7 +248,7 @@ class JudgeAlone(JudgedLists):
 
     def term(self, units: ObservedUnits, request: Request) -> Smooth:
         rows, lists, _ = self.rows(units, request)
-        total, covered, predicted = lists.inside.sums
+        total, covered, predicted = lists.inside[:3]
         form: Form = KnownTotal()
         columns = [predicted, covered, total, np.ones(len(total))]
         if rows.is_recall:

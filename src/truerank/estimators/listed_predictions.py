@@ -37,34 +37,21 @@ ROUNDING = 1e-9
 
 
 @record
-class ListSums:
-    """Of units: Σ w over places; Σ w and Σ w ŷ over those with a prediction, and Σ w², Σ w² ŷ and Σ w² ŷ² over these.
+class PredictedLists:
+    """Of each labelled row what is predicted; and what is predicted of lists, and of all candidates (w = 1).
 
-    w is divided as the metric is.
+    Of units [6 x units]: Σ w over places; Σ w and Σ w ŷ over those with a prediction, and Σ w², Σ w² ŷ and Σ w² ŷ² over
+    these. w is divided as the metric is.
     """
 
-    sums: tuple[Floats, Floats, Floats]
-    squares: tuple[Floats, Floats, Floats]
-
-    @classmethod
-    def of(cls, sums: Floats, places: Floats, divisor: Floats) -> ListSums:
-        """Of the last five sums before they are divided."""
-        one, x, xx = sums[2:] / divisor**2
-        return cls((places / divisor, sums[0] / divisor, sums[1] / divisor), (one, x, xx))
-
-
-@record
-class PredictedLists:
-    """Of each labelled row what is predicted; and what is predicted of lists, and of all candidates (w = 1)."""
-
     at_rows: Floats
-    inside: ListSums
-    candidates: ListSums
+    inside: Floats
+    candidates: Floats
 
     @property
-    def outside(self) -> list[Floats]:
-        """The sums of what is beside lists, where these are not divided."""
-        return [whole - part for whole, part in zip(self.candidates.sums, self.inside.sums, strict=True)]
+    def outside(self) -> Floats:
+        """The first three sums of what is beside lists, where these are not divided."""
+        return self.candidates[:3] - self.inside[:3]
 
 
 def predicted_lists(
@@ -100,8 +87,9 @@ def predicted_lists(
     of_rows = {fitted: at_rows(block, log) for fitted, block in predicted.items()}
     for key in new:
         _, metric, fitted = key
-        lists = ListSums.of(inside[key], total_discount(metric, view.ranks), known_or_one(metric, view.ranks))
-        all_items = ListSums.of(every[fitted], view.ranks.n_candidates, np.ones(log.n_units))
+        divisor, total = known_or_one(metric, view.ranks), total_discount(metric, view.ranks)
+        lists = np.stack([total / divisor, *(inside[key][:2] / divisor), *(inside[key][2:] / divisor**2)])
+        all_items = np.stack([view.ranks.n_candidates, *every[fitted]])
         view.listed[key] = PredictedLists(of_rows[fitted], lists, all_items)
     return {request: view.listed[key] for request, key in keys.items()}
 
@@ -176,53 +164,43 @@ def _blocks(n_units: int, n_items: int) -> Iterator[Ints]:
 class StratumBalance:
     """Sums over units, of the places of lists or of all their candidates; those of other units add.
 
-    `places` are Σ w and Σ w ŷ over places with a prediction, `sampled` the same over labelled rows, each times α.
-    `squares` are Σ w², Σ w² ŷ and Σ w² ŷ² over places; `more` the sums over units of squares and products of what
-    labelled rows have more than places; `weights` are Σ_S α w² and Σ_S α (α - 1) w².
+    In this order: Σ w, Σ w ŷ, Σ w², Σ w² ŷ and Σ w² ŷ² over places with a prediction; the sums over units of squares
+    and products of what labelled rows have more of Σ w and Σ w ŷ than places; and Σ_S α w, Σ_S α w ŷ, Σ_S α w² and
+    Σ_S α (α - 1) w² over labelled rows.
     """
 
-    places: Floats
-    sampled: Floats
-    squares: Floats
-    more: Floats
-    weights: Floats
+    sums: Floats
 
     @classmethod
     def of(
-        cls, log: Log, discount: Floats, predicted: Floats, lists: ListSums, *, weight: Floats, used: Bools
+        cls, log: Log, discount: Floats, predicted: Floats, lists: Floats, *, weight: Floats, used: Bools
     ) -> StratumBalance:
         """Of labelled rows with these discounts, predictions and weights, and the lists of the `used` units."""
         covered = ~np.isnan(predicted) & used[log.unit]
         weights = np.where(covered, weight * discount, 0.0)
         foreseen = weights * np.where(covered, predicted, 0.0)
-        more = per_unit(log, weights) - lists.sums[1], per_unit(log, foreseen) - lists.sums[2]
-        square = weights * discount
-        return cls(
-            _sums(*(part[used] for part in lists.sums[1:])),
-            _sums(weights, foreseen),
-            _sums(*(part[used] for part in lists.squares)),
-            _sums(*(part[used] for part in (more[0] ** 2, more[0] * more[1], more[1] ** 2))),
-            _sums(square, (weight - 1.0) * square),
-        )
+        more = per_unit(log, weights) - lists[1], per_unit(log, foreseen) - lists[2]
+        of_units = *lists[1:], more[0] ** 2, more[0] * more[1], more[1] ** 2
+        of_rows = weights, foreseen, weights * discount, (weight - 1.0) * weights * discount
+        return cls(np.array([*(column[used].sum() for column in of_units), *(column.sum() for column in of_rows)]))
 
     def __add__(self, more: StratumBalance) -> StratumBalance:
-        names = ("places", "sampled", "squares", "more", "weights")
-        return StratumBalance(*(getattr(self, name) + getattr(more, name) for name in names))
+        return StratumBalance(self.sums + more.sums)
 
     @property
     def mean(self) -> float:
         """The mean prediction of places."""
-        return float(self.places[1] / self.places[0]) if self.places[0] > 0 else math.nan
+        return float(self.sums[1] / self.sums[0]) if self.sums[0] > 0 else math.nan
 
     @property
     def sampled_mean(self) -> float:
         """The mean prediction of labelled rows, as they represent places."""
-        return float(self.sampled[1] / self.sampled[0]) if self.sampled[0] > 0 else math.nan
+        return float(self.sums[9] / self.sums[8]) if self.sums[8] > 0 else math.nan
 
     @property
     def represents_all(self) -> bool:
         """Whether labelled rows represent about as many pairs as have a prediction."""
-        return bool(NEARLY_ALL * self.places[0] <= self.sampled[0] <= self.places[0] / NEARLY_ALL)
+        return bool(NEARLY_ALL * self.sums[0] <= self.sums[8] <= self.sums[0] / NEARLY_ALL)
 
     @property
     def z(self) -> float:
@@ -231,13 +209,14 @@ class StratumBalance:
         The larger of two variances: that of independent draws from all places, by the mean of 1 / π - 1, as labelled
         rows may have no extreme prediction by chance; and what units show, as rows may be drawn together.
         """
-        if not (self.places[0] > 0 and self.weights[0] > 0):
+        places, _, *squares, sampled, foreseen, weights, expanded = self.sums.tolist()
+        if not (places > 0 and weights > 0):
             return math.nan
         m = self.mean
-        excess = float(self.sampled[1] - m * self.sampled[0])
-        design = float(self.squares @ (m * m, -2 * m, 1.0)) * float(self.weights[1] / self.weights[0])
-        variance = max(design, float(self.more @ (m * m, -2 * m, 1.0)))
-        if abs(excess) <= ROUNDING * float(abs(self.sampled[1]) + abs(m * self.sampled[0])):
+        excess = foreseen - m * sampled
+        around = np.reshape(squares, (2, 3)) @ (m * m, -2 * m, 1.0)
+        variance = max(float(around[0]) * (expanded / weights), float(around[1]))
+        if abs(excess) <= ROUNDING * (abs(foreseen) + abs(m * sampled)):
             return 0.0
         return excess / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, excess)
 
@@ -250,10 +229,6 @@ def counted_equal(gain: Floats, predicted: Floats) -> Ints:
     covered = ~np.isnan(predicted)
     kinds = ((gain > 0) & covered, (gain == 0) & covered, (gain != predicted) & covered)
     return np.array([np.count_nonzero(rows) for rows in kinds])
-
-
-def _sums(*columns: Floats) -> Floats:
-    return np.array([column.sum() for column in columns])
 
 
 @record

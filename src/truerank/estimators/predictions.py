@@ -125,11 +125,8 @@ class JudgeTable(Prediction):
         item = log.items.locate(judged.items, where=f"{judged.source}, column 'item'")[judged.item]
         there = np.flatnonzero((unit >= 0) & (item >= 0))
         order = there[np.argsort(unit[there], kind="stable")]
-        unit, item, value = (
-            unit[order],
-            item[order],
-            judged.rewards.get("label", next(iter(judged.rewards.values())))[order],
-        )
+        said = judged.rewards.get("label", next(iter(judged.rewards.values())))
+        unit, item, value = unit[order], item[order], said[order]
 
         def block(units: Ints) -> Floats:
             pairs = np.full((len(units), len(log.items)), np.nan)

@@ -112,7 +112,7 @@ class Population(Interval):
     refits = True
 
     def spreads(self, terms: Mapping[Name, Terms], pairs: Pairs[Name], *, level: float) -> Spreads[Name]:
-        alone = {name: influences(terms[name]) for name in dict.fromkeys(chain.from_iterable(pairs))}
+        alone = {name: influences(part) for name, part in terms.items()}
         packed = {name: np.packbits(part.defined).tobytes() for name, part in terms.items()} if pairs else {}
         groups: dict[frozenset[bytes], list[tuple[Name, Name]]] = {}
         for pair in pairs:
@@ -126,10 +126,7 @@ class Population(Interval):
                 parts = {name: part.restrict(both) for name, part in parts.items()}
                 effects = {name: influences(part) for name, part in parts.items()}
             differences |= _differences(parts, effects, members, level=level)
-        values = {
-            name: (alone[name] if name in alone else influences(part)).spread(level=level)
-            for name, part in terms.items()
-        }
+        values = {name: part.spread(level=level) for name, part in alone.items()}
         return values, {pair: differences[pair] for pair in pairs}
 
 
