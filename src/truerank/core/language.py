@@ -54,15 +54,14 @@ T = TypeVar("T")
 class Kind(Generic[T]):
     """A kind of value: its word in messages, and where its classes are.
 
-    These are the classes of a package's modules (and, if `deep`, its subpackages'), or of a module, that have all
-    members of `protocol`; those listed as `also`; and those of other packages, found by entry points of `group`.
-    `otherwise` is what to say of a name that resembles no other, `experimental` are names that truerank-research has.
+    These are the classes of a package's modules, or of a module, that have all members of `protocol`; those listed as
+    `also`; and those of other packages, found by entry points of `group`. `otherwise` is what to say of a name that
+    resembles no other, `experimental` are names that truerank-research has.
     """
 
     what: str
     package: str | None = None
     protocol: Any = None
-    deep: bool = False
     also: tuple[type[Any], ...] = ()
     otherwise: str = ""
     among: Callable[[type[Any]], bool] | None = None  # which of the classes, where not all
@@ -127,7 +126,7 @@ KINDS: dict[Any, Kind[Any]] = {}  # every kind that has been loaded, by its prot
 
 @cache
 def _catalogue(kind: Kind[Any]) -> dict[str, type[Any]]:
-    members = [] if kind.package is None else classes(kind.package, kind.protocol, deep=kind.deep)
+    members = [] if kind.package is None else classes(kind.package, kind.protocol)
     offered = plugins(kind.group).values() if kind.group else ()
     used = [cls for cls in (*members, *kind.also, *offered) if kind.among is None or kind.among(cls)]
     return {name_of(cls): cls for cls in used}
@@ -141,13 +140,12 @@ def _names(kind: Kind[Any]) -> dict[str, type[Any]]:
     return aliases | {name_of(cls).lower(): cls for cls in classes}
 
 
-def classes(package: str, protocol: Any, *, deep: bool = False) -> list[type[Any]]:
+def classes(package: str, protocol: Any) -> list[type[Any]]:
     """The classes of a package's modules, or of one module, with all members of a protocol."""
     root = importlib.import_module(package)
     modules = [package]
     if hasattr(root, "__path__"):
-        walk = pkgutil.walk_packages if deep else pkgutil.iter_modules
-        modules = sorted(entry.name for entry in walk(root.__path__, f"{package}."))
+        modules = sorted(entry.name for entry in pkgutil.iter_modules(root.__path__, f"{package}."))
     wanted = _members(protocol)
     members: list[type[Any]] = []
     for module in modules:

@@ -75,11 +75,8 @@ class Requirement:
 
     def outcome(self, results: Results) -> tuple[Outcome, str]:
         """Whether results meet it, and a sentence that says so."""
-        tested = [
-            comparison
-            for comparison in self.comparisons(results)
-            if not any(reason.code == "clip-not-chosen" for reason in comparison.reasons)
-        ]
+        compared = self.comparisons(results)
+        tested = [part for part in compared if "clip-not-chosen" not in {reason.code for reason in part.reasons}]
         failed = [comparison for comparison in tested if comparison.verdict not in (*SHOWN_ABOVE, INSUFFICIENT)]
         unsure = [comparison for comparison in tested if comparison.verdict == INSUFFICIENT]
         if failed or not tested:

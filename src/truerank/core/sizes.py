@@ -17,6 +17,8 @@ from truerank.core.errors import InputError
 DAY = 86_400.0
 LONGEST = 30 * DAY  # of work that somebody waits for
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
+NAMES = "memory.max", "memory.current", "inactive_file"  # of what groups say
+OLD_NAMES = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"  # in their first version
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
@@ -102,16 +104,10 @@ def _of_container() -> list[float]:
     with suppress(OSError, ValueError):
         for line in (PROC / "self" / "cgroup").read_text().splitlines():
             _, kinds, place = line.split(":", 2)
-            if "memory" in kinds.split(","):
-                names, root = (
-                    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-                    CGROUPS / "memory",
-                )
-            elif not kinds:
-                names, root = ("memory.max", "memory.current", "inactive_file"), CGROUPS
-            else:
+            if kinds and "memory" not in kinds.split(","):
                 continue
-            own = root / place.lstrip("/")
+            own = (CGROUPS / "memory" if kinds else CGROUPS) / place.lstrip("/")
+            names = OLD_NAMES if kinds else NAMES
             left += [result for folder in (own, *own.parents) if (result := _left_of(folder, *names)) is not None]
     return left
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -143,26 +143,38 @@ def _share_kept(columns: Sequence[Columns], able: Columns, doubt: float) -> Colu
 
 
 class AssistedForm(Form):
-    """A function of assisted sums."""
+    """A function of assisted sums over strata: the lists, and perhaps what is beside them."""
 
     __slots__ = ()
 
     fewest: float
     doubt: float
 
-    def few(self, totals: Columns) -> Columns:
-        """Whether there are fewer labelled rows than a slope is fitted to."""
+    def strata(self, totals: Columns) -> list[list[Columns]]:
+        """The columns of each stratum, the lists first."""
         raise NotImplementedError
 
-    def help_in(self, totals: Floats, stratum: Sequence[int]) -> Help:
-        """What predictions do for a stratum."""
-        return help_of(list(totals[None].T[stratum]), few=self.few(totals[None]), doubt=self.doubt)
+    def few(self, totals: Columns) -> Columns:
+        """Whether a stratum with labelled rows has fewer of them than a slope is fitted to."""
+        rows = [rows_of(stratum) for stratum in self.strata(totals)]
+        return np.minimum(rows[0], np.where(rows[-1] > 0, rows[-1], rows[0])) < self.fewest
+
+    def sums(self, totals: Columns) -> list[Columns]:
+        """The assisted sum of each stratum."""
+        few = self.few(totals)
+        return [assisted_sum(stratum, few=few, doubt=self.doubt) for stratum in self.strata(totals)]
 
     def help(self, totals: Floats) -> Help:
         """What predictions do for lists; beside them there are more rows."""
-        return self.help_in(totals, [self.columns.index(name) for name in self.inside])
+        return self._helps(totals)[0]
 
-    inside: ClassVar[tuple[str, ...]]  # the columns of the stratum of lists
+    def assisted(self, totals: Floats) -> bool:
+        """Whether predictions change the value."""
+        return any(part.kept > 0 for part in self._helps(totals))
+
+    def _helps(self, totals: Floats) -> list[Help]:
+        few = self.few(totals[None])
+        return [help_of(stratum, few=few, doubt=self.doubt) for stratum in self.strata(totals[None])]
 
 
 @record
@@ -174,22 +186,21 @@ class AssistedMean(AssistedForm):
     graded: bool = False  # gains are not 0 or 1
 
     columns = ("numerator", "denominator", *SAMPLED[2:], "total", *KNOWN[1:], "units")
-    inside = columns[:-1]
+
+    def strata(self, totals: Columns) -> list[list[Columns]]:
+        return [list(totals.T[:-1])]
 
     def function(self, totals: Columns) -> Columns:
+        (total,) = self.sums(totals)
         with np.errstate(invalid="ignore", divide="ignore"):
-            total = assisted_sum(list(totals.T[:-1]), few=self.few(totals), doubt=self.doubt)
             return total / totals[:, -1]
-
-    def few(self, totals: Columns) -> Columns:
-        return rows_of(list(totals.T)) < self.fewest
 
     def one_hit_more(self, totals: Floats) -> HitMove:
         size = 1.0
         if self.graded:  # Σ v y² / Σ v y over the labelled rows of lists, the gain of a typical hit
             gain, squared_gain = (float(totals[self.columns.index(name)]) for name in ("weight_y", "weight_yy"))
             size = squared_gain / gain if gain > 0 else math.nan
-        return HitMove(size * hit_move(list(totals[None].T[:-1])) / float(totals[-1]), self.help(totals).kept > 0)
+        return HitMove(size * hit_move(self.strata(totals[None])[0]) / float(totals[-1]), self.assisted(totals))
 
 
 @record
@@ -206,30 +217,24 @@ class AssistedShare(AssistedForm):
         "numerator", "denominator", *SAMPLED[1:], *(f"beside_{name}" for name in SAMPLED),
         *KNOWN, *(f"beside_{name}" for name in KNOWN),
     )  # fmt: skip
-    inside = ("numerator", *SAMPLED[1:], *KNOWN)
     shares_out = True
     denominators = ("denominator", "listed", "beside_listed")
 
+    def strata(self, totals: Columns) -> list[list[Columns]]:
+        return [list(totals.T[stratum]) for stratum in (INSIDE, OUTSIDE)]
+
     def function(self, totals: Columns) -> Columns:
-        top, rest = self._sums(totals)
+        top, rest = self.sums(totals)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where((top + rest).real > 0, top / (top + rest), math.nan)
 
-    def _sums(self, totals: Columns) -> list[Columns]:
-        few = self.few(totals)
-        return [assisted_sum(list(totals.T[stratum]), few=few, doubt=self.doubt) for stratum in (INSIDE, OUTSIDE)]
-
-    def few(self, totals: Columns) -> Columns:
-        inside, outside = (rows_of(list(totals.T[stratum])) for stratum in (INSIDE, OUTSIDE))
-        return np.minimum(inside, np.where(outside > 0, outside, inside)) < self.fewest
-
     def one_hit_more(self, totals: Floats) -> HitMove:
-        top, rest = (float(total[0]) for total in self._sums(totals[None]))
-        move = hit_move(list(totals[None].T[INSIDE])) * rest / (top + rest) ** 2 if top + rest > 0 else math.nan
-        return HitMove(move, self.help(totals).kept > 0 or self.help_in(totals, OUTSIDE).kept > 0)
+        top, rest = (float(total[0]) for total in self.sums(totals[None]))
+        move = hit_move(self.strata(totals[None])[0])
+        return HitMove(move * rest / (top + rest) ** 2 if top + rest > 0 else math.nan, self.assisted(totals))
 
 
-INSIDE = [AssistedShare.columns.index(name) for name in AssistedShare.inside]
+INSIDE = [AssistedShare.columns.index(name) for name in ("numerator", *SAMPLED[1:], *KNOWN)]
 OUTSIDE = [AssistedShare.columns.index(f"beside_{name}") for name in (*SAMPLED, *KNOWN)]
 
 

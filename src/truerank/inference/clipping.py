@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -78,10 +79,10 @@ def chosen_clip(terms: Sequence[Smooth], others: Sequence[Smooth] | None = None)
     it does; there the rule rests on measurement. A ratio of clipped sums can move away and come back, so that standing
     still between two clips says nothing about its bias: no clip is chosen for it (`Clipping.GIVEN`).
     """
-    clips: list[tuple[Terms, ...]] = [*zip(terms)] if others is None else [*map(common, terms, others)]
-    value = np.array([part[0].value() - (part[1].value() if len(part) > 1 else 0.0) for part in clips])
-    influence = [part[0].influence() - (part[1].influence() if len(part) > 1 else 0.0) for part in clips]
-    error = paired_errors(np.array(influence), clips[-1][0].n_independent())
+    pairs: list[tuple[Terms, ...]] = [*zip(terms)] if others is None else [*map(common, terms, others)]
+    value = np.array([reduce(np.subtract, [part.value() for part in pair]) for pair in pairs])
+    influence = np.array([reduce(np.subtract, [part.influence() for part in pair]) for pair in pairs])
+    error = paired_errors(influence, pairs[-1][0].n_independent())
     chosen = equal = smallest_harmless(value, error)
     while equal > 0 and value[equal - 1] == value[equal] and error[equal - 1, equal] == 0:
         equal -= 1  # no weight lies between the two

@@ -33,7 +33,7 @@ from truerank.inference.linearization import (
     difference_of,
     influences,
     rare_hits,
-    spread_of,
+    spreads_of,
     spreads_of_pairs,
     unseen_variance,
 )
@@ -294,7 +294,10 @@ class Design(Interval):
             moments = moments.with_hit(hits[0].allowed)
         if math.isnan(moments.variance):
             return unknown
-        return spread_of(value, moments.stderr, moments, level=level, difference=difference, informative=informative)
+        (spread,) = spreads_of(
+            value, moments.stderr, moments, level=level, difference=difference, informative=informative
+        )
+        return spread
 
 
 def residuals(terms: Smooth) -> Floats:

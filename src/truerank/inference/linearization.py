@@ -129,7 +129,9 @@ class Influences:
             return Spread.unknown(self.value, informative=self.informative)
         allowed = self.unseen if self.hits is None else self.hits.allowed**2
         error = moments.stderr if stderr is None else math.hypot(stderr, math.sqrt(allowed))
-        spread = spread_of(self.value, error, moments, level=level, difference=difference, informative=self.informative)
+        (spread,) = spreads_of(
+            self.value, error, moments, level=level, difference=difference, informative=self.informative
+        )
         return spread if self.correction is None else allowing(spread, self.correction, level=level)
 
 
@@ -198,19 +200,13 @@ def unseen_variance(first: RareHits | None, second: RareHits | None) -> float:
 # ----------------------------------------------------------------------------------------------------------- intervals
 
 
-def spread_of(
-    value: float, stderr: float, moments: Moments, *, level: float, difference: bool, informative: int
-) -> Spread:
-    """The interval of a value, or the more careful one of a difference, and p of the value 0."""
-    return _spreads(value, stderr, moments, level=level, difference=difference, informative=informative)[0]
-
-
-def _spreads(
+def spreads_of(
     value: Any, stderr: Any, moments: Moments, *, level: float, difference: bool, informative: Any
 ) -> list[Spread]:
-    """The intervals of one value, or of as many as there are moments.
+    """The intervals of one value, or of as many as there are moments, and p of the value 0.
 
-    Of a difference p is never below 2^(1 - informative), that of all informative clusters on one side.
+    That of a difference is more careful, and its p is never below 2^(1 - informative), that of all informative clusters
+    on one side.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         df, k = moments.df, moments.skewness
@@ -251,7 +247,7 @@ def spreads_of_pairs(
         moments = Moments.sum(effect[first] - effect[second], h)
         difference = value[first] - value[second]
         informative = (telling[first] != telling[second]).any(axis=1).sum(axis=1)
-        block = _spreads(difference, moments.stderr, moments, level=level, difference=True, informative=informative)
+        block = spreads_of(difference, moments.stderr, moments, level=level, difference=True, informative=informative)
         shown = np.broadcast_to(moments.show_spread(scale[first] + scale[second]), len(block)).tolist()
         spreads += [spread if has else spread.without_interval() for spread, has in zip(block, shown, strict=True)]
     return dict(zip(pairs, spreads, strict=True))

@@ -214,11 +214,8 @@ def smallest_difference(components: Components, *, users: float, rows: float, su
     def enough(errors: float) -> bool:
         return power_of(components, errors * unit, users=users, rows=rows, sure=sure) >= sure.power
 
-    low, high = 0.0, 1.0
-    while not enough(high):
-        low, high = high, 2.0 * high
-        if high > 1e6:
-            return math.nan
+    high = next((2.0**power for power in range(20) if enough(2.0**power)), math.nan)
+    low = high / 2.0 if high > 1 else 0.0
     for _ in range(40):
         middle = (low + high) / 2.0
         low, high = (low, middle) if enough(middle) else (middle, high)
