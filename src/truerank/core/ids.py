@@ -57,10 +57,11 @@ class Ids:
         """
         series = as_ids(column, where=where)
         if series.dtype == pl.Int64 and len(series):
-            low, high = int(_minimum(series)), int(_maximum(series))
+            values = series.to_numpy()
+            low, high = int(values.min()), int(values.max())
             # whole numbers that lie close together need no hashing: a table by value says where each stands
             if high - low <= 4 * len(series) + 1024:
-                values = series.to_numpy() - low
+                values = values - low
                 present = np.zeros(high - low + 1, dtype=bool)
                 present[values] = True
                 ids = cls(pl.Series(np.flatnonzero(present) + low))
@@ -185,14 +186,6 @@ def _same_kind(first: pl.Series, second: pl.Series, *, where: str) -> None:
             f"{where}: ids are {_kind(second)} (such as {some(_shown(second))}) where the others are "
             f"{_kind(first)} (such as {some(_shown(first))}); text never matches numbers. Store both as the same type."
         )
-
-
-def _minimum(series: pl.Series) -> Any:
-    return series.min()
-
-
-def _maximum(series: pl.Series) -> Any:
-    return series.max()
 
 
 def _kind(series: pl.Series) -> str:

@@ -22,7 +22,6 @@ Number = float | int | str | None
 # what data could have shown: said below the results, where a comparison was not shown
 DETECTABLE = ("detectable", "detectable-more")
 RULE = "usual-estimator"
-BELOW = (RULE, *DETECTABLE)  # notes that stand below a table of results
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 

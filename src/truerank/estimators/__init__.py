@@ -16,23 +16,18 @@ from truerank.core.ranking import JudgedChunk, Ranks, RankView
 from truerank.core.terms import Smooth
 from truerank.estimators.refitting import RankedEstimator
 
-
-def _of_labels(cls: type[Estimator]) -> bool:
-    return cls.info.exposures != {Exposed.RANKED}
-
-
-def _of_impressions(cls: type[Estimator]) -> bool:
-    return Exposed.RANKED in cls.info.exposures
-
-
 RANKED: Kind[RankedEstimator] = Kind(
-    "estimator", __name__, RankedEstimator, among=_of_impressions, group="truerank.estimators"
+    "estimator",
+    __name__,
+    RankedEstimator,
+    among=lambda cls: Exposed.RANKED in cls.info.exposures,
+    group="truerank.estimators",
 )
 ESTIMATORS: Kind[Estimator] = Kind(
     "estimator",
     __name__,
     Estimator,
-    among=_of_labels,
+    among=lambda cls: cls.info.exposures != {Exposed.RANKED},
     group="truerank.estimators",
     experimental=("corrected", "weighted"),
 )

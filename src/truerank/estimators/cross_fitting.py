@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -78,25 +78,22 @@ class FoldSums:
         return np.stack([np.delete(by_fold, fold, axis=0).sum(axis=0) for fold in range(len(by_fold))])
 
 
-class FoldModel(Protocol):
-    """Predictions that are made of sums over the users of other folds."""
-
-    def tally(self, learner: CrossFitted, chunk: Any, seed: int, learned: Learned) -> FoldSums: ...
-    def fit(self, tally: FoldSums) -> Any: ...
-
-
 @record
 class CrossFitted:
-    """Learns what a model of means predicts for the users of each fold; known by the model and what it `predicts`."""
+    """Learns what a model of means predicts for the users of each fold; known by the model and what it `predicts`.
 
-    model: FoldModel
+    The model has the two steps of a learner, `tally(learner, chunk, seed, learned)` and `fit(tally)`.
+    """
+
+    model: Any
     predicts: Any  # can be hashed
     needs: tuple[Learner, ...] = field(default=(), compare=False)
     positions: Any = field(default=None, compare=False)
     refitted: bool = field(default=False, compare=False)
 
     def tally(self, chunk: Any, *, groups: Groups, learned: Learned) -> FoldSums:
-        return self.model.tally(self, chunk, groups.seed, learned)
+        sums: FoldSums = self.model.tally(self, chunk, groups.seed, learned)
+        return sums
 
     def fit(self, tally: FoldSums) -> Any:
         return self.model.fit(tally)
