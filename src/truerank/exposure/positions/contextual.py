@@ -8,22 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Bools, Floats
+from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.record import record
-from truerank.exposure.positions.depths import (
-    DEEPEST,
-    FAMILIES,
-    DepthFamily,
-    Depths,
-    checked_depths,
-    family_of,
-    log_likelihood,
-)
-from truerank.exposure.positions.fits import Goodness, Parameter, goodness_by_depth
+from truerank.exposure.positions.depths import FAMILIES, Depths, family_of, log_likelihood
+from truerank.exposure.positions.fits import Parameter, normal_quantile
 from truerank.exposure.positions.position_models import Place, PositionModel, Positions
 
-STEPS = 100
 BORDER = 15.0  # on the scale of a family; beyond it a session would all but surely go on, or stop
 
 
@@ -36,7 +27,6 @@ class ContextualFit:
     log_likelihood: float
     n: int
     n_censored: int
-    goodness: Goodness
     cutoff: int | None = None
 
     def value(self, features: npt.ArrayLike) -> Floats:
@@ -77,7 +67,7 @@ def fit_contextual(
     cutoff: int | None = None,
     level: float = 0.95,
 ) -> ContextualFit:
-    """Maximum likelihood of β by Newton's method; standard errors from the observed information.
+    """Maximum likelihood of β; standard errors from the observed information.
 
     One row per session. P(V = 1 | r, x) is that of the family with u = β_0 + β·x, so assumption 2 holds given x.
     Intervals are symmetric in β.
@@ -86,25 +76,31 @@ def fit_contextual(
     >>> [round(float(value), 6) for value in fit.value([[0], [1]])]  # Σ(d - 1) / Σd of each kind of user
     [0.333333, 0.818182]
     """
-    from truerank.core.special import ndtri
+    from scipy.optimize import minimize
 
-    law, limit = family_of(family), cutoff or math.inf
-    rows, ended = checked_depths(depth, censored)
-    rows, ended = np.minimum(rows, limit), ended | (rows >= limit)
-    design = _design(features, names, n=len(rows))
-    beta, information, value = _newton(law, Depths(rows, np.where(ended, 0.0, 1.0), np.where(ended, 1.0, 0.0)), design)
-    stderr = np.sqrt(np.diag(np.linalg.inv(information)))
-    width = float(ndtri(0.5 + level / 2)) * stderr
+    law, sessions = family_of(family), Depths.of_sessions(depth, censored, end=cutoff or math.inf)
+    design, n = _design(features, names, n=sessions.n), sessions.n
+
+    def derivatives(beta: Floats) -> tuple[float, Floats, Floats]:
+        """Of -1 / n times the log-likelihood."""
+        value, first, second = log_likelihood(law, design @ beta, sessions)
+        return -float(value.sum()) / n, -(first @ design) / n, -(design.T * second) @ design / n
+
+    beta = minimize(
+        lambda beta: derivatives(beta)[:2], np.zeros(len(names) + 1), jac=True, hess=lambda beta: derivatives(beta)[2],
+        method="trust-exact", options={"gtol": 1e-10},
+    ).x  # fmt: skip
+    loss, _, curvature = derivatives(beta)
+    if np.linalg.eigvalsh(curvature)[0] <= 0 or np.abs(design @ beta).max() > BORDER:
+        raise RefusedError(
+            "the likelihood has no inner maximum: some features separate sessions that never go on, or never stop. "
+            "Leave out such a feature or gather rare values."
+        )
+    stderr = np.sqrt(np.diag(np.linalg.inv(curvature)) / n)
+    width = normal_quantile(level) * stderr
     columns = zip(("intercept", *names), beta, stderr, beta - width, beta + width, strict=True)
-    return ContextualFit(
-        family=family,
-        parameters=tuple(Parameter(name, *map(float, row)) for name, *row in columns),
-        log_likelihood=value,
-        n=len(rows),
-        n_censored=int(ended.sum()),
-        goodness=_goodness(law, design @ beta, rows, ended),
-        cutoff=cutoff,
-    )
+    parameters = tuple(Parameter(name, *map(float, row)) for name, *row in columns)
+    return ContextualFit(family, parameters, -loss * n, n, sessions.n_censored, cutoff)
 
 
 def _design(features: npt.ArrayLike, names: Sequence[str], *, n: int) -> Floats:
@@ -121,46 +117,3 @@ def _design(features: npt.ArrayLike, names: Sequence[str], *, n: int) -> Floats:
             "Leave one out."
         )
     return design
-
-
-def _newton(law: DepthFamily, rows: Depths, design: Floats) -> tuple[Floats, Floats, float]:
-    def derivatives(beta: Floats) -> tuple[float, Floats, Floats]:
-        value, first, second = log_likelihood(law, design @ beta, rows)
-        return float(value.sum()), design.T @ first, -(design.T * second) @ design
-
-    beta = np.zeros(design.shape[1])
-    value, score, information = derivatives(beta)
-    for _ in range(STEPS):
-        # a little of the identity where the likelihood is not yet curved like its maximum
-        ridge = max(0.0, 1e-8 - float(np.linalg.eigvalsh(information)[0]))
-        step = np.linalg.solve(information + ridge * 2 * np.eye(len(beta)), score)
-        step *= min(1.0, 5.0 / max(float(np.abs(design @ step).max()), 1e-300))
-        while (there := derivatives(beta + step))[0] < value - 1e-9 * abs(value) and np.abs(step).max() > 1e-14:
-            step = step / 2
-        beta = beta + step
-        value, score, information = there
-        if np.abs(step).max() <= 1e-10 * (1 + np.abs(beta).max()):
-            break
-    if np.linalg.eigvalsh(information)[0] <= 0 or np.abs(design @ beta).max() > BORDER:
-        raise RefusedError(
-            "the likelihood has no inner maximum: some features separate sessions that never go on, or never stop. "
-            "Leave out such a feature or gather rare values."
-        )
-    return beta, information, value
-
-
-def _goodness(law: DepthFamily, u: Floats, depth: Floats, ended: Bools) -> Goodness:
-    """Stops by depth against Σ h_k(x) over the sessions that came there.
-
-    One degree of freedom goes to the intercept; slopes move who stops, hardly how many, so none is taken for them.
-    """
-    last = int(min(depth.max(), DEEPEST))
-    expected, variance, view = np.zeros((3, last))
-    for k in range(1, last + 1):
-        rank = np.full(1, float(k))
-        could = u[(depth > k) | ((depth == k) & ~ended)]
-        hazard = -np.expm1(law.reached(could, rank + 1.0)[0] - law.reached(could, rank)[0])
-        expected[k - 1], variance[k - 1] = hazard.sum(), (hazard * (1 - hazard)).sum()
-        view[k - 1] = float(np.exp(law.reached(u, rank)[0]).mean())
-    n, stops = Depths.from_sessions(depth, censored=ended).at_risk(last)
-    return goodness_by_depth(n, stops, expected=expected, variance=variance, view=view, parameters=1)

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Bools, Floats, sums_by
+from truerank.core.arrays import Floats, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.record import record
-from truerank.exposure.positions.fits import Goodness, Parameter, PositionFit, goodness_by_depth
+from truerank.exposure.positions.fits import Goodness, Parameter, PositionFit, goodness_by_depth, normal_quantile
 from truerank.exposure.positions.position_models import Exponential, GeneralisedLog, PositionModel, Table, YuleSimon
 
 BOUND, FAR = 20.0, 30.0  # on the scale of a family; beyond the first a parameter is at the border of what it can be
@@ -30,7 +30,7 @@ Derivatives = tuple[Floats, Floats, Floats]
 
 
 class DepthFamily:
-    """A distribution of scroll depths with one parameter; u is its logarithm, where nothing else is said."""
+    """A distribution of scroll depths with one parameter; u is its logarithm, or its logit where `scale` says so."""
 
     form: ClassVar[Any]
     parameter: ClassVar[str]
@@ -41,11 +41,15 @@ class DepthFamily:
         return model
 
     def value(self, u: Floats) -> Floats:
-        return np.exp(u)
+        return np.asarray(1.0 / (1.0 + np.exp(-u)) if self.scale == "logit" else np.exp(u))
+
+    def point(self, value: float) -> float:
+        """The u of a parameter."""
+        return math.log(value / (1 - value)) if self.scale == "logit" else math.log(value)
 
     def slope(self, u: Floats) -> Floats:
         """How fast the parameter changes along u."""
-        return np.exp(u)
+        return self.value(u) * self.value(-u) if self.scale == "logit" else self.value(u)
 
     def reached(self, u: Floats, depth: Floats) -> Derivatives:
         """ln P(D >= depth): what a session whose feed ended there contributes."""
@@ -65,12 +69,6 @@ class Geometric(DepthFamily):
     """P(D >= d) = γ^(d - 1); u = ln(γ / (1 - γ))."""
 
     form, parameter, scale = Exponential, "gamma", "logit"
-
-    def value(self, u: Floats) -> Floats:
-        return np.asarray(1.0 / (1.0 + np.exp(-u)))
-
-    def slope(self, u: Floats) -> Floats:
-        return self.value(u) * self.value(-u)
 
     def reached(self, u: Floats, depth: Floats) -> Derivatives:
         n = depth - 1.0
@@ -145,12 +143,32 @@ class Depths:
         >>> Depths.from_sessions([1, 1, 3], censored=[False, False, True]).stopped.tolist()
         [2.0, 0.0]
         """
-        rows, ended = checked_depths(depth, censored)
-        return cls(rows, np.where(ended, 0.0, 1.0), np.where(ended, 1.0, 0.0)).up_to(math.inf)
+        return pooled([cls.of_sessions(depth, censored)])
+
+    @classmethod
+    def of_sessions(cls, depth: npt.ArrayLike, censored: npt.ArrayLike, *, end: float = math.inf) -> Depths:
+        """The same with a row for each session; lists end at the rank `end`."""
+        rows, ended = np.asarray(depth, dtype=np.float64), np.asarray(censored, dtype=bool)
+        if rows.ndim != 1 or not len(rows):
+            raise InputError("no scroll depths; expected one for every session.")
+        if ended.shape not in ((), rows.shape):
+            raise InputError(f"{len(rows)} depths and {len(ended)} ends; expected as many of each.")
+        bad = np.flatnonzero(~((rows >= 1) & (rows == np.floor(rows)) & np.isfinite(rows)))
+        if len(bad):
+            raise InputError(
+                f"session {bad[0] + 1}: scroll depth {rows[bad[0]]:g}; expected a whole number from 1 (rank 1 is "
+                "always viewed). Leave out sessions in which nothing was viewed."
+            )
+        last = (ended | (rows >= end)).astype(np.float64)
+        return cls(np.minimum(rows, end), 1.0 - last, last)
 
     @property
     def n(self) -> int:
         return int((self.stopped + self.censored).sum())
+
+    @property
+    def n_censored(self) -> int:
+        return int(self.censored.sum())
 
     def at_risk(self, last: int) -> tuple[Floats, Floats]:
         """Sessions that could stop at each depth 1 ... last, and those that did.
@@ -186,22 +204,6 @@ class Depths:
         stopped = np.where(self.depth >= last, 0.0, self.stopped)
         censored = self.censored + self.stopped - stopped
         return pooled([Depths(np.minimum(self.depth, last), stopped, censored)])
-
-
-def checked_depths(depth: npt.ArrayLike, censored: npt.ArrayLike) -> tuple[Floats, Bools]:
-    """The depth of each session, and whether its feed was exhausted there."""
-    rows, ended = np.asarray(depth, dtype=np.float64), np.asarray(censored, dtype=bool)
-    if rows.ndim != 1 or not len(rows):
-        raise InputError("no scroll depths; expected one for every session.")
-    if ended.shape not in ((), rows.shape):
-        raise InputError(f"{len(rows)} depths and {len(ended)} ends; expected as many of each.")
-    bad = np.flatnonzero(~((rows >= 1) & (rows == np.floor(rows)) & np.isfinite(rows)))
-    if len(bad):
-        raise InputError(
-            f"session {bad[0] + 1}: scroll depth {rows[bad[0]]:g}; expected a whole number from 1 (rank 1 is "
-            "always viewed). Leave out sessions in which nothing was viewed."
-        )
-    return rows, np.broadcast_to(ended, rows.shape)
 
 
 def pooled(parts: Sequence[Depths]) -> Depths:
@@ -284,10 +286,8 @@ def _described(
     law: DepthFamily, depths: Depths, solution: Solution, group: int, *, cutoff: int | None, level: float
 ) -> PositionFit:
     """The fit of a group, with its interval and goodness of fit."""
-    from truerank.core.special import ndtri
-
     u, error = solution.u[[group]], 1.0 / np.sqrt(solution.information[group])
-    width = float(ndtri(0.5 + level / 2)) * error
+    width = normal_quantile(level) * error
     value, low, high = (float(law.value(point)[0]) for point in (u, u - width, u + width))
     return PositionFit(
         model=law.model(float(u[0]), cutoff=cutoff),
@@ -295,7 +295,7 @@ def _described(
         scale=law.scale,
         log_likelihood=float(solution.log_likelihood[group]),
         n=depths.n,
-        n_censored=int(depths.censored.sum()),
+        n_censored=depths.n_censored,
         goodness=_goodness(law.model(float(u[0]), cutoff=None), depths, parameters=1),
     )
 
@@ -331,14 +331,12 @@ def _fit_table(depths: Depths, *, cutoff: int | None, level: float) -> PositionF
 
     Intervals are symmetric on the scale of ln(-ln P), as usual for survival.
     """
-    from truerank.core.special import ndtri
-
     model = table_of(depths, cutoff=cutoff)
     n, stops = depths.at_risk(len(model.probability))
     survive, stayed = np.array(model.probability[1:]), n - stops
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.sqrt(np.cumsum(stops[:-1] / (n[:-1] * stayed[:-1])))
-        wide = np.exp(float(ndtri(0.5 + level / 2)) * error / np.abs(np.log(survive)))
+        wide = np.exp(normal_quantile(level) * error / np.abs(np.log(survive)))
         ends = [np.where((survive > 0) & (survive < 1), survive**power, survive) for power in (wide, 1 / wide)]
         terms = [np.where(events > 0, events * np.log(events / n), 0.0) for events in (stops, stayed)]
     columns = zip(survive, survive * np.nan_to_num(error), *ends, strict=True)
@@ -348,7 +346,7 @@ def _fit_table(depths: Depths, *, cutoff: int | None, level: float) -> PositionF
         scale="ln(-ln)",
         log_likelihood=float(np.nansum(terms[0] + terms[1])),
         n=depths.n,
-        n_censored=int(depths.censored.sum()),
+        n_censored=depths.n_censored,
         goodness=_goodness(Table((*model.probability, 0.0)), depths, parameters=len(n)),
         notes=("a table fits its own data exactly: its goodness of fit has no degrees of freedom",),
     )
@@ -384,8 +382,7 @@ def fit_groups(
     if spread <= 1.02 * NARROW or -float(best.fun) <= everyone.log_likelihood:
         note = ("no difference between groups was found: these are everyone's value and interval",)
         same = {
-            name: replace(everyone, n=part.n, n_censored=int(part.censored.sum()), notes=note)
-            for name, part in groups.items()
+            name: replace(everyone, n=part.n, n_censored=part.n_censored, notes=note) for name, part in groups.items()
         }
         return everyone, same, 0.0
     solution = solve(law, parts, centre=centre, precision=spread**-2)

@@ -88,6 +88,13 @@ class PositionFit:
         return only
 
 
+def normal_quantile(level: float) -> float:
+    """z of a two-sided interval."""
+    from truerank.core.special import ndtri
+
+    return float(ndtri(0.5 + level / 2))
+
+
 def chi_square(observed: Floats, expected: Floats, variance: Floats, *, parameters: int) -> tuple[float, int, float]:
     """Statistic, degrees of freedom and p; nan where there are no degrees left.
 
@@ -172,6 +179,9 @@ class ClickCells:
     def by_item(self, values: Floats) -> Floats:
         return sums_by(self.item, values, n=self.n_items)
 
+    def by_rank(self, values: Floats) -> Floats:
+        return sums_by(self.rank, values, n=self.n_ranks)
+
     def log_likelihood(self, theta: Floats, quality: Floats) -> float:
         from truerank.core.special import xlog1py, xlogy
 
@@ -248,13 +258,13 @@ def _maximise(cells: ClickCells) -> tuple[Floats, Floats]:
     An extrapolated point is taken only if the likelihood rises there, so that every round rises it.
     """
     n_ranks, n_items, displayed = cells.n_ranks, cells.n_items, cells.displayed
-    total = np.concatenate([sums_by(cells.rank, displayed, n=n_ranks), cells.by_item(displayed)])
+    total = np.concatenate([cells.by_rank(displayed), cells.by_item(displayed)])
 
     def improved(now: Floats) -> Floats:
         t, q = now[:n_ranks][cells.rank], now[n_ranks:][cells.item]
         missed = np.maximum(1.0 - t * q, 1e-300)
         viewed, liked = t * (1 - q) / missed, q * (1 - t) / missed
-        ranks = sums_by(cells.rank, cells.clicks + cells.others * viewed, n=n_ranks)
+        ranks = cells.by_rank(cells.clicks + cells.others * viewed)
         new = np.concatenate([ranks, cells.by_item(cells.clicks + cells.others * liked)])
         new = np.where(total > 0, new / np.maximum(total, 1e-300), now)
         new[0] = 1.0
@@ -295,7 +305,7 @@ def _pairs(cells: ClickCells) -> ClickCells:
 def _described(cells: ClickCells, theta: Floats, quality: Floats, *, notes: tuple[str, ...]) -> PositionFit:
     if (np.diff(theta) > 0).any():
         notes = (*notes, "some rank was fitted above the one before it; the model is the nearest one that never rises")
-    displayed = sums_by(cells.rank, cells.displayed, n=len(theta))
+    displayed = cells.by_rank(cells.displayed)
     return PositionFit(
         model=Table.of_frequencies(theta * displayed, displayed),
         parameters=tuple(
