@@ -12,9 +12,9 @@ from outcomes import assert_follows, outcomes
 
 from truerank.core.arrays import Bools, Floats
 from truerank.exposure.expose import Order, expose_independently
+from truerank.sampling.clocks import exact_steps
 from truerank.sampling.designs import (
     BernoulliDesign,
-    PoolShape,
     SamplingDesign,
     WeightedDesign,
     inclusion_of_pools,
@@ -116,10 +116,11 @@ def test_the_approximation_of_large_pools_is_close(
     assert 0 < worst < bound
 
 
-def test_the_budget_is_one_for_all_pools_and_goes_to_the_smallest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_pools_have_equal_shares_of_the_budget_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
-    weights = [rng.lognormal(0, 1, members) for members in (40, 6, 20, 6, 40, 40)]
-    size = np.array([20, 3, 10, 2, 20, 5])
+    weights = [rng.lognormal(0, 1, members) for members in (40, 6, 20, 6, 40)]
+    weights.append(weights[2])  # shares its computation
+    size = np.array([20, 3, 10, 2, 5, 10])
 
     def approximate(order: list[int]) -> list[bool]:
         rough = inclusion_of_pools([weights[at] for at in order], size[order]).approximate
@@ -127,10 +128,7 @@ def test_the_budget_is_one_for_all_pools_and_goes_to_the_smallest_first(monkeypa
 
     order = list(range(6))
     assert not any(approximate(order))
-    costs = [PoolShape.of(weight, n).steps() for weight, n in zip(weights, size.tolist(), strict=True)]
-    small = costs[1] + costs[2] + costs[3]
-    # pools of as many members are treated alike: the cheap one of 40 members does not come in alone
-    monkeypatch.setattr("truerank.sampling.designs.TOTAL_STEPS", small + costs[5])
-    assert approximate(order) == approximate(order[::-1]) == [True, False, False, False, True, True]
-    monkeypatch.setattr("truerank.sampling.designs.TOTAL_STEPS", small - 1)
+    monkeypatch.setattr("truerank.sampling.designs.TOTAL_STEPS", 5 * exact_steps(weights[2], 10))
+    assert approximate(order) == approximate(order[::-1]) == [True, False, False, False, True, False]
+    monkeypatch.setattr("truerank.sampling.designs.TOTAL_STEPS", 5 * exact_steps(weights[2], 10) - 1)
     assert approximate(order) == approximate(order[::-1]) == [True, False, True, False, True, True]

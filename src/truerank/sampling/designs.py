@@ -15,7 +15,6 @@ the non-positives. Where all positives have weight 0, they come last in uniform 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -31,7 +30,6 @@ from truerank.sampling.clocks import EXACT_STEPS, exact_steps, inclusion_of_firs
 from truerank.sampling.pools import Members, PoolOrder, Size, sizes_of
 
 TOTAL_STEPS = 30 * EXACT_STEPS  # about ten seconds
-CALL = 2e5  # what one integral costs besides its steps
 
 
 @record
@@ -40,28 +38,6 @@ class Inclusion:
 
     value: Floats
     approximate: Bools
-
-
-@record
-class PoolShape:
-    """How many are drawn from how many members that can be drawn, and whether a formula or the integral tells."""
-
-    n: int
-    able: int
-    equal: bool
-    members: int
-
-    @classmethod
-    def of(cls, weight: Floats, n: int) -> PoolShape:
-        able = weight[weight > 0]
-        equal = len(able) == 0 or bool((able == able[0]).all())
-        return cls(min(n, len(weight)), len(able), equal, len(weight))
-
-    def steps(self, *, first: bool = False) -> int:
-        """What the integral costs, or that of the first member alone; nothing where no integral is needed."""
-        if self.equal or self.n == 0 or self.n >= self.able:
-            return 0
-        return math.ceil(exact_steps(self.able, self.n, first=first) + CALL)
 
 
 def shown_propensities(start: Ints, weight: Floats, positive: Bools, *, size: Ints) -> Inclusion:
@@ -133,44 +109,29 @@ def inclusion_of_each(
 ) -> Iterator[tuple[Floats, bool]]:
     """The same pool by pool, or of the `first` member of each alone, and whether it is approximate.
 
-    Pools with the same weights and size share one computation. Which ones are exact is decided for all pools together,
-    so their weights are computed twice and need not be held.
+    Pools with the same weights and size share one computation; the different ones have equal shares of the time that
+    integrals may take in all. Weights are computed twice and need not be held.
     """
-    keys, pools = [], dict[tuple[bytes, int], PoolShape]()
+    keys = []
     for number, n in enumerate(size.tolist()):
-        weight = weight_of(number)
-        digest = hashlib.blake2b(np.ascontiguousarray(weight).tobytes(), digest_size=16).digest()
-        keys.append((digest, n))
-        pools.setdefault(keys[-1], PoolShape.of(weight, n))
-    exactly = dict(zip(pools, _exactly([*pools.values()], first=first).tolist(), strict=True))
-    inclusion, left = dict[tuple[bytes, int], Floats](), Counter(keys)
+        weight = np.ascontiguousarray(weight_of(number))
+        keys.append((hashlib.blake2b(weight.tobytes(), digest_size=16).digest(), n))
+    left, inclusion = Counter(keys), dict[tuple[bytes, int], tuple[Floats, bool]]()
+    most_steps = min(EXACT_STEPS, TOTAL_STEPS / max(len(left), 1))
     for number, key in enumerate(keys):
         if key not in inclusion:
-            inclusion[key] = _inclusion(weight_of(number), pools[key], exact=exactly[key], first=first)
+            inclusion[key] = _inclusion(weight_of(number), key[1], most_steps=most_steps, first=first)
         left[key] -= 1
-        yield (inclusion[key] if left[key] else inclusion.pop(key)), not exactly[key]
+        yield inclusion[key] if left[key] else inclusion.pop(key)
 
 
-def _exactly(pools: list[PoolShape], *, first: bool) -> Bools:
-    """Which pools are worth the integral: from the smallest, where the approximation is roughest, up to all that fit.
-
-    Pools of as many members are treated alike, whatever their order.
-    """
-    able = np.array([pool.able for pool in pools], dtype=np.int64)
-    steps = np.array([pool.steps(first=first) for pool in pools], dtype=np.float64)
-    affordable = steps <= EXACT_STEPS
-    total = np.cumsum(np.bincount(able, weights=np.where(affordable, steps, 0.0)))
-    return np.asarray((steps == 0) | (affordable & (total[able] <= TOTAL_STEPS)))
-
-
-def _inclusion(weight: Floats, pool: PoolShape, *, exact: bool, first: bool) -> Floats:
-    if first and exact and pool.steps() and weight[0] > 0:
-        return np.array([inclusion_of_first(weight[weight > 0], pool.n)])
-    if not pool.equal or pool.able == 0 or pool.n >= pool.able:
-        inclusion = inclusion_probabilities(weight, pool.n, most_steps=np.inf if exact else 0.0)
-    else:
-        inclusion = np.where(weight > 0, pool.n / pool.able, 0.0)
-    return inclusion[:1] if first else inclusion
+def _inclusion(weight: Floats, n: int, *, most_steps: float, first: bool) -> tuple[Floats, bool]:
+    rough = exact_steps(weight, n, first=first) > most_steps
+    if not first:
+        return inclusion_probabilities(weight, n, most_steps=most_steps), rough
+    if rough or weight[0] == 0 or exact_steps(weight, n) == 0:
+        return inclusion_probabilities(weight, n, most_steps=0.0)[:1], rough
+    return np.array([inclusion_of_first(weight[weight > 0], n)]), rough
 
 
 class SamplingDesign(Protocol):
