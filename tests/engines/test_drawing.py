@@ -19,7 +19,7 @@ from truerank.evaluation import intervening
 from truerank.exposure.interventions import STRATEGIES
 from truerank.io import partition
 from truerank.sampling import pools
-from truerank.sampling.pools import DrawKeys, Members, Narrowing, PoolOrder
+from truerank.sampling.pools import DrawKeys, LastCells, Members, PoolOrder
 
 NAMES = sorted(STRATEGIES.catalogue())
 OPTIONS: dict[str, Any] = {"fraction": 0.4, "seed": 3}
@@ -119,7 +119,7 @@ def test_units_as_frames_of_an_engine(engine: Any) -> None:
 @pytest.mark.parametrize("weighs", [False, True])
 def test_thresholds_are_the_draw(monkeypatch: pytest.MonkeyPatch, n: int, weighs: bool) -> None:
     """Of pools of several sizes, one of them empty, with equal weights and weights of 0, cut into chunks."""
-    monkeypatch.setattr(pools, "FEW", 5)
+    monkeypatch.setattr(pools, "CELLS", 16)
     rng = np.random.default_rng(n)
     pool = rng.choice([0, 1, 3], 600, p=[0.5, 0.48, 0.02])
     weight = rng.choice([0.0, 1e-9, 1.0], 600) if weighs else None
@@ -129,9 +129,7 @@ def test_thresholds_are_the_draw(monkeypatch: pytest.MonkeyPatch, n: int, weighs
     cuts = np.split(np.arange(600), [100, 350])
     keys = [DrawKeys.of(members.select(rows), seed=1, purpose="x") for rows in cuts]
     rows = [cut if weight is None else cut[weight[cut] > 0] for cut in cuts]
-    narrowing = Narrowing.of(n, np.sum([np.bincount(each.pool, minlength=4) for each in keys], axis=0))
-    while not narrowing.done:
-        narrowing = narrowing.narrowed(np.sum([narrowing.counts(each) for each in keys], axis=0))
-    threshold = narrowing.threshold([each.select(narrowing.within(each)) for each in keys])
+    last = LastCells.of(n, np.sum([LastCells.counts(each, n_pools=4) for each in keys], axis=0))
+    threshold = last.threshold([each.select(last.within(each)) for each in keys])
     found = np.concatenate([mine[threshold.drawn(each)] for mine, each in zip(rows, keys, strict=True)])
     assert found.tolist() == expected.tolist()

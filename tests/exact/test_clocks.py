@@ -9,7 +9,6 @@ import pytest
 
 from truerank.core.arrays import Floats, Ints
 from truerank.sampling.clocks import (
-    inclusion_of_first,
     inclusion_probabilities,
     rank_probabilities,
     rosen_probabilities,
@@ -34,20 +33,12 @@ def test_rank_probabilities_sum_over_all_orders(weights: list[float]) -> None:
     assert rank_probabilities(weight, depth=1) == pytest.approx(exact[:, :1], rel=1e-10)
     for n in range(len(weight) + 2):
         assert inclusion_probabilities(weight, n) == pytest.approx(exact[:, :n].sum(axis=1), rel=1e-10)
-        if 0 < n < len(weight):
-            assert inclusion_of_first(weight, n) == pytest.approx(exact[0, :n].sum(), rel=1e-10)
 
 
 def add_all(rung: Floats, density: Floats, found: Floats) -> None:
     nobody = np.zeros((len(rung), found.shape[1]))
     nobody[:, 0] = 1.0
     add_without_each(rung, density, nobody, np.arange(len(found)), found)
-
-
-def join_all(rung: Floats, count: Floats) -> None:
-    count[:, 0] = 1.0
-    for p in rung.T:
-        _join(count, p[:, None])
 
 
 def add_without_each(rung: Floats, density: Floats, others: Floats, members: Ints, found: Floats) -> None:
@@ -80,24 +71,21 @@ def test_the_compiled_kernel_equals_the_plain_one(
     weight = np.random.default_rng(members).lognormal(0, spread, members)
 
     def found() -> list[Floats]:
-        first = np.array([inclusion_of_first(weight, n)])
-        return [rank_probabilities(weight, depth=n), inclusion_probabilities(weight, n), first]
+        return [rank_probabilities(weight, depth=n), inclusion_probabilities(weight, n)]
 
     compiled = found()
     monkeypatch.setattr("truerank.sampling.fast_clocks.add_without_each", add_all)
-    monkeypatch.setattr("truerank.sampling.fast_clocks.all_joined", join_all)
     for fast, plain in zip(compiled, found(), strict=True):
         assert fast == pytest.approx(plain, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("n", [1, 7, 30, 59])
-def test_inclusion_is_the_sum_of_ranks_and_the_first_is_one_of_all(n: int) -> None:
+def test_inclusion_is_the_sum_of_ranks(n: int) -> None:
     """Inclusion probabilities leave out nodes whose part is known; ranks take them all."""
     for spread in (0.1, 1.5, 4.0):
         weight = np.random.default_rng(n).lognormal(0, spread, 60)
         found = inclusion_probabilities(weight, n)
         assert found == pytest.approx(rank_probabilities(weight, depth=n).sum(axis=1), rel=1e-12)
-        assert inclusion_of_first(weight, n) == pytest.approx(found[0], rel=1e-12)
 
 
 def test_members_without_weight_come_last_in_any_order() -> None:

@@ -28,7 +28,7 @@ from truerank.metrics.additive import DCG, RBP, MeanRR, Precision, Recall
 from truerank.metrics.listwise import NDCG
 from truerank.metrics.pairwise import AUC, AveragePrecision
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign
-from truerank.sampling.pools import Members, size_of
+from truerank.sampling.pools import Members, sizes_of
 
 # three users with different numbers of candidates and relevant items, one of whom likes nothing
 WORLD = Tiny([[1, 0, 0, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0]])
@@ -175,7 +175,7 @@ def test_published_converges_to_a_weighted_mean_of_recall(world: Tiny, k: int) -
         world.labels, designs, world.terms(Published(), Recall(k), world.everything()).sums[:, 0], strict=True
     ):
         size, relevant = len(row), sum(row)
-        drawn = size_of(design.n, size)
+        drawn = int(sizes_of(design.n, np.array([size]))[0])
         keep.append(1 - comb(size - relevant, drawn) / comb(size, drawn))
         recall.append(float(values))
     assert expect(world, Published(), Recall(k), designs, num) == pytest.approx(float(np.dot(keep, recall)), abs=1e-12)

@@ -19,7 +19,6 @@ from truerank.exposure.expose import (
     WorldHoldOut,
     expose,
     expose_independently,
-    proportional_probabilities,
 )
 from truerank.exposure.logging_policies import (
     LOGGERS,
@@ -105,14 +104,6 @@ def test_draws_are_those_of_the_design_whatever_the_order_of_rows() -> None:
 
 
 def test_independent_exposure() -> None:
-    chance = proportional_probabilities(WORLD, PositivityLogger(), size=2)
-    # 2 x (1, 2, 0, 1) / 4 needs no cap; three of four items would: then all three are certain
-    assert chance.reshape(4, 4)[0] == pytest.approx([0.5, 1, 0, 0.5])
-    assert proportional_probabilities(WORLD, PositivityLogger(), size=3).reshape(4, 4)[1] == pytest.approx([1, 1, 0, 1])
-    steep = DurationLogger(scale=0.5, duration=(1, 2, 3, 4))
-    capped = proportional_probabilities(WORLD, steep, sparsity=0.5).reshape(4, 4)
-    assert capped.sum(axis=1) == pytest.approx([2] * 4)
-    assert capped[0, 0] == 1
     given = np.full(16, 0.5)
     assert len(expose_independently(WORLD, given, seed=1)) == len(expose_independently(WORLD, given, seed=1))
     given[0] = 0.25  # the caller's array stays the caller's

@@ -11,7 +11,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
-from truerank.sampling.pools import Members, size_of
+from truerank.sampling.pools import Members, sizes_of
 from truerank.sampling.unequal import DrawBy, odds_for, size_of_sample
 
 Outcomes = Iterator[tuple[tuple[int, ...], float]]
@@ -32,7 +32,7 @@ def outcomes(design: SamplingDesign | DrawBy, members: Members) -> Outcomes:
 
 def _uniform(design: UniformDesign, members: Members) -> Outcomes:
     size = len(members)
-    n = size_of(design.n, size)
+    n = int(sizes_of(design.n, np.array([size]))[0])
     return ((rows, 1 / math.comb(size, n)) for rows in combinations(range(size), n))
 
 
@@ -46,7 +46,7 @@ def _bernoulli(design: BernoulliDesign, members: Members) -> Outcomes:
 
 def _weighted(design: WeightedDesign, members: Members) -> Outcomes:
     weight = members.weights
-    n = size_of(design.n, len(members))
+    n = int(sizes_of(design.n, np.array([len(members)]))[0])
     chance: dict[tuple[int, ...], float] = defaultdict(float, {(): 1.0})
     for _ in range(n):
         following: dict[tuple[int, ...], float] = defaultdict(float)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,8 @@ from truerank.io.read import read
 
 Columns = dict[str, type[pl.DataType]]  # the types of columns by name
 RATED: Columns = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}
-IDS = {"user_id": "user", "item_id": "item", "video_id": "item"}
+USUAL = {"user_id": "user", "item_id": "item", "video_id": "item", "timestamp": "time", "time_ms": "time",
+         "propensity_score": "propensity"}  # fmt: skip
 ID_COLUMNS: Columns = {"user_id": pl.Int64, "item_id": pl.Int64}
 
 
@@ -46,14 +47,13 @@ class Part:
 
 
 @record
-class RatedFile:
-    """A text file of user, item, rating and perhaps time, without a header: its name, its places, its separator."""
+class Source:
+    """A file that has a part of a dataset: its names, the folders it can be in, how it is read; `size` as in Part."""
 
-    name: str
+    names: tuple[str, ...]
+    read: Callable[[Any, Path], Log]
     under: tuple[str, ...] = ("",)
-    separator: str = "\t"
-    step: int = 1
-    n_fields: int = 4
+    size: PublishedSize | None = None
 
 
 @record
@@ -61,7 +61,8 @@ class Dataset:
     """A public dataset: what it is, where it is, and how its files become logs.
 
     `positive` is the rule for labels, and can be another; the raw values stay beside the label. `published` has the
-    size of each part: `train` (what a system or the users chose), `random` (shown at random), `full` (every pair).
+    size of each part: `train` (what a system or the users chose), `random` (shown at random), `full` (every pair). A
+    part is read from the first of its `sources` that a folder has.
     """
 
     positive: str = ">0"
@@ -72,7 +73,7 @@ class Dataset:
     terms: ClassVar[str]
     files: ClassVar[tuple[str, ...]]
     published: ClassVar[Mapping[str, PublishedSize]]
-    rated: ClassVar[Mapping[str, RatedFile]] = {}
+    sources: ClassVar[Mapping[str, tuple[Source, ...]]] = {}
 
     @property
     def usual_rule(self) -> bool:
@@ -81,12 +82,13 @@ class Dataset:
 
     def parts(self, folder: Path) -> dict[str, Part]:
         """The parts that the files of a folder have, by name."""
-        paths = {part: find(folder, file.name, under=file.under) for part, file in self.rated.items()}
-        return {part: Part(partial(self._read_rated, path, self.rated[part])) for part, path in paths.items() if path}
-
-    def _read_rated(self, path: Path, file: RatedFile) -> Log:
-        fields = dict(list(RATED.items())[: file.n_fields])
-        return self.rated_log(read_fields(path, fields, separator=file.separator, step=file.step), path)
+        parts: dict[str, Part] = {}
+        for part, sources in self.sources.items():
+            for source in sources:
+                path = find(folder, *source.names, under=source.under)
+                if path is not None and part not in parts:
+                    parts[part] = Part(partial(source.read, self, path), source.size)
+        return parts
 
     def rated_log(self, table: pl.DataFrame, source: Path, **populations: Ids) -> Log:
         """A log of ratings, which the rule makes labels."""
@@ -138,8 +140,39 @@ def find(folder: Path, *names: str, under: Sequence[str] = ("",)) -> Path | None
     return next((path for name in names for place in under if (path := folder / place / name).is_file()), None)
 
 
+def text_of_ratings(*, separator: str = "\t", step: int = 1, n_fields: int = 4) -> Callable[[Dataset, Path], Log]:
+    """Reads a text file of user, item, rating and perhaps time, without a header."""
+    fields = dict(list(RATED.items())[:n_fields])
+    return lambda dataset, path: dataset.rated_log(read_fields(path, fields, separator=separator, step=step), path)
+
+
+def table_of_values(columns: Columns, *, value: str = "rating") -> Callable[[Dataset, Path], Log]:
+    """Reads a table of ids and values, of which one becomes the label; all stay beside it."""
+    rewards = [name for name, kind in columns.items() if kind == pl.Float64 and name not in USUAL]
+
+    def read_table(dataset: Dataset, path: Path) -> Log:
+        table = read_columns(path, columns)
+        return as_log(table, source=path, value=value, positive=dataset.positive, rewards=rewards)
+
+    return read_table
+
+
+def table_of_labels(columns: Columns) -> Callable[[Dataset, Path], Log]:
+    """Reads a table of ids and labels, or of positives alone, to which no other rule can be applied."""
+
+    def read_table(dataset: Dataset, path: Path) -> Log:
+        if not dataset.usual_rule:
+            raise InputError(f"{path}: pairs without values; a rule for values cannot be applied to them.")
+        table, rewards = read_columns(path, columns), [name for name in columns if name not in (*USUAL, "label")]
+        if "label" not in columns:
+            table = table.with_columns(label=pl.lit(1))
+        return as_log(table, source=path, value="label", rewards=rewards)
+
+    return read_table
+
+
 def read_columns(path: Path, columns: Columns) -> pl.DataFrame:
-    """These columns of a CSV or Parquet file, and no others: public logs have dozens. Ids are called user and item."""
+    """These columns of a CSV or Parquet file, and no others: public logs have dozens. Some get their usual names."""
     check_readable(path)
     with reading(path):
         is_parquet = kind_of(path) == ".parquet"
@@ -151,7 +184,7 @@ def read_columns(path: Path, columns: Columns) -> pl.DataFrame:
             table = pl.read_parquet(path, columns=list(columns), glob=False)
         else:
             table = pl.read_csv(path, columns=list(columns), schema_overrides=columns, glob=False)
-        return table.rename(IDS, strict=False)
+        return table.rename(USUAL, strict=False)
 
 
 def read_fields(path: Path, columns: Columns, *, separator: str, step: int = 1) -> pl.DataFrame:

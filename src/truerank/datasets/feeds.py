@@ -13,7 +13,18 @@ import polars as pl
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.record import record
-from truerank.datasets.dataset import Columns, Dataset, Part, PublishedSize, as_log, find, read_columns
+from truerank.datasets.dataset import (
+    Columns,
+    Dataset,
+    Part,
+    PublishedSize,
+    Source,
+    as_log,
+    find,
+    read_columns,
+    table_of_labels,
+    table_of_values,
+)
 from truerank.io.files import read_table
 
 # KuaiRec 2.0 (Gao et al., CIKM 2022): a block of users and videos in which every pair was watched.
@@ -22,9 +33,9 @@ RULE = ">2"
 KUAIREC_PLACES = ("", "data", "KuaiRec 2.0/data", "KuaiRec/data")
 IDS: Columns = {"user_id": pl.Int64, "video_id": pl.Int64}
 WATCHED: Columns = {
-    **IDS, "play_duration": pl.Float64, "video_duration": pl.Float64,
-    "timestamp": pl.Float64, "watch_ratio": pl.Float64,
-}  # fmt: skip
+    **IDS, "watch_ratio": pl.Float64, "play_duration": pl.Float64, "video_duration": pl.Float64,
+    "timestamp": pl.Float64,
+}  # fmt: skip  # some rows of the small matrix have no time
 
 
 @record
@@ -46,11 +57,31 @@ class KuaiRec(Dataset):
         "full": PublishedSize(1_411, 3_327, 4_676_570, 217_175),
         "train": PublishedSize(7_176, 10_728, 12_530_806, 936_390),
     }
-
-    def parts(self, folder: Path) -> dict[str, Part]:
-        paths = [find(folder, name, under=KUAIREC_PLACES) for name in self.files]
-        present = {part: path for part, path in zip(("full", "train"), paths, strict=True) if path is not None}
-        return {part: Part(partial(self._original, path)) for part, path in present.items()} or self._compact(folder)
+    sources: ClassVar = {
+        "full": (
+            Source(("small_matrix.csv",), table_of_values(WATCHED, value="watch_ratio"), KUAIREC_PLACES),
+            Source(
+                ("small_matrix_binary_grid.parquet",),
+                table_of_labels({**IDS, "label": pl.Boolean}),
+                size=PublishedSize(1_411, 3_327, 4_694_397, 217_175),
+            ),
+        ),
+        "train": (
+            Source(("big_matrix.csv",), table_of_values(WATCHED, value="watch_ratio"), KUAIREC_PLACES),
+            Source(
+                ("big_matrix_positives.parquet",),
+                table_of_labels({**IDS, "n_views": pl.Int64}),
+                size=PublishedSize(None, None, 846_253, 846_253),
+            ),
+        ),
+        "graded": (
+            Source(
+                ("small_matrix_watch_ratio_sample.parquet",),
+                table_of_values({**IDS, "watch_ratio": pl.Float64}, value="watch_ratio"),
+                size=PublishedSize(None, None, 117_113),
+            ),
+        ),
+    }
 
     def features(self, folder: Path, *, until: int | None = None) -> dict[str, pl.DataFrame]:
         """`items`: the categories of each video, as a list; of the original files also `users` and `daily`.
@@ -81,32 +112,6 @@ class KuaiRec(Dataset):
             )
         return table.with_columns(pl.col("item").cast(pl.Int64), pl.col("categories").cast(pl.List(pl.Int64)))
 
-    def _original(self, path: Path) -> Log:
-        # some rows of the small matrix have no time
-        table = read_columns(path, WATCHED).rename({"timestamp": "time"})
-        rewards = ("watch_ratio", "play_duration", "video_duration")
-        return as_log(table, source=path, value="watch_ratio", positive=self.positive, rewards=rewards)
-
-    def _compact(self, folder: Path) -> dict[str, Part]:
-        grid, big, graded = (
-            find(folder, f"{name}.parquet")
-            for name in ("small_matrix_binary_grid", "big_matrix_positives", "small_matrix_watch_ratio_sample")
-        )
-        if (grid or big) and not self.usual_rule:
-            raise InputError(f"{folder}: the compact files hold labels for watch_ratio {RULE} only; found no ratios.")
-        parts = {}
-        if grid is not None:
-            parts["full"] = Part(partial(_labelled, grid), PublishedSize(1_411, 3_327, 4_694_397, 217_175))
-        if big is not None:
-            parts["train"] = Part(partial(_positives, big), PublishedSize(None, None, 846_253, 846_253))
-        if graded is not None:
-            parts["graded"] = Part(partial(self._graded, graded), PublishedSize(None, None, 117_113))
-        return parts
-
-    def _graded(self, path: Path) -> Log:
-        table = read_columns(path, {**IDS, "watch_ratio": pl.Float64})
-        return as_log(table, source=path, value="watch_ratio", positive=self.positive, rewards=("watch_ratio",))
-
 
 # numbers of user_features.csv that are counts; the others are categories
 OF_USERS = ("follow_user_num", "fans_user_num", "friend_user_num", "register_days")
@@ -134,15 +139,6 @@ def _of_days(path: Path, until: int | None) -> pl.DataFrame:
         raise InputError(f"{path}: no day until {until}; expected one like 20200905.")
     last = table.sort("item", "date", maintain_order=True).group_by("item", maintain_order=True).last()
     return last.select("item", *OF_DAYS)
-
-
-def _labelled(path: Path) -> Log:
-    return as_log(read_columns(path, {**IDS, "label": pl.Boolean}), source=path, value="label")
-
-
-def _positives(path: Path) -> Log:
-    table = read_columns(path, {**IDS, "n_views": pl.Int64})
-    return as_log(table.with_columns(label=pl.lit(1)), source=path, value="label", rewards=("n_views",))
 
 
 # KuaiRand (Gao et al., CIKM 2022): feeds in which some videos were replaced by random ones.
@@ -202,7 +198,6 @@ class KuaiRand(Dataset):
         columns: Columns = {"user_id": pl.Int64, "video_id": pl.Int64, "time_ms": pl.Int64}
         columns |= dict.fromkeys(SIGNALS, pl.Float64)
         table = pl.concat([read_columns(path, columns) for path in paths])
-        table = table.rename({"time_ms": "time"})
         return as_log(table, source=paths[0], value=self.signal, positive=self.positive, rewards=SIGNALS)
 
 
@@ -266,10 +261,7 @@ class OpenBandit(Dataset):
 
     def _read(self, path: Path) -> Log:
         table = read_columns(path, CLICKED).with_row_index("user")
-        time = table["timestamp"]
-        if time.dtype == pl.String:
-            time = time.str.to_datetime(time_zone="UTC", strict=False).dt.replace_time_zone(None)
-        table = table.drop("timestamp").with_columns(time=time)
-        return as_log(
-            table.rename({"propensity_score": "propensity"}), source=path, value="click", positive=self.positive
-        )
+        if table["time"].dtype == pl.String:
+            utc = pl.col("time").str.to_datetime(time_zone="UTC", strict=False)
+            table = table.with_columns(time=utc.dt.replace_time_zone(None))
+        return as_log(table, source=path, value="click", positive=self.positive)

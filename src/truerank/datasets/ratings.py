@@ -21,15 +21,19 @@ from truerank.datasets.dataset import (
     Dataset,
     Part,
     PublishedSize,
-    RatedFile,
-    as_log,
+    Source,
     cells,
     find,
     other_size,
     read_columns,
     reading,
+    table_of_labels,
+    table_of_values,
+    text_of_ratings,
 )
 from truerank.io.files import read_table
+
+RATINGS = {**ID_COLUMNS, "rating": pl.Float64}
 
 # MovieLens 100K and 1M (Harper and Konstan, TiiS 2015): films that users chose to rate.
 
@@ -46,7 +50,7 @@ class MovieLens100K(Dataset):
     terms = "research use, no redistribution, cite"
     files = ("u.data",)
     published: ClassVar = {"train": PublishedSize(943, 1_682, 100_000, 55_375)}
-    rated: ClassVar = {"train": RatedFile("u.data", ("", "ml-100k"))}
+    sources: ClassVar = {"train": (Source(("u.data",), text_of_ratings(), ("", "ml-100k")),)}
 
 
 @record
@@ -61,20 +65,16 @@ class MovieLens1M(Dataset):
     terms = "research use, no redistribution, cite"
     files = ("ratings.dat",)
     published: ClassVar = {"train": PublishedSize(6_040, 3_706, 1_000_209, 575_281)}
-    rated: ClassVar = {"train": RatedFile("ratings.dat", ("", "ml-1m"), separator=":", step=2)}
-
-    def parts(self, folder: Path) -> dict[str, Part]:
-        parts, pairs = Dataset.parts(self, folder), find(folder, "interactions.parquet")
-        if parts or pairs is None:
-            return parts
-        if not self.usual_rule:
-            raise InputError(f"{pairs}: pairs without ratings; a rule for ratings cannot be applied to them.")
-        size = self.published["train"]
-        return {"train": Part(partial(_pairs, pairs), replace(size, positives=size.rows))}
-
-
-def _pairs(path: Path) -> Log:
-    return as_log(read_columns(path, ID_COLUMNS).with_columns(label=pl.lit(1)), source=path, value="label")
+    sources: ClassVar = {
+        "train": (
+            Source(("ratings.dat",), text_of_ratings(separator=":", step=2), ("", "ml-1m")),
+            Source(
+                ("interactions.parquet",),
+                table_of_labels(ID_COLUMNS),
+                size=PublishedSize(6_040, 3_706, 1_000_209, 1_000_209),
+            ),
+        )
+    }
 
 
 # Yahoo! R3 (Webscope; Marlin and Zemel, RecSys 2009): songs that users chose to rate, and songs drawn at random.
@@ -102,12 +102,36 @@ class YahooR3(Dataset):
         "train": PublishedSize(15_400, 1_000, 311_704, 125_077),
         "random": PublishedSize(5_400, 1_000, 54_000, 4_749),
     }
-    rated: ClassVar = {part: RatedFile(name, n_fields=3) for part, name in zip(published, files, strict=True)}
+    sources: ClassVar = {
+        part: (Source((name,), text_of_ratings(n_fields=3)),) for part, name in zip(published, files, strict=True)
+    }
 
 
 # Coat Shopping (Schnabel et al., ICML 2016): coats that users chose to rate, and coats shown to them at random.
 
 PLACES = ("", "coat")
+SHAPE = (290, 300)
+
+
+def _chosen(coat: Dataset, path: Path) -> Log:
+    """The training ratings, with propensities where these are there."""
+    log = _rated(coat, path)
+    name = "propensities.ascii" if path.suffix == ".ascii" else "propensities_authors.parquet"
+    propensities = find(path.parent, name)
+    if propensities is None:
+        return log
+    matrix = _propensities(propensities, (len(log.users), len(log.items)))
+    return replace(log, propensity=frozen(matrix[log.user, log.item]))
+
+
+def _rated(coat: Dataset, path: Path) -> Log:
+    if path.suffix == ".ascii":
+        matrix = read_matrix(path)
+        table, shape = cells(matrix, missing=0, value="rating"), matrix.shape
+    else:
+        table, shape = read_columns(path, RATINGS), SHAPE
+    users, items = (Ids.of(np.arange(size)) for size in shape)
+    return coat.rated_log(table, path, users=users, items=items)
 
 
 @record
@@ -129,14 +153,10 @@ class Coat(Dataset):
         "train": PublishedSize(290, 300, 6_960, 1_905),
         "random": PublishedSize(290, 300, 4_640, 860),
     }
-
-    def parts(self, folder: Path) -> dict[str, Part]:
-        paths = [find(folder, f"{name}.ascii", under=PLACES) for name in ("train", "test", "propensities")]
-        if not any(paths[:2]):
-            paths = [find(folder, f"{name}.parquet") for name in ("train_mnar", "test_mar", "propensities_authors")]
-        train, random, propensities = paths
-        present = {"train": (train, propensities), "random": (random, None)}
-        return {name: Part(partial(self._read, path, beside)) for name, (path, beside) in present.items() if path}
+    sources: ClassVar = {
+        "train": (Source(("train.ascii", "train_mnar.parquet"), _chosen, PLACES),),
+        "random": (Source(("test.ascii", "test_mar.parquet"), _rated, PLACES),),
+    }
 
     def features(self, folder: Path) -> dict[str, pl.DataFrame]:
         """`users` and `items`: their features, 0 or 1, in the order of the matrices."""
@@ -153,18 +173,6 @@ class Coat(Dataset):
         if not tables:
             raise InputError(f"{folder}: no features of {self.name}; expected the folder user_item_features.")
         return tables
-
-    def _read(self, path: Path, propensities: Path | None) -> Log:
-        if path.suffix == ".ascii":
-            matrix = read_matrix(path)
-            table, shape = cells(matrix, missing=0, value="rating"), matrix.shape
-        else:
-            table, shape = read_columns(path, {**ID_COLUMNS, "rating": pl.Float64}), (290, 300)
-        users, items = (Ids.of(np.arange(size)) for size in shape)
-        log = self.rated_log(table, path, users=users, items=items)
-        if propensities is None:
-            return log
-        return replace(log, propensity=frozen(_propensities(propensities, shape)[log.user, log.item]))
 
 
 def read_matrix(path: Path) -> Floats:
@@ -211,6 +219,7 @@ class Jester(Dataset):
     terms = "research use, cite"
     files = ("jester-data-1.csv", "jester-data-2.csv and -3.csv (optional)")
     published: ClassVar = {"full": FULL, "train": PublishedSize(17_783, 100, 1_090_455)}
+    sources: ClassVar = {"full": (Source(("ratings_fully_observed.parquet",), table_of_values(RATINGS)),)}
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
         """As of every dataset; with `check`, each file must also have its published number of users and ratings."""
@@ -225,9 +234,8 @@ class Jester(Dataset):
 
     def parts(self, folder: Path) -> dict[str, Part]:
         paths = _matrices(folder)
-        compact = find(folder, "ratings_fully_observed.parquet")
         if not paths:
-            return {} if compact is None else {"full": Part(partial(self._table, compact))}
+            return Dataset.parts(self, folder)
         size = None if list(paths) == [1] else PublishedSize()
         return {
             "full": Part(partial(self._rows, paths, whole=True), size),
@@ -243,9 +251,6 @@ class Jester(Dataset):
             ratings = np.where(is_part[:, None], matrix, MISSING)
             tables.append(cells(ratings, missing=MISSING, value="rating", first_user=first_user))
         return self.rated_log(pl.concat(tables), next(iter(paths.values())))
-
-    def _table(self, path: Path) -> Log:
-        return self.rated_log(read_columns(path, {**ID_COLUMNS, "rating": pl.Float64}), path)
 
 
 def _matrices(folder: Path) -> dict[int, Path]:

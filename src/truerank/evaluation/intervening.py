@@ -42,7 +42,7 @@ from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Keyed, together
 from truerank.io.read import PairColumns, pair_table
 from truerank.io.scan import Distinct
 from truerank.io.spill import Scratch, scratch
-from truerank.sampling.pools import DrawKeys, DrawThreshold, Narrowing, Share
+from truerank.sampling.pools import DrawKeys, DrawThreshold, LastCells, Share
 
 ROW = "row"  # the number of a row in its table, where no column is called so
 
@@ -173,17 +173,13 @@ def _heaviest(rule: DrawingRule, chunk: PairChunk) -> float:
     return float(rule.weights(chunk.log, chunk.unit).max(initial=0.0))
 
 
-def _sizes(drawing: PairDrawing, chunk: PairChunk) -> Ints:
-    return np.bincount(drawing.keys(chunk)[1].pool, minlength=drawing.rule.n_pools)
+def _cells(drawing: PairDrawing, chunk: PairChunk) -> Ints:
+    return LastCells.counts(drawing.keys(chunk)[1], n_pools=drawing.rule.n_pools)
 
 
-def _parts(drawing: PairDrawing, narrowing: Narrowing, chunk: PairChunk) -> Ints:
-    return narrowing.counts(drawing.keys(chunk)[1])
-
-
-def _left(drawing: PairDrawing, narrowing: Narrowing, chunk: PairChunk) -> DrawKeys:
+def _within(drawing: PairDrawing, last: LastCells, chunk: PairChunk) -> DrawKeys:
     keys = drawing.keys(chunk)[1]
-    return keys.select(narrowing.within(keys))
+    return keys.select(last.within(keys))
 
 
 def _drawn(drawing: PairDrawing, threshold: DrawThreshold, chunk: PairChunk) -> tuple[Ints, Ints]:
@@ -324,18 +320,14 @@ def draw_table(
         if len(log) != table.n_rows:
             raise TruerankError(f"{table.n_rows:,} rows went in, and {len(log):,} were counted.")  # never in silence
         rule = drawing_rule(log, strategy, train=beside["train"], random=beside["random"], fraction=fraction, seed=seed)
-        drawing, sizes = PairDrawing(rule, seed), rule.sizes(log)
-        if rule.weighs:  # which rows have weight, and the largest of them, only rows tell
+        drawing = PairDrawing(rule, seed)
+        if rule.weighs:  # the largest weight, only rows tell
             largest = max(mapped(work=partial(_heaviest, rule), what="weighing"))
             check_largest(largest, log.source)
             drawing = PairDrawing(rule, seed, largest)
-            sizes = reduce(operator.add, mapped(work=partial(_sizes, drawing), what="weighing"))
-        narrowing = Narrowing.of(rule.n, sizes)
-        while not narrowing.done:
-            parts = mapped(work=partial(_parts, drawing, narrowing), what="finding the last")
-            narrowing = narrowing.narrowed(reduce(operator.add, parts))
-        left = list(mapped(work=partial(_left, drawing, narrowing), what="finding the last"))
-        threshold = narrowing.threshold(left)
+        cells = mapped(work=partial(_cells, drawing), what="finding the last")
+        last = LastCells.of(rule.n, reduce(operator.add, cells))
+        threshold = last.threshold(list(mapped(work=partial(_within, drawing, last), what="finding the last")))
         drawn, drawn_by_item = np.zeros(table.n_rows, dtype=bool), np.zeros(len(log.items), dtype=np.int64)
         for rows, of_items in mapped(work=partial(_drawn, drawing, threshold), what="drawing"):
             drawn[rows] = True

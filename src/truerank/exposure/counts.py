@@ -226,12 +226,6 @@ class DrawingRule:
     def n_pools(self) -> int:
         return 1 if self.pool is None else int(self.pool.max(initial=-1)) + 1
 
-    def sizes(self, log: Margins) -> Ints:
-        """How many rows each pool has."""
-        pool = np.zeros(len(log.items), dtype=np.int64) if self.pool is None else self.pool
-        count = np.bincount(pool + 1, weights=log.by_item, minlength=self.n_pools + 1)
-        return count[1:].astype(np.int64)
-
     def weights(self, log: Log, unit: Ints | None = None) -> Floats:
         """Of each row; `unit` are the places of the log's users, where it has some of them alone."""
         if self.of_item is None:

@@ -27,7 +27,6 @@ from truerank.exposure.logging_policies import LOGGERS, LoggingPolicy
 from truerank.sampling.clocks import checked_weights
 from truerank.sampling.designs import BernoulliDesign, Inclusion, UniformDesign, shown_propensities
 from truerank.sampling.pools import Members, PoolOrder, Share, sizes_of
-from truerank.sampling.unequal import fill
 
 PURPOSE = "exposure"
 
@@ -143,35 +142,6 @@ def expose_independently(dataset: Log, probability: Floats, *, seed: int) -> Log
     members = Members.of(dataset, weight=dataset.propensity, in_order=True)
     drawn = BernoulliDesign().draw(members, seed=seed, purpose=f"{PURPOSE} independently")
     return replace(dataset, complete=False).select(drawn)
-
-
-def proportional_probabilities(
-    dataset: Log,
-    policy: LoggingPolicy | str,
-    *,
-    sparsity: float | None = None,
-    size: int | None = None,
-    train: Log | None = None,
-) -> Floats:
-    """p = min(1, c_u q_i) for each row of a dataset, c_u so that as many of each user are exposed on average.
-
-    What `expose_independently` takes. A user whose items of positive weight are too few is shown all of them.
-
-    >>> import polars as pl
-    >>> from truerank.io.read import read
-    >>> from truerank.exposure.logging_policies import DurationLogger
-    >>> dataset = read(pl.DataFrame({"user": [1] * 3, "item": [1, 2, 3], "label": [1, 0, 0]}))
-    >>> alike = DurationLogger(scale=float("inf"), duration=(3, 2, 1))
-    >>> proportional_probabilities(dataset, alike, size=1).round(4).tolist()
-    [0.3333, 0.3333, 0.3333]
-    """
-    weight = checked_weights(as_value(policy, LOGGERS).weights(dataset, train=train))[dataset.item]
-    count = np.bincount(dataset.user, minlength=len(dataset.users))
-    sizes = exposure_sizes(count, sparsity=sparsity, size=size).tolist()
-    probability = np.zeros(len(dataset))
-    for rows, n in zip(np.split(np.argsort(dataset.user, kind="stable"), np.cumsum(count)[:-1]), sizes, strict=True):
-        probability[rows] = fill(probability[rows], weight[rows], n)
-    return probability
 
 
 def exposure_sizes(count: Ints, *, sparsity: float | None = None, size: int | None = None) -> Ints:

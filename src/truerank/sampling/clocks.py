@@ -43,7 +43,7 @@ def rank_probabilities(weight: Floats, *, depth: int | None = None, retrieval: F
     able = np.flatnonzero(weight > 0)
     if len(able):
         ranks, there = np.zeros((len(able), min(depth, len(able)))), 1.0 if retrieval is None else retrieval
-        _add_ranks(weight[able], *nodes(weight[able], ranks.shape[1], there), ranks, there)
+        _add_ranks(weight[able], *_nodes(weight[able], ranks.shape[1], there), ranks, there)
         probability[able, : ranks.shape[1]] = ranks
     if len(able) < depth:
         probability[np.flatnonzero(weight == 0), len(able) :] = 1.0 / (n - len(able))
@@ -54,9 +54,10 @@ def inclusion_probabilities(weight: Floats, n: int, *, most_steps: float = EXACT
     """P(i is among the first n to ring): the inclusion probabilities of a weighted sample without replacement.
 
     Equal weights have a formula. Others by the integral while that takes at most `most_steps`, a third of a second: any
-    n of 500 members, the first few of thousands. Beyond, by Rosén's equation, π = 1 - exp(-w τ) with Σ π = n, whose error falls like 1 / members and grows
-    with the spread of weights: at most 0.2 % for n = 250 of 500 members with lognormal weights of σ = 1.5, 0.4 % for
-    150 of 300 with σ = 2. Members of weight 0 come in only when all others are in.
+    n of 500 members, the first few of thousands. Beyond, by Rosén's equation, π = 1 - exp(-w τ) with Σ π = n, whose
+    error falls like 1 / members and grows with the spread of weights: at most 0.2 % for n = 250 of 500 members with
+    lognormal weights of σ = 1.5, 0.4 % for 150 of 300 with σ = 2. Members of weight 0 come in only when all others are
+    in.
 
     >>> inclusion_probabilities(np.array([1.0, 1.0, 2.0]), 1).round(12).tolist()
     [0.25, 0.25, 0.5]
@@ -81,29 +82,12 @@ def inclusion_probabilities(weight: Floats, n: int, *, most_steps: float = EXACT
     return probability
 
 
-def exact_steps(weight: Floats, n: int, *, first: bool = False) -> float:
-    """About how many multiplications the inclusion probabilities of n members take, or the first's; 0 by a formula."""
+def exact_steps(weight: Floats, n: int) -> float:
+    """About how many multiplications the inclusion probabilities of n members take, 0 where there is a formula."""
     able = weight[weight > 0]
     if not 0 < n < len(able) or (able == able[0]).all():
         return 0.0
-    return len(able) * (1 if first else math.log2(len(able) + 1)) * (n + JOIN) * 10 / _step(n) + CALL
-
-
-def inclusion_of_first(weight: Floats, n: int) -> float:
-    """P(the first member is among the first n to ring), by the integral; weights are positive, 0 < n < members.
-
-    >>> round(inclusion_of_first(np.array([2.0, 1.0, 1.0]), 1), 12)
-    0.5
-    """
-    from truerank.sampling import fast_clocks
-
-    time, width = nodes(weight, n)
-    density = width * weight[0] * time * np.exp(-weight[0] * time)
-    sure = _sure(weight, n, time)
-    rung = -np.expm1(-weight[1:] * time[sure:, None])
-    count = np.zeros((len(rung), n))
-    fast_clocks.all_joined(rung, count)
-    return min(float(density[:sure].sum() + density[sure:] @ count.sum(axis=1)), 1.0)
+    return len(able) * math.log2(len(able) + 1) * (n + JOIN) * 10 / _step(n) + CALL
 
 
 def rosen_probabilities(weight: Floats, n: float) -> Floats:
@@ -137,7 +121,7 @@ def checked_weights(weight: Floats) -> Floats:
 
 def _first_of(weight: Floats, n: int) -> Floats:
     """P(i is among the first n), 0 < n < members, all weights positive: their ranks up to n, summed."""
-    time, width = nodes(weight, n)
+    time, width = _nodes(weight, n)
     sure = _sure(weight, n, time)
     ranks = np.zeros((len(weight), n))
     _add_ranks(weight, time[sure:], width[sure:], ranks)
@@ -151,11 +135,11 @@ def _add_ranks(
     """Add Σ over nodes of density x P(r - 1 of the others have rung) to probability[i, r - 1]."""
     from truerank.sampling import fast_clocks
 
-    for rung, density in at_nodes(weight, time, width, retrieval):
+    for rung, density in _at_nodes(weight, time, width, retrieval):
         fast_clocks.add_without_each(rung * retrieval, density, probability)
 
 
-def at_nodes(
+def _at_nodes(
     weight: Floats, time: Floats, width: Floats, share: Floats | float = 1.0
 ) -> Iterator[tuple[Floats, Floats]]:
     """P(each has rung) and how much each counts in the integral, [nodes x members], some nodes at a time."""
@@ -170,7 +154,7 @@ def _step(depth: int) -> float:
     return min(WIDEST, 0.6 / math.sqrt(depth))
 
 
-def nodes(weight: Floats, depth: int, share: Floats | float = 1.0) -> tuple[Floats, Floats]:
+def _nodes(weight: Floats, depth: int, share: Floats | float = 1.0) -> tuple[Floats, Floats]:
     """Times at a constant step of their logarithm, and the weights of the trapezoid rule.
 
     From when hardly any has rung until more than `depth` have, each there with probability `share`. Before the first

@@ -26,7 +26,7 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
-from truerank.sampling.clocks import EXACT_STEPS, exact_steps, inclusion_of_first, inclusion_probabilities
+from truerank.sampling.clocks import EXACT_STEPS, exact_steps, inclusion_probabilities
 from truerank.sampling.pools import Members, PoolOrder, Size, sizes_of
 
 TOTAL_STEPS = 30 * EXACT_STEPS  # about ten seconds
@@ -81,7 +81,7 @@ def none_shown(pools: list[tuple[Floats, Bools]], size: Ints) -> tuple[Floats, B
         else:
             merged[number] = np.concatenate([[weight[positive].sum()], weight[~positive]])
     together = list(merged)
-    results = inclusion_of_each([*merged.values()].__getitem__, size[together], first=True)
+    results = inclusion_of_each([*merged.values()].__getitem__, size[together])
     for number, (inclusion, guessed) in zip(together, results, strict=True):
         probability[number], rough[number] = 1 - inclusion[0], guessed
     return probability, rough
@@ -104,10 +104,8 @@ def inclusion_of_pools(weights: list[Floats], size: Ints) -> Inclusion:
     return Inclusion(value, np.array([rough for _, rough in pools], dtype=bool))
 
 
-def inclusion_of_each(
-    weight_of: Callable[[int], Floats], size: Ints, *, first: bool = False
-) -> Iterator[tuple[Floats, bool]]:
-    """The same pool by pool, or of the `first` member of each alone, and whether it is approximate.
+def inclusion_of_each(weight_of: Callable[[int], Floats], size: Ints) -> Iterator[tuple[Floats, bool]]:
+    """The same pool by pool, and whether it is approximate.
 
     Pools with the same weights and size share one computation; the different ones have equal shares of the time that
     integrals may take in all. Weights are computed twice and need not be held.
@@ -116,22 +114,15 @@ def inclusion_of_each(
     for number, n in enumerate(size.tolist()):
         weight = np.ascontiguousarray(weight_of(number))
         keys.append((hashlib.blake2b(weight.tobytes(), digest_size=16).digest(), n))
-    left, inclusion = Counter(keys), dict[tuple[bytes, int], tuple[Floats, bool]]()
+    left, results = Counter(keys), dict[tuple[bytes, int], tuple[Floats, bool]]()
     most_steps = min(EXACT_STEPS, TOTAL_STEPS / max(len(left), 1))
     for number, key in enumerate(keys):
-        if key not in inclusion:
-            inclusion[key] = _inclusion(weight_of(number), key[1], most_steps=most_steps, first=first)
+        if key not in results:
+            weight, n = weight_of(number), key[1]
+            inclusion = inclusion_probabilities(weight, n, most_steps=most_steps)
+            results[key] = inclusion, exact_steps(weight, n) > most_steps
         left[key] -= 1
-        yield inclusion[key] if left[key] else inclusion.pop(key)
-
-
-def _inclusion(weight: Floats, n: int, *, most_steps: float, first: bool) -> tuple[Floats, bool]:
-    rough = exact_steps(weight, n, first=first) > most_steps
-    if not first:
-        return inclusion_probabilities(weight, n, most_steps=most_steps), rough
-    if rough or weight[0] == 0 or exact_steps(weight, n) == 0:
-        return inclusion_probabilities(weight, n, most_steps=0.0)[:1], rough
-    return np.array([inclusion_of_first(weight[weight > 0], n)]), rough
+        yield results[key] if left[key] else results.pop(key)
 
 
 class SamplingDesign(Protocol):

@@ -56,12 +56,3 @@ def add_without_each(rung: Any, density: Any, probability: Any) -> None:
                 waiting[n_waiting] = (low, middle, level + 1, middle, high)
                 waiting[n_waiting + 1] = (middle, high, level + 1, low, middle)
                 n_waiting += 2
-
-
-@compiled(boundscheck=False)
-def all_joined(rung: Any, probability: Any) -> None:
-    """probability[node, r] = P(r of the members have rung), for zeros given."""
-    for node in range(rung.shape[0]):
-        probability[node, 0] = 1.0
-        for i in range(rung.shape[1]):
-            _join(probability[node], rung[node, i], i + 1)

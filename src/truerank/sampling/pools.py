@@ -6,8 +6,8 @@ one table of them serves every set of weights, every size and every log of a stu
 of rows, are nested in size, and differ between weights only as far as the weights do.
 
 Of pools whose members are in many chunks, a threshold for each pool tells who is drawn: the first n to ring are those
-whose key is at most the n-th smallest. That key is found without bringing keys together: chunks count how many fall
-into each part of an interval, which then becomes the part that holds the n-th, and so on, until few keys are left.
+whose key is at most the n-th smallest. That key is found without bringing all keys together: chunks count how many fall
+into each of many cells, and bring those of the cell that holds the n-th.
 """
 
 from __future__ import annotations
@@ -132,11 +132,6 @@ class Share:
 Size = int | Share
 
 
-def size_of(n: Size, pool: int) -> int:
-    """How many are drawn from a pool of that size: all of a smaller pool."""
-    return int(sizes_of(n, np.array([pool]))[0])
-
-
 def sizes_of(n: Size, count: Ints) -> Ints:
     """How many are drawn from pools of these sizes.
 
@@ -240,10 +235,8 @@ def first_to_ring(clock: Floats, size: Ints) -> tuple[Ints, Ints]:
     return order[taken].astype(np.int64), count.astype(np.int64)
 
 
-FEW = 2**20  # keys that can be looked at
-MOST_BITS = 16
-COUNTS = 2**20  # that a chunk gives, in all pools together
-ALL_BITS = 64
+CELLS = 2**20  # into which a chunk counts its keys, in all pools together
+FEWEST_BITS = 4  # that tell the cells of a pool apart
 
 
 @record(eq=False)
@@ -269,78 +262,52 @@ class DrawKeys:
     def select(self, rows: Bools) -> DrawKeys:
         return DrawKeys(self.pool[rows], self.first[rows], self.second[rows])
 
+    def cells(self, n_pools: int) -> Ints:
+        """The number of each key's cell: all keys of a pool, cut into intervals of the same length."""
+        bits = cell_bits(n_pools)
+        return (self.pool << bits) + (self.first >> np.uint64(64 - bits)).astype(np.int64)
+
 
 @record(eq=False)
-class Narrowing:
-    """For each pool the interval of 2^`bits` numbers from `low` on that holds the last key to be drawn.
+class LastCells:
+    """For each pool the cell of keys that holds the last one to be drawn, and how many of this cell are `wanted`."""
 
-    `wanted` are the keys still to be drawn, of the `inside` ones that lie there. Once that is all or none of them, an
-    interval up to `last` is not divided further.
-    """
-
-    low: Keys
-    last: Keys
-    bits: int
+    cell: Ints
     wanted: Ints
-    inside: Ints
+
+    @staticmethod
+    def counts(keys: DrawKeys, *, n_pools: int) -> Ints:
+        """How many keys lie in each cell, [pools x cells]."""
+        cells = 2 ** cell_bits(n_pools)
+        return np.bincount(keys.cells(n_pools), minlength=n_pools * cells).reshape(n_pools, cells)
 
     @classmethod
-    def of(cls, n: int, count: Ints) -> Narrowing:
-        """n of each pool; `count` are the members of pools."""
-        low = np.zeros(len(count), np.uint64)
-        return cls(low, ~low, ALL_BITS, np.minimum(n, count), count)
-
-    @property
-    def open(self) -> Bools:
-        """Pools of whose interval some are drawn and some are not."""
-        return (self.wanted > 0) & (self.wanted < self.inside)
-
-    @property
-    def done(self) -> bool:
-        return self.bits == 0 or int(self.inside[self.open].sum()) <= FEW
-
-    @property
-    def step(self) -> int:
-        """By how many bits an interval is divided at a time."""
-        return min(self.bits, MOST_BITS, max(1, int(np.log2(COUNTS / max(len(self.low), 1)))))
+    def of(cls, n: int, counts: Ints) -> LastCells:
+        """Where n of each pool are drawn."""
+        upto, pools = np.cumsum(counts, axis=1), np.arange(len(counts))
+        n_drawn = np.minimum(n, upto[:, -1])
+        cell = np.minimum((upto < n_drawn[:, None]).sum(axis=1), counts.shape[1] - 1)
+        return cls(cell + pools * counts.shape[1], n_drawn - (upto - counts)[pools, cell])
 
     def within(self, keys: DrawKeys) -> Bools:
-        """The keys in the intervals of open pools."""
-        inside: Bools = self.open[keys.pool] & (keys.first >= self.low[keys.pool])
-        if self.bits < ALL_BITS:
-            inside &= (keys.first - self.low[keys.pool]) >> np.uint64(self.bits) == 0
+        """The keys in these cells."""
+        inside: Bools = keys.cells(len(self.cell)) == self.cell[keys.pool]
         return inside
 
-    def counts(self, keys: DrawKeys) -> Ints:
-        """How many keys lie in each part of the intervals, [pools x parts]."""
-        rows, step = self.within(keys), self.step
-        pool = keys.pool[rows]
-        part = ((keys.first[rows] - self.low[pool]) >> np.uint64(self.bits - step)).astype(np.int64)
-        return np.bincount((pool << step) + part, minlength=len(self.low) << step).reshape(len(self.low), -1)
+    def threshold(self, inside: Sequence[DrawKeys]) -> DrawThreshold:
+        """From the keys in these cells: the last one that is drawn of each pool."""
+        columns = zip(*((keys.pool, keys.first, keys.second) for keys in inside), strict=True)
+        pool, first, second = map(np.concatenate, columns)
+        order, pools = np.lexsort((second, first, pool)), np.flatnonzero(self.wanted)
+        row = order[np.searchsorted(pool[order], pools) + self.wanted[pools] - 1]
+        last = np.zeros((2, len(self.wanted)), dtype=np.uint64)
+        last[:, pools] = first[row], second[row]
+        return DrawThreshold(self.wanted > 0, *last)
 
-    def narrowed(self, counts: Ints) -> Narrowing:
-        """Each interval becomes that part of it which holds the last key to be drawn."""
-        upto = np.cumsum(counts, axis=1)
-        part = np.minimum((upto < self.wanted[:, None]).sum(axis=1), counts.shape[1] - 1)
-        pools, bits = np.arange(len(part)), self.bits - self.step
-        low = self.low + (part.astype(np.uint64) << np.uint64(bits))
-        before = np.where(part > 0, upto[pools, part - 1], 0)
-        new = (low, low + np.uint64(2**bits - 1), self.wanted - before, counts[pools, part])
-        old = (self.low, self.last, self.wanted, self.inside)
-        low, last, wanted, inside = (np.where(self.open, *pair) for pair in zip(new, old, strict=True))
-        return Narrowing(low, last, bits, wanted, inside)
 
-    def threshold(self, left: Sequence[DrawKeys]) -> DrawThreshold:
-        """From the keys that are left in the intervals of open pools: the last one that is drawn of each."""
-        first, second = self.last.copy(), np.full(len(self.low), np.iinfo(np.uint64).max)
-        pools = np.flatnonzero(self.open)
-        if len(pools):
-            columns = zip(*((keys.pool, keys.first, keys.second) for keys in left), strict=True)
-            pool, one_key, two_key = map(np.concatenate, columns)
-            order = np.lexsort((two_key, one_key, pool))
-            row = order[np.searchsorted(pool[order], pools) + self.wanted[pools] - 1]
-            first[pools], second[pools] = one_key[row], two_key[row]
-        return DrawThreshold(self.wanted > 0, first, second)
+def cell_bits(n_pools: int) -> int:
+    """How many of the first bits of a key tell the cell of a pool."""
+    return max(FEWEST_BITS, int(math.log2(CELLS / n_pools)))
 
 
 @record(eq=False)
@@ -355,9 +322,9 @@ class DrawThreshold:
         """Which members are drawn.
 
         >>> keys = DrawKeys(np.zeros(3, np.int64), np.array([5, 1, 3], np.uint64), np.zeros(3, np.uint64))
-        >>> narrowing = Narrowing.of(2, np.array([3]))
-        >>> narrowing.done, narrowing.threshold([keys]).drawn(keys).tolist()
-        (True, [False, True, True])
+        >>> last = LastCells.of(2, LastCells.counts(keys, n_pools=1))
+        >>> last.threshold([keys.select(last.within(keys))]).drawn(keys).tolist()
+        [False, True, True]
         """
         first, second = self.first[keys.pool], self.second[keys.pool]
         upto: Bools = (keys.first < first) | ((keys.first == first) & (keys.second <= second))

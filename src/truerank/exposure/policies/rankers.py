@@ -3,8 +3,8 @@
     ε(x, a) = Σ over candidate sets Σ over rankings Σ over ranks of P(candidates) P(ranking) P(V = 1 | r) 1{a at r}
 
 Items are ranked in order or at random, all of them or drawn candidates. The probability of each item at each rank is
-exact, without a sum over candidate sets: the exponential-clock integral of `clocks.py` goes through, as, given the time
-at which an item's clock rings, each other item was retrieved and has rung, retrieved and has not, or not retrieved.
+exact, without a sum over candidate sets: given the time at which an item's clock rings, each other item was retrieved
+and has rung, or not (`clocks.py`); and a uniform subset is in the order of all items.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.batches import LazyTable
 from truerank.io.columns import table_columns
-from truerank.sampling.clocks import at_nodes, nodes, rank_probabilities
+from truerank.sampling.clocks import rank_probabilities
+
+NEGLIGIBLE = 1e-18  # a probability that is left out
 
 
 @checked_arguments(temperature=NUMBER, n_candidates=COUNT)
@@ -177,21 +179,15 @@ def softened(score: Floats, *, temperature: float) -> Floats:
 def subset_rank_probabilities(weight: Floats, k: int, *, depth: int) -> Floats:
     """P(item i stands at rank r), [items x ranks]: a uniform subset of k items, ranked by Plackett-Luce.
 
-    Rows sum to k / n where depth is k. With F_j = 1 - exp(-w_j t), P(rank r | t) is the sum over sets of k - 1 others,
-    r - 1 of which have rung, of Π F Π (1 - F), divided by C(n, k).
+    Clocks ring in the same order whoever else has one: a subset is ranked as it stands in the ranking of all items.
+    Rows sum to k / n where depth is k.
 
     >>> subset_rank_probabilities(np.array([1.0, 1.0, 1.0]), 2, depth=2).round(12).tolist()
     [[0.333333333333, 0.333333333333], [0.333333333333, 0.333333333333], [0.333333333333, 0.333333333333]]
     """
-    n, depth = len(weight), min(depth, k)
-    probability, share = np.zeros((n, depth)), k / n
-    # the state holds P(m of those seen so far are in the subset, b of them have rung), so that nothing grows with n: an
-    # item is in given that m of the earlier ones are with the odds of drawing k - 1 of n - 1 one after the other
-    for rung, density in at_nodes(weight, *nodes(weight, depth, share), share):
-        nobody = np.zeros((len(rung), 1, depth))
-        nobody[:, 0, 0] = 1.0
-        _leave_one_out(rung, density, nobody, np.arange(n), probability, seen=0, k=k)
-    return probability
+    of_rank = subset_order_probabilities(np.arange(len(weight)), k, depth=depth)  # given the rank among all items
+    last = int(np.flatnonzero(of_rank.sum(axis=1) > NEGLIGIBLE)[-1]) + 1
+    return np.asarray(rank_probabilities(weight, depth=last) @ of_rank[:last])
 
 
 def subset_order_probabilities(order: Ints, k: int, *, depth: int) -> Floats:
@@ -229,40 +225,3 @@ def retrieved_order_probabilities(order: Ints, retrieval: Floats, *, depth: int)
 def _log_choose(n: Floats | np.float64, k: Floats | np.float64) -> Floats:
     with np.errstate(invalid="ignore"):
         return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
-
-
-def _leave_one_out(
-    rung: Floats, density: Floats, others: Floats, members: Ints, probability: Floats, *, seen: int, k: int
-) -> None:
-    """As in clocks.py, by halving: every item enters all states but its own, with additions of positive numbers only.
-
-    `others` [nodes x members of the subset x rung] after `seen` of the n - 1 other items; only numbers of members
-    remain from which k - 1 can still be reached.
-    """
-    if len(members) == 1:
-        probability[members[0]] += density[:, members[0]] @ others[:, -1, :]
-        return
-    n = rung.shape[1]
-    for outside, joining in ((members[::2], members[1::2]), (members[1::2], members[::2])):
-        state = others
-        for number, j in enumerate(joining, seen):
-            low, _ = _reachable(number, n, k)
-            new_low, new_high = _reachable(number + 1, n, k)
-            # k - 1 of n - 1 others: the next one is in with the share of places that are left
-            enters = ((k - 1 - low - np.arange(state.shape[1])) / (n - 1 - number))[None, :, None]
-            p = rung[:, j, None, None]
-            moved = state * enters
-            new = np.zeros((len(state), new_high - new_low + 1, state.shape[2]))
-            stays = (state - moved)[:, new_low - low :]
-            new[:, : stays.shape[1]] = stays
-            moved = moved[:, : new_high - low]
-            first = low + 1 - new_low
-            new[:, first : first + moved.shape[1]] += moved * (1 - p)
-            new[:, first : first + moved.shape[1], 1:] += moved[:, :, :-1] * p
-            state = new
-        _leave_one_out(rung, density, state, outside, probability, seen=seen + len(joining), k=k)
-
-
-def _reachable(seen: int, n: int, k: int) -> tuple[int, int]:
-    """How many of `seen` others can be in the subset when k - 1 of all n - 1 are."""
-    return max(0, k - 1 - (n - 1 - seen)), min(seen, k - 1)
