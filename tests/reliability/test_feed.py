@@ -17,7 +17,7 @@ from truerank.exposure.policies.rankers import ranker_exposures
 from truerank.exposure.positions.position_models import Exponential
 from truerank.simulation.feed import Broken, Feed, FeedPolicy, FeedSettings, Surface, make_feed
 from truerank.simulation.feed_truth import (
-    FeedLog,
+    Sessions,
     draw_log,
     draw_sessions,
     target_table,
@@ -33,14 +33,12 @@ def feed() -> Feed:
     return make_feed(SMALL, seed=1)
 
 
-def weighted_rewards(feed: Feed, log: FeedLog, policy: str) -> Floats:
+def weighted_rewards(feed: Feed, drawn: Sessions, policy: str) -> Floats:
     """Per session, the sum of reward x ε / ε0 (eq. 8)."""
-    drawn = log.sessions
-    place = drawn.place[log.session, log.position - 1]
-    exposure = feed.exposure(feed.policy(policy))
-    x = drawn.kind[log.session], drawn.day[log.session], drawn.surface[log.session], place
-    weight = exposure[x] / log.propensity
-    return sums_by(log.session, weight * log.rewards["reward"], n=len(drawn))
+    session, rank = np.nonzero(drawn.viewed)
+    x = drawn.kind[session], drawn.day[session], drawn.surface[session], drawn.place[session, rank]
+    weight = feed.exposure(feed.policy(policy))[x] / feed.logging_exposure()[x]
+    return sums_by(session, weight * drawn.reward[session, rank, 0], n=len(drawn))
 
 
 def ratio(feed: Feed, policy: str, *, runs: int = 30) -> tuple[float, float]:

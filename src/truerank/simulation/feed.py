@@ -15,6 +15,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.core.rng import generator
+from truerank.core.special import expit
 from truerank.core.values import Count, NotNegative, Range, check
 from truerank.exposure.policies.rankers import softened, subset_order_probabilities, subset_rank_probabilities
 from truerank.exposure.positions import parse_position
@@ -152,7 +153,7 @@ class Feed:
 
     def quality(self) -> Floats:
         """P(Q = 1 | x, a) [kinds x days x pool x rewards]."""
-        return _logistic(self.logit[:, None] + self.mood[None, :, None, None])
+        return np.asarray(expit(self.logit[:, None] + self.mood[None, :, None, None]))
 
     def exposure(self, policy: int) -> Floats:
         """ε(x, a) [kinds x days x surfaces x pool] (eq. 6); exact."""
@@ -247,8 +248,7 @@ def _law(surface: Surface) -> tuple[DepthFamily, float]:
         raise InputError(
             f"surface {surface.name} with position {surface.position!r}; expected exp:GAMMA, yule:RHO or log:ALPHA."
         )
-    value = float(getattr(model, law.parameter))
-    return law, float(np.log(value / (1 - value)) if law.scale == "logit" else np.log(value))
+    return law, law.point(float(getattr(model, law.parameter)))
 
 
 def _views(settings: FeedSettings, length: Floats, patience: Floats) -> Floats:
@@ -261,7 +261,3 @@ def _views(settings: FeedSettings, length: Floats, patience: Floats) -> Floats:
         sign = 1.0 if law.scale == "logit" else -1.0
         view[:, :, s] = np.exp(law.reached(u + sign * shift[:, :, None], rank)[0])
     return view
-
-
-def _logistic(x: Floats) -> Floats:
-    return np.asarray(1.0 / (1.0 + np.exp(-x)))

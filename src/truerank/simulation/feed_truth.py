@@ -16,6 +16,7 @@ from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.core.rng import generator
 from truerank.core.sizes import check_size
+from truerank.core.special import expit
 from truerank.io.atomic_write import FolderKind, whole_file, whole_folder
 from truerank.io.files import write_table
 from truerank.simulation.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
@@ -43,27 +44,10 @@ class Sessions:
         return len(self.user)
 
 
-@record(eq=False)
-class FeedLog:
-    """The viewed items of a log, one row each, in the order of sessions and ranks; `sessions` has the rest."""
-
-    sessions: Sessions
-    session: Ints
-    item: Ints
-    position: Ints
-    rewards: dict[str, Floats]
-    propensity: Floats
-
-    def __len__(self) -> int:
-        return len(self.session)
-
-
-def draw_log(feed: Feed, *, seed: int, sessions: int | None = None) -> FeedLog:
+def draw_log(feed: Feed, *, seed: int, sessions: int | None = None) -> Sessions:
     """A log under the logging policies, of users who are all drawn anew."""
     n = feed.settings.sessions if sessions is None else sessions
-    drawn = draw_sessions(feed, policies=tuple(range(feed.settings.loggers)), n=n, seed=seed)
-    exposure = feed.logging_exposure()
-    return _rows(feed, drawn, exposure[drawn.kind[:, None], drawn.day[:, None], drawn.surface[:, None], drawn.place])
+    return draw_sessions(feed, policies=tuple(range(feed.settings.loggers)), n=n, seed=seed)
 
 
 def draw_sessions(feed: Feed, *, policies: tuple[int, ...], n: int, seed: int) -> Sessions:
@@ -106,7 +90,7 @@ def _visit(
     logit = feed.logit[kind[:, None], place] + (feed.mood[day] + mood)[:, None, None]
     if Broken.NEIGHBOUR in settings.broken:
         logit = logit - BOREDOM * _similarity(feed, feed.pool[kind[:, None], place])[:, :, None]
-    quality = 1.0 / (1.0 + np.exp(-logit))
+    quality = expit(logit)
     if Broken.TRUST in settings.broken:
         quality = quality * trust(settings.length)[None, :, None]
     reward = (probability < quality) & reached[:, :, None]
@@ -140,13 +124,6 @@ def _similarity(feed: Feed, item: Ints) -> Floats:
     cosine = np.zeros(item.shape)
     cosine[:, 1:] = np.einsum("srd,srd->sr", direction[item[:, 1:]], direction[item[:, :-1]])
     return cosine
-
-
-def _rows(feed: Feed, drawn: Sessions, exposure: Floats) -> FeedLog:
-    session, rank = np.nonzero(drawn.viewed)
-    rewards = {name: drawn.reward[session, rank, c].astype(np.float64) for c, name in enumerate(REWARDS)}
-    item = feed.pool[drawn.kind[session], drawn.place[session, rank]]
-    return FeedLog(drawn, session, item, rank + 1, rewards, exposure[session, rank])
 
 
 SIMULATED = frozenset({Broken.STATE, Broken.CASCADE, Broken.NEIGHBOUR})
@@ -226,36 +203,36 @@ def _truths(policy: str, value: Floats, stderr: Floats, by_day: Floats, impressi
     }
 
 
-def log_table(feed: Feed, log: FeedLog) -> pl.DataFrame:
-    """The log as a table: session, user, item, position, rewards, propensity, time, surface; loggers where several."""
-    drawn, settings = log.sessions, feed.settings
-    surfaces = np.array([surface.name for surface in settings.surfaces])
-    start = np.array([FIRST_DAY + timedelta(days=int(day)) for day in range(settings.days)], dtype="datetime64[us]")
-    seconds = (np.arange(len(drawn)) * 37) % 86_000
-    time = start[drawn.day] + seconds * np.timedelta64(1, "s")
+def log_table(feed: Feed, drawn: Sessions) -> pl.DataFrame:
+    """The viewed items as a log: session, user, item, position, rewards, propensity, time, surface; loggers if several.
+
+    Rows are in the order of sessions and ranks.
+    """
+    settings = feed.settings
+    session, rank = np.nonzero(drawn.viewed)
+    kind, day, surface = drawn.kind[session], drawn.day[session], drawn.surface[session]
+    pair = kind, day, surface, drawn.place[session, rank]
+    start = np.array([FIRST_DAY + timedelta(days=number) for number in range(settings.days)], dtype="datetime64[us]")
     columns: dict[str, object] = {
-        "session": log.session,
-        "user": drawn.user[log.session],
-        "item": log.item,
-        "position": log.position,
-        **log.rewards,
-        "propensity": log.propensity,
-        "time": time[log.session],
-        "surface": surfaces[drawn.surface[log.session]],
+        "session": session,
+        "user": drawn.user[session],
+        "item": feed.pool[kind, pair[-1]],
+        "position": rank + 1,
+        **{name: drawn.reward[session, rank, number].astype(np.float64) for number, name in enumerate(REWARDS)},
+        "propensity": feed.logging_exposure()[pair],
+        "time": start[day] + session * 37 % 86_000 * np.timedelta64(1, "s"),
+        "surface": np.array([surface.name for surface in settings.surfaces])[surface],
     }
     if settings.loggers > 1:
         names = np.array([policy.name for policy in settings.policies])
-        columns["logger"] = names[drawn.policy[log.session]]
-        place = drawn.place[log.session, log.position - 1]
-        x = drawn.kind[log.session], drawn.day[log.session], drawn.surface[log.session], place
+        columns["logger"] = names[drawn.policy[session]]
         for number in range(settings.loggers):
-            columns[f"propensity_{names[number]}"] = feed.exposure(number)[x]
+            columns[f"propensity_{names[number]}"] = feed.exposure(number)[pair]
     return pl.DataFrame(columns)
 
 
-def target_table(feed: Feed, log: FeedLog, policy: str) -> pl.DataFrame:
+def target_table(feed: Feed, drawn: Sessions, policy: str) -> pl.DataFrame:
     """What a policy would show in every session of a log: session, item, exposure, without items it never shows."""
-    drawn = log.sessions
     exposure = feed.exposure(feed.policy(policy))[drawn.kind, drawn.day, drawn.surface]
     session, place = np.nonzero(exposure > 0)
     return pl.DataFrame(
@@ -288,11 +265,11 @@ def write_feed(
     `force` replaces another one.
     """
     check_feed(settings)
-    steps = len(settings.policies) + 2
+    names = [policy.name for policy in settings.policies]
 
     def step(what: str, done: int) -> None:
         if say is not None:
-            say(what, done, steps)
+            say(what, done, len(names) + 2)
 
     with whole_folder(folder, kind=FOLDER, force=force) as part:
         step("computing exposures", 0)
@@ -300,19 +277,16 @@ def write_feed(
         log = draw_log(feed, seed=seed)
         step("writing log", 1)
         write_table(log_table(feed, log), part / "log.parquet")
-        truth: list[dict[str, object]] = []
-        for number, policy in enumerate(settings.policies, 2):
-            step(f"writing {policy.name}", number)
-            write_table(target_table(feed, log, policy.name), part / f"{policy.name}.parquet")
-            truth += [asdict(value) for value in truth_of(feed, policy.name).values()]
+        for number, name in enumerate(names, 2):
+            step(f"writing {name}", number)
+            write_table(target_table(feed, log, name), part / f"{name}.parquet")
         written = {
             "about": "expected sum of each reward per session under each policy; stderr 0 is exact",
             "seed": seed,
             "settings": {**asdict(settings), "broken": sorted(settings.broken)},
-            "loggers": [policy.name for policy in settings.policies[: settings.loggers]],
-            "truth": truth,
+            "loggers": names[: settings.loggers],
+            "truth": [asdict(truth) for name in names for truth in truth_of(feed, name).values()],
         }
         with whole_file(part / "truth.json") as temporary:
             temporary.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2))
-    names = ["log", *(policy.name for policy in settings.policies)]
-    return {name: folder / f"{name}.parquet" for name in names} | {"truth": folder / "truth.json"}
+    return {name: folder / f"{name}.parquet" for name in ("log", *names)} | {"truth": folder / "truth.json"}
