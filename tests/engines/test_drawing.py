@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 from refusals import refused
 
 import truerank as tr
+from truerank.core.arrays import Ints
 from truerank.engines.named import frame_of
 from truerank.evaluation import intervening
 from truerank.exposure.interventions import STRATEGIES
@@ -123,11 +124,16 @@ def test_thresholds_are_the_draw(monkeypatch: pytest.MonkeyPatch, n: int, weighs
     rng = np.random.default_rng(n)
     pool = rng.choice([0, 1, 3], 600, p=[0.5, 0.48, 0.02])
     weight = rng.choice([0.0, 1e-9, 1.0], 600) if weighs else None
-    members = Members(pool.astype(np.uint64), np.arange(600, dtype=np.uint64), weight)
+
+    def members_of(rows: Ints) -> Members:
+        weights = None if weight is None else weight[rows]
+        return Members(pool[rows].astype(np.uint64), rows.astype(np.uint64), weights)
+
+    members = members_of(np.arange(600))
     order = PoolOrder.drawn(members, seed=1, purpose="x")
     expected = np.flatnonzero(order.first(n) & (members.weights > 0))
     cuts = np.split(np.arange(600), [100, 350])
-    keys = [DrawKeys.of(members.select(rows), seed=1, purpose="x") for rows in cuts]
+    keys = [DrawKeys.of(members_of(rows), seed=1, purpose="x") for rows in cuts]
     rows = [cut if weight is None else cut[weight[cut] > 0] for cut in cuts]
     last = LastCells.of(n, np.sum([LastCells.counts(each, n_pools=4) for each in keys], axis=0))
     threshold = last.threshold([each.select(last.within(each)) for each in keys])

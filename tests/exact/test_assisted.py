@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from outcomes import outcomes
+from outcomes import alone, outcomes
 from terms import all_terms_of
 from tiny import Tiny
 
@@ -31,7 +31,6 @@ from truerank.estimators.weighted import Hajek, HorvitzThompson, Pooled
 from truerank.inference.linearization import FEW_HITS, RareHits
 from truerank.metrics.additive import DCG, RBP, Precision, Recall
 from truerank.ranking.scores.scores import dense
-from truerank.sampling.pools import Members
 from truerank.sampling.unequal import DrawBy
 
 LABELS = np.array([[1, 0, 1, 0, 0, 1], [1, 1, 0, 0, 1, 0]], dtype=float)
@@ -357,7 +356,7 @@ def test_sums_are_unbiased_under_every_targeted_design(way: DrawBy, metric: Metr
     plain: list[Estimator] = (
         [Pooled(), PostStratified()] if isinstance(metric, Recall) else [HorvitzThompson(), Hajek()]
     )
-    draws = list(outcomes(way, Members.alone(6, weight=chance[0])))
+    draws = list(outcomes(way, alone(6, weight=chance[0])))
     assert math.fsum(probability for _, probability in draws) == pytest.approx(1, abs=1e-12)
     for estimator in (*plain, Assisted(fewest=0, doubt=0)):
 

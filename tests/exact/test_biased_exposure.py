@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from outcomes import outcomes
+from outcomes import alone, outcomes
 from terms import terms_of
 
 import truerank as tr
@@ -82,7 +82,7 @@ def log_of(rows: Sequence[Sequence[int]], propensity: Floats) -> Log:
 
 def members(user: int) -> Members:
     kept = CANDIDATE[user]
-    return Members.alone(int(kept.sum()), weight=WEIGHT[user, kept])
+    return alone(int(kept.sum()), weight=WEIGHT[user, kept])
 
 
 def inclusion(design: SamplingDesign) -> Floats:
@@ -236,7 +236,7 @@ def test_self_normalised_has_exactly_this_bias() -> None:
     Only the first: 3/8 of the time, value 1. Only the second: 1/8, value 0. Both: 1/8, value 2 / (2 + 4). None: 3/8,
     undefined. Mean of the defined: (3/8 + 1/24) / (5/8) = 2/3. The same for Recall@1 with labels 1, 1.
     """
-    one = Members.alone(2, weight=np.array([0.5, 0.25]))
+    one = alone(2, weight=np.array([0.5, 0.25]))
     for label, metric in (([1.0, 0.0], Precision(2)), ([1.0, 1.0], Recall(1))):
         log = Log(
             Ids.of([0]), Ids.of([0, 1]), np.zeros(2, np.int64), np.arange(2), {"label": np.array(label)},

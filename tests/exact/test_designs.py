@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from outcomes import assert_follows, outcomes
+from outcomes import alone, assert_follows, outcomes
 from refusals import refused
 
 from truerank.core.arrays import Floats, Ints
@@ -17,9 +17,9 @@ from truerank.sampling.unequal import DrawBy, allocate
 
 WEIGHT = np.array([0.1, 3.0, 0.7, 1.0, 0.7])
 SOME_ZERO = np.array([0.0, 3.0, 0.0, 1.0, 0.5])
-PLAIN, UNEQUAL, ZEROS = (Members.alone(5, weight=weight) for weight in (None, WEIGHT, SOME_ZERO))
+PLAIN, UNEQUAL, ZEROS = (alone(5, weight=weight) for weight in (None, WEIGHT, SOME_ZERO))
 CHANCES = [
-    Members.alone(len(chance), weight=np.array(chance))
+    alone(len(chance), weight=np.array(chance))
     for chance in (
         [0.2, 0.8, 0.45, 0.35, 0.2], [0.05, 0.9, 0.9, 0.95, 0.2], [1.0, 0.5, 0.25, 0.25], [0.4, 0.0, 0.6],
         [0.5, 0.5, 0.5, 0.5], [1.0, 1.0], [0.05, 0.8, 0.05, 0.05, 0.05],
@@ -115,7 +115,8 @@ def test_draws_are_nested_and_independent_of_order(smaller: SamplingDesign, larg
     small, large = (set(design.draw(members, seed=1, purpose="test").tolist()) for design in (smaller, larger))
     assert small < large
     shuffled = rng.permutation(len(members))
-    again = shuffled[smaller.draw(members.select(shuffled), seed=1, purpose="test")]
+    rows = Members(*(column[shuffled] for column in (members.user, members.item, members.weights)))
+    again = shuffled[smaller.draw(rows, seed=1, purpose="test")]
     assert set(again.tolist()) == small
     other = set(smaller.draw(members, seed=1, purpose="another").tolist())
     assert other != small
@@ -149,9 +150,9 @@ def test_a_share_is_rounded_down_in_decimals() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Members.alone(2, weight=np.array([1.0, -1.0])), "weight -1 of row 1"),
-        (lambda: Members.alone(2, weight=np.array([1.0, np.nan])), "weight nan of row 1"),
-        (lambda: BernoulliDesign(0.5).inclusion(Members.alone(1, weight=np.array([3.0]))), "Lower the rate"),
+        (lambda: alone(2, weight=np.array([1.0, -1.0])), "weight -1 of row 1"),
+        (lambda: alone(2, weight=np.array([1.0, np.nan])), "weight nan of row 1"),
+        (lambda: BernoulliDesign(0.5).inclusion(alone(1, weight=np.array([3.0]))), "Lower the rate"),
         (lambda: Share(1.5), "a share of 1.5"),
         (lambda: UniformDesign(-1).inclusion(PLAIN), "a sample of -1"),
     ],
@@ -175,7 +176,7 @@ def test_pools_of_several_users_are_drawn_from_one_by_one() -> None:
 
 def test_the_worked_example_of_conditional_poisson_sampling() -> None:
     """Odds 1 to 4, n = 2: π = (9, 16, 21, 24) / 35; z = (3, 1, 0, 2) has variance 20.632."""
-    members = Members.alone(4, weight=np.array([9.0, 16.0, 21.0, 24.0]) / 35)
+    members = alone(4, weight=np.array([9.0, 16.0, 21.0, 24.0]) / 35)
     z, chance, variance = np.array([3.0, 1.0, 0.0, 2.0]), members.weights, 0.0
     for rows, probability in outcomes(DrawBy.CONDITIONAL_POISSON, members):
         variance += probability * (sum(z[row] / chance[row] for row in rows) - z.sum()) ** 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from outcomes import outcomes
+from outcomes import alone, outcomes
 from refusals import refused
 from terms import terms_of
 
@@ -41,7 +41,7 @@ class Pool:
 
     @property
     def members(self) -> Members:
-        return Members.alone(len(self.rows), weight=self.weight)
+        return alone(len(self.rows), weight=self.weight)
 
     def terms(
         self, estimator: Estimator, metric: Metric, *, taken: Sequence[int] | None = None, chance: Floats

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from logs import full_world
-from outcomes import assert_follows, outcomes
+from outcomes import alone, assert_follows, outcomes
 
 from truerank.core.arrays import Bools, Floats
 from truerank.exposure.expose import Order, expose_independently
@@ -21,7 +21,6 @@ from truerank.sampling.designs import (
     none_shown,
     shown_propensities,
 )
-from truerank.sampling.pools import Members
 
 POOLS = {
     "equal": [1.0, 1.0, 1.0, 1.0, 1.0],
@@ -36,7 +35,7 @@ LABELS = [(1, 0, 0, 0, 0), (1, 0, 1, 0, 0), (0, 1, 1, 0, 1), (1, 1, 1, 1, 1), (0
 def logs_of(design: SamplingDesign, weight: Floats, positive: Bools) -> Iterator[tuple[tuple[int, ...], float]]:
     """Every log of one user with its probability: a positive is added, proportional to weight, where none was drawn."""
     share = weight * positive if (weight * positive).any() else positive.astype(float)
-    for rows, chance in outcomes(design, Members.alone(len(weight), weight=weight)):
+    for rows, chance in outcomes(design, alone(len(weight), weight=weight)):
         if not positive.any() or positive[list(rows)].any():
             yield rows, chance
             continue
@@ -50,7 +49,7 @@ def test_propensities_sum_over_every_log(name: str, label: tuple[int, ...], n: i
     exact, none = np.zeros(5), 0.0
     for rows, chance in logs_of(WeightedDesign(n, fill=True), weight, positive):
         exact[list(rows)] += chance
-    for rows, chance in outcomes(WeightedDesign(n, fill=True), Members.alone(5, weight=weight)):
+    for rows, chance in outcomes(WeightedDesign(n, fill=True), alone(5, weight=weight)):
         none += chance * (not positive[list(rows)].any())
     found = shown_propensities(np.array([0, 5]), weight, positive, size=np.array([n]))
     assert found.value == pytest.approx(exact, abs=1e-10)
@@ -64,7 +63,7 @@ def test_weighting_by_these_propensities_is_unbiased_and_by_others_is_not() -> N
     weight, positive = np.array(POOLS["unequal"]), np.array([1, 0, 1, 0, 0], dtype=bool)
     worth = np.array([0.2, 1.0, 0.7, 0.5, 0.3]) * positive
     right = shown_propensities(np.array([0, 5]), weight, positive, size=np.array([2])).value
-    wrong = WeightedDesign(2).inclusion(Members.alone(5, weight=weight))
+    wrong = WeightedDesign(2).inclusion(alone(5, weight=weight))
     means = [
         sum(
             chance * float((worth / chosen)[list(rows)].sum())

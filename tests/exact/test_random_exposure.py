@@ -10,7 +10,7 @@ from math import comb, isnan, log2
 import numpy as np
 import polars as pl
 import pytest
-from outcomes import outcomes
+from outcomes import alone, outcomes
 from tiny import Tiny
 from tiny import expectation as expect
 
@@ -28,7 +28,7 @@ from truerank.metrics.additive import DCG, RBP, MeanRR, Precision, Recall
 from truerank.metrics.listwise import NDCG
 from truerank.metrics.pairwise import AUC, AveragePrecision
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign
-from truerank.sampling.pools import Members, sizes_of
+from truerank.sampling.pools import sizes_of
 
 # three users with different numbers of candidates and relevant items, one of whom likes nothing
 WORLD = Tiny([[1, 0, 0, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0]])
@@ -253,11 +253,11 @@ def test_auc_of_several_users_converges_to_a_weighted_mean() -> None:
     designs = [UniformDesign(2), UniformDesign(2), UniformDesign(2)]
     num_mean = den_mean = wanted_num = wanted_den = 0.0
     for row, design in zip(rows, designs, strict=True):
-        both = [(chance, [row[i] for i in members]) for members, chance in outcomes(design, Members.alone(len(row)))]
+        both = [(chance, [row[i] for i in members]) for members, chance in outcomes(design, alone(len(row)))]
         keep = sum(chance for chance, labels in both if len(set(labels)) == 2)
         wanted_num += keep * auc_by_pairs(row, [-float(i) for i in range(len(row))])
         wanted_den += keep
-        for members, chance in outcomes(design, Members.alone(len(row))):
+        for members, chance in outcomes(design, alone(len(row))):
             judged = Tiny([[row[i] for i in members]])
             terms = judged.terms(Traditional(), AUC(), judged.everything())
             num_mean += chance * terms.sums[:, 0].sum()

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from logs import cells, full_world, log_of
-from outcomes import outcomes
+from outcomes import alone, outcomes
 from refusals import refused
 from tasteful import TastefulSampler
 
@@ -176,7 +176,7 @@ def test_inclusion_probabilities_sum_over_every_set(make: Callable[[int], Sample
         weight = np.where(np.isin(np.arange(6), [0, 4]), 0, weight)
     design: SamplingDesign = WeightedDesign(2)
     exact = np.zeros(6)
-    for items, chance in outcomes(design, Members.alone(6, weight=weight)):
+    for items, chance in outcomes(design, alone(6, weight=weight)):
         exact[list(items)] += chance
     sampled = draw(logged, sampler)
     own = sampled.user < n_users

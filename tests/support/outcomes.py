@@ -17,6 +17,11 @@ from truerank.sampling.unequal import DrawBy, odds_for, size_of_sample
 Outcomes = Iterator[tuple[tuple[int, ...], float]]
 
 
+def alone(n: int, *, weight: Floats | None = None) -> Members:
+    """One pool of n members."""
+    return Members.together(np.arange(n, dtype=np.uint64), weight=weight)
+
+
 def outcomes(design: SamplingDesign | DrawBy, members: Members) -> Outcomes:
     """Every subset of rows with its probability; for one tiny pool."""
     if isinstance(design, UniformDesign):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from outcomes import outcomes
+from outcomes import alone, outcomes
 from terms import terms_of
 
 from truerank.core.estimator import Estimator
@@ -17,7 +17,6 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
 from truerank.core.terms import Smooth
 from truerank.sampling.designs import SamplingDesign
-from truerank.sampling.pools import Members
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,7 @@ class Tiny:
 
     def samples(self, designs: Sequence[SamplingDesign]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
         """Every joint sample of all users with its probability."""
-        pools = [
-            list(outcomes(design, Members.alone(len(row)))) for design, row in zip(designs, self.labels, strict=True)
-        ]
+        pools = [list(outcomes(design, alone(len(row)))) for design, row in zip(designs, self.labels, strict=True)]
         for outcome in product(*pools):
             yield [members for members, _ in outcome], float(np.prod([chance for _, chance in outcome]))
 

@@ -49,10 +49,6 @@ def test_items_shown_too_rarely_are_said_to_be_shown_too_rarely() -> None:
     )
     assert "often" not in found.verdict
     assert uneven(found).direction is Direction.RARELY
-    assert uneven(found).too_rarely == 12
-    assert uneven(found).too_often <= 3  # the other 48 are shown a little more often in their place
-    assert {each.item for each in uneven(found).most_rarely} < {f"i{at:02d}" for at in range(12)}
-    assert all(each.shown < 10 and each.expected == pytest.approx(40) for each in uneven(found).most_rarely)
 
 
 def test_items_shown_too_often_are_said_to_be_shown_too_often() -> None:
@@ -60,7 +56,6 @@ def test_items_shown_too_often_are_said_to_be_shown_too_often() -> None:
     found = randomness(log_of(drawn(np.random.default_rng(2), 6, weight=weight)))
     assert found.verdict.startswith("Not random: some items were exposed far more often than uniform draws give")
     assert uneven(found).direction is Direction.OFTEN
-    assert [each.item for each in sorted(uneven(found).most_often, key=lambda each: each.item)] == ["i00", "i01"]
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.2, 0.5])
@@ -73,12 +68,10 @@ def test_the_effect_is_the_coefficient_of_variation_of_exposure(spread: float) -
     assert ("a little more" in found.verdict) is (spread < 0.1)
 
 
-def test_chance_alone_has_no_effect_and_no_outlying_items() -> None:
-    """Of 100 random logs at most a few have an item beyond what chance gives any item, and effects are small: X² on 59
-    degrees of freedom exceeds 105.3 once in 5,000, which is an effect of 0.139 with 2,400 rows."""
+def test_chance_alone_has_no_effect() -> None:
+    """Effects are small: X² on 59 degrees of freedom exceeds 105.3 once in 5,000, an effect of .139 with 2,400 rows."""
     rng = np.random.default_rng(5)
     found = [uneven(randomness(log_of(drawn(rng, 6)))) for _ in range(100)]
-    assert np.mean([each.too_often + each.too_rarely > 0 for each in found]) <= 0.05
     assert max(each.effect for each in found) < math.sqrt((float(chdtri(59, 0.0002)) - 59) / 2400)
     assert any(each.effect == 0 and each.direction is None for each in found)
 

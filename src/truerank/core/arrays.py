@@ -109,6 +109,15 @@ def sums_by(group: Ints, values: npt.NDArray[Any], *, n: int) -> Floats:
     return np.bincount(group, weights=values, minlength=n).astype(np.float64)
 
 
+def quotient(dividend: Any, divisor: Any) -> Floats:
+    """The quotient where the divisor is positive, else 0.
+
+    >>> quotient(np.array([1.0, 3.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, 0.0]
+    """
+    return np.asarray(np.divide(dividend, divisor, out=np.zeros(len(divisor)), where=divisor > 0))
+
+
 def equal_parts(parts: Floats) -> float:
     """How many equal parts these are worth, (Σ b)² / Σ b²; 0 where there are none.
 

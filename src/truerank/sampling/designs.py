@@ -141,7 +141,7 @@ class SamplingDesign(Protocol):
 class UniformDesign:
     """`n` members of each pool without replacement, all subsets equally likely; all of a smaller pool.
 
-    >>> UniformDesign(2).inclusion(Members.alone(4)).tolist()
+    >>> UniformDesign(2).inclusion(Members.together(np.arange(4))).tolist()
     [0.5, 0.5, 0.5, 0.5]
     """
 
@@ -160,7 +160,7 @@ class UniformDesign:
 class BernoulliDesign:
     """Each member by itself, with probability `rate` x weight (weight 1 where there are none).
 
-    >>> BernoulliDesign(0.5).inclusion(Members.alone(2, weight=np.array([1.0, 0.5]))).tolist()
+    >>> BernoulliDesign(0.5).inclusion(Members.together(np.arange(2), weight=np.array([1.0, 0.5]))).tolist()
     [0.5, 0.25]
     """
 
@@ -186,8 +186,8 @@ class WeightedDesign:
     Drawn as the first n of exponential clocks with the weights as rates, which has the same distribution (the Gumbel
     trick). Members of weight 0 are drawn only after all others, in uniform order, and with `fill` alone.
 
-    >>> weighted = WeightedDesign(1).inclusion(Members.alone(3, weight=np.array([1.0, 1.0, 2.0])))
-    >>> weighted.round(12).tolist()
+    >>> three = Members.together(np.arange(3), weight=np.array([1.0, 1.0, 2.0]))
+    >>> WeightedDesign(1).inclusion(three).round(12).tolist()
     [0.25, 0.25, 0.5]
     """
 

@@ -53,11 +53,6 @@ class Members:
             object.__setattr__(self, "weight", checked_weights(self.weight))
 
     @staticmethod
-    def alone(n: int, *, weight: Floats | None = None) -> Members:
-        """One pool of n members."""
-        return Members.together(np.arange(n, dtype=np.uint64), weight=weight)
-
-    @staticmethod
     def together(key: Keys, *, weight: Floats | None = None) -> Members:
         """One pool of all members with these keys."""
         return Members(np.zeros(len(key), np.uint64), key, weight, np.zeros(len(key), np.int64), 1)
@@ -81,17 +76,6 @@ class Members:
             return self.pool, np.bincount(self.pool, minlength=self.n_pools).astype(np.int64)
         _, pool, count = np.unique(self.user, return_inverse=True, return_counts=True)
         return pool.astype(np.int64), count.astype(np.int64)
-
-    def select(self, rows: Ints) -> Members:
-        """Some rows; pools keep their numbers."""
-        return Members(
-            self.user[rows],
-            self.item[rows],
-            None if self.weight is None else self.weight[rows],
-            None if self.pool is None else self.pool[rows],
-            self.n_pools,
-            self.in_order and bool((rows[1:] > rows[:-1]).all()),
-        )
 
     def clocks(self, *, seed: int, purpose: str) -> Floats:
         """When the clock of each row rings; those of weight 0 after all others."""

@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints, quotient
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log, Pairs
 from truerank.core.options import Drawn
@@ -169,7 +169,7 @@ def calibration(
     rows, unit, item, width = random.select(able), unit[able], item[able], max(len(log.items), 1)
     inside = (unit >= 0) & (item >= 0)
     also = inside & np.isin(unit * width + item, log.user * width + log.item)
-    share = np.divide(Pairs.of(log.user, log.item, n_units=log.n_units).count, n, out=np.zeros(len(n)), where=n > 0)
+    share = quotient(Pairs.of(log.user, log.item, n_units=log.n_units).count, n)
     common, expected, left_out = int(also.sum()), float(share[unit[inside]].sum()), len(random) - len(rows)
     if drawn is None:
         drawn = Drawn.UNSEEN if common == 0 and expected >= FEW else Drawn.ALL

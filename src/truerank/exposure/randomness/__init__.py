@@ -25,6 +25,7 @@ from truerank.core.rng import cell_uniforms
 from truerank.core.validation import ANYTHING, checked_arguments
 from truerank.core.wording import option
 from truerank.exposure.randomness.draws import (
+    LEAST,
     Dispersion,
     Draws,
     Unevenness,
@@ -37,7 +38,7 @@ from truerank.exposure.randomness.interaction import interaction
 from truerank.exposure.randomness.labelled import UserCounts, WithoutPositive
 from truerank.io.batches import LazyTable
 from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule
-from truerank.io.describe import gini, summary
+from truerank.io.describe import summary
 from truerank.io.read import read
 
 ALPHA = 0.05
@@ -72,17 +73,14 @@ class Check:
 class Randomness:
     """The checks, the verdict (`random` is None where nothing can be tested), figures, and what they leave open.
 
-    `unevenness` says how much items differ beyond chance, and which stand out; `without_positive` whether users were
-    kept for their labels. None where there is nothing to test, or no label.
+    `unevenness` says how much items differ beyond chance; `without_positive` whether users were kept for their labels.
+    None where there is nothing to test, or no label.
     """
 
     random: bool | None
     verdict: str
     checks: tuple[Check, ...]
     drawn: Drawn
-    gini: float
-    never_exposed: float  # share of items
-    never_exposed_expected: float
     overlap: int | None
     overlap_expected: float | None
     detectable: float  # coefficient of variation of items' exposure that is found with 80 % power
@@ -118,7 +116,7 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
     if seen is not None and rule is Drawn.UNSEEN:
         draws = Draws.of(log, excluded=seen)
     dispersion = item_dispersion(draws)
-    uneven = None if dispersion is None else unevenness(draws, dispersion, log.items)
+    uneven = None if dispersion is None else unevenness(draws, dispersion)
     checks = []
     if dispersion is not None and uneven is not None:
         finding = (
@@ -148,9 +146,6 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
         verdict=verdict,
         checks=tuple(checks),
         drawn=rule,
-        gini=gini(draws.count),
-        never_exposed=float((draws.count == 0).mean()),
-        never_exposed_expected=never,
         overlap=overlap,
         overlap_expected=None if overlap is None else expected,
         detectable=detectable,
@@ -314,8 +309,8 @@ def _detectable(draws: Draws, dispersion: Dispersion) -> float:
     """
     from truerank.core.special import chdtri, chndtrinc
 
-    variance, expected = draws.over_users(draws.spread), draws.over_users(draws.share)
-    varies = variance > 1e-9
+    variance, expected = draws.variance, draws.expected
+    varies = variance > LEAST
     noncentral = float(chndtrinc(float(chdtri(dispersion.df, ALPHA)), dispersion.df, 1 - POWER))
     if not noncentral > 0 or dispersion.variance <= 1e-9 * dispersion.n:
         return math.nan

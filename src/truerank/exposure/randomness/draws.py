@@ -11,12 +11,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints, quotient
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.record import record
 
+LEAST = 1e-9  # a variance below it is none
 MOST_ITEMS = 3000  # up to which covariances of all pairs of items are added up where candidates differ by user
 
 
@@ -32,6 +32,7 @@ class Draws:
     def of(log: Log, *, excluded: Pairs | None = None) -> Draws:
         """Repeated pairs count once; excluded pairs leave the candidates and what was shown.
 
+        >>> from truerank.core.ids import Ids
         >>> log = Log(Ids.of([1]), Ids.of([5, 6, 7, 8]), np.array([0, 0]), np.array([1, 2]), {})
         >>> draws = Draws.of(log)
         >>> draws.share.tolist(), draws.count.tolist()
@@ -53,8 +54,7 @@ class Draws:
     @property
     def share(self) -> Floats:
         """f_u: the share of a user's candidates that was shown."""
-        n = self.n_candidates
-        return np.divide(self.shown.count, n, out=np.zeros(len(n)), where=n > 0)
+        return quotient(self.shown.count, self.n_candidates)
 
     @property
     def spread(self) -> Floats:
@@ -65,7 +65,7 @@ class Draws:
     def spread_of_sums(self) -> Floats:
         """g_u N_u / (N_u - 1), by which Σ (s - mean s)² over a user's candidates becomes the variance of a sum of s."""
         n = self.n_candidates
-        return self.spread * np.divide(n, n - 1, out=np.zeros(len(n)), where=n > 1)
+        return self.spread * quotient(n, n - 1)
 
     def over_candidates(self, score: Floats) -> Floats:
         """Σ of an item's score over the candidates of each user."""
@@ -83,6 +83,16 @@ class Draws:
         return np.maximum(total - mass, 0.0)
 
     @property
+    def expected(self) -> Floats:
+        """E_i: how many users uniform draws show each item to."""
+        return self.over_users(self.share)
+
+    @property
+    def variance(self) -> Floats:
+        """V_i: the variance of that number."""
+        return self.over_users(self.spread)
+
+    @property
     def count(self) -> Floats:
         """c_i: how many users were shown each item."""
         return np.bincount(self.shown.item, minlength=self.n_items).astype(np.float64)
@@ -92,10 +102,13 @@ class Draws:
 
         Σ_u [Σ_{i shown} s_i - f_u Σ_{C_u} s_i]; Σ_u g_u N/(N-1) Σ_{C_u} (s_i - mean s)².
         """
-        total, squares, n = self.over_candidates(score), self.over_candidates(score**2), self.n_candidates
-        around = squares - np.divide(total**2, n, out=np.zeros(len(n)), where=n > 0)
-        difference = float(score[self.shown.item].sum() - (self.share * total).sum())
-        return difference, float((self.spread_of_sums * np.maximum(around, 0.0)).sum())
+        difference = float(score[self.shown.item].sum() - (self.share * self.over_candidates(score)).sum())
+        return difference, float(self.variance_of_sums(score).sum())
+
+    def variance_of_sums(self, score: Floats) -> Floats:
+        """The variance of each user's sum of the scores of shown items."""
+        around = self.over_candidates(score**2) - quotient(self.over_candidates(score) ** 2, self.n_candidates)
+        return self.spread_of_sums * np.maximum(around, 0.0)
 
 
 def owners(pairs: Pairs) -> Ints:
@@ -152,20 +165,17 @@ def item_dispersion(draws: Draws) -> Dispersion | None:
     is a sum over pairs of users, whose terms are uncorrelated, so with R_u the part of user u in the correlations
     Var T = 2 (tr R² - Σ_u tr R_u²) + Σ_u (1 - 2 f_u)² Var Σ_{i shown} 1/V_i, exactly.
     """
-    variance = draws.over_users(draws.spread)
-    varies = variance > 1e-9
-    if np.count_nonzero(varies) < 2:
+    variance = draws.variance
+    varies = variance > LEAST
+    n_varying = int(np.count_nonzero(varies))
+    if n_varying < 2:
         return None
     inverse = np.where(varies, 1 / np.where(varies, variance, 1.0), 0.0)
-    expected = draws.over_users(draws.share)
-    total = float((inverse * (draws.count - expected) ** 2).sum())
-    n, g = draws.n_candidates, draws.spread
+    total = float((inverse * (draws.count - draws.expected) ** 2).sum())
+    g, h = draws.spread, quotient(draws.spread, draws.n_candidates - 1)
     sums, squares = draws.over_candidates(inverse), draws.over_candidates(inverse**2)
-    h = np.divide(g, n - 1, out=np.zeros(len(n)), where=n > 1)
     per_user = g**2 * squares + h**2 * (sums**2 - squares)
-    around = squares - np.divide(sums**2, n, out=np.zeros(len(n)), where=n > 0)
-    within = (1 - 2 * draws.share) ** 2 * draws.spread_of_sums * np.maximum(around, 0.0)
-    n_varying = int(np.count_nonzero(varies))
+    within = (1 - 2 * draws.share) ** 2 * draws.variance_of_sums(inverse)
     trace = n_varying + _off_diagonal(draws, h, inverse)
     return Dispersion(total, n_varying, max(float(2 * (trace - per_user.sum()) + within.sum()), 0.0), trace)
 
@@ -179,7 +189,7 @@ def _off_diagonal(draws: Draws, h: Floats, inverse: Floats) -> float:
     if draws.excluded is None:
         return float(h.sum() ** 2 * (inverse.sum() ** 2 - (inverse**2).sum()))
     if draws.n_items > MOST_ITEMS:
-        variance = draws.over_users(draws.spread)[inverse > 0]
+        variance = draws.variance[inverse > 0]
         return float(1 - (variance**2).sum() / variance.sum() ** 2)
     from scipy.sparse import csr_array
 
@@ -196,9 +206,7 @@ def _off_diagonal(draws: Draws, h: Floats, inverse: Floats) -> float:
 # ------------------------------------------------------------------------------------------------------- uneven items
 
 MUCH = 0.10  # an effect from which items are shown "far" more often or more rarely
-MOST_NAMED = 3  # outlying items that are named on each side
 SIDE = 2 / 3  # the part of the squared deviations from which one side is the direction
-UNLIKELY = 0.05  # for any item at all, by Bonferroni
 
 
 class Direction(StrEnum):
@@ -210,30 +218,15 @@ class Direction(StrEnum):
 
 
 @record
-class OutlyingItem:
-    """An item that chance would not show so often, or so rarely: to how many users, how many chance gives, its z."""
-
-    item: str
-    shown: int
-    expected: float
-    z: float
-
-
-@record
 class Unevenness:
     """How unevenly items were shown, beyond what uniform draws give.
 
     `effect` is the coefficient of variation of exposure beyond chance, 0.58 where rates differ by a standard deviation
-    of 58 % of their mean; `direction` is None where it is 0. `too_often` and `too_rarely` count the items beyond what
-    chance gives any item, of which the farthest are named.
+    of 58 % of their mean; `direction` is None where it is 0.
     """
 
     effect: float
     direction: Direction | None
-    too_often: int
-    too_rarely: int
-    most_often: tuple[OutlyingItem, ...]
-    most_rarely: tuple[OutlyingItem, ...]
 
     @property
     def words(self) -> str:
@@ -245,48 +238,22 @@ class Unevenness:
         return f"some items were exposed {more} {how} than uniform draws give"
 
 
-def unevenness(draws: Draws, dispersion: Dispersion, items: Ids) -> Unevenness:
-    """The effect, √(max(0, X² - df) / Σ E), its direction, and the outlying items.
+def unevenness(draws: Draws, dispersion: Dispersion) -> Unevenness:
+    """The effect, √(max(0, X² - df) / Σ E), and its direction: the side that has two thirds of Σ (c - E)² / V.
 
-    The direction is the side that has two thirds of Σ (c - E)² / V. An item is outlying if its count has a probability
-    below 5 % over all items and both sides: at most that of a binomial number with the same mean (Hoeffding 1956).
-
-    >>> from truerank.core.log import Log
+    >>> from truerank.core.ids import Ids
     >>> user, item = np.arange(40), np.repeat([0, 1], [35, 5])
-    >>> log = Log(Ids.of(range(40)), Ids.of(["a", "b", "c", "d"]), user, item, {})  # 10 of each by chance
-    >>> uneven = unevenness(Draws.of(log), item_dispersion(Draws.of(log)), log.items)
+    >>> draws = Draws.of(Log(Ids.of(range(40)), Ids.of(["a", "b", "c", "d"]), user, item, {}))  # 10 of each by chance
+    >>> uneven = unevenness(draws, item_dispersion(draws))
     >>> round(uneven.effect, 2), uneven.direction.value  # X² = (25² + 5² + 2 · 10²) / 7.5 · 3/4 = 85 on 3 df, Σ E = 40
     (1.43, 'items shown too often')
-    >>> [(item.item, item.shown, item.expected) for item in (*uneven.most_often, *uneven.most_rarely)]
-    [('a', 35, 10.0), ('c', 0, 10.0), ('d', 0, 10.0)]
     """
-    variance, expected, count = draws.over_users(draws.spread), draws.over_users(draws.share), draws.count
-    varies = variance > 1e-9
-    z = np.where(varies, (count - expected) / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
-    effect = dispersion.effect(float(expected[varies].sum()))
-    users = draws.over_users((draws.n_candidates > 0).astype(np.float64))
-    outlying = varies & (_tail(count, expected, users) * 2 * np.count_nonzero(varies) < UNLIKELY)
-    often, rarely = np.flatnonzero(outlying & (z > 0)), np.flatnonzero(outlying & (z < 0))
-
-    def named(outliers: Ints) -> tuple[OutlyingItem, ...]:
-        farthest = outliers[np.argsort(-np.abs(z[outliers]), kind="stable")][:MOST_NAMED]
-        columns = (count[farthest].astype(int), expected[farthest], z[farthest])
-        rows = zip(items.texts(farthest), *(column.tolist() for column in columns), strict=True)
-        return tuple(OutlyingItem(*row) for row in rows)
-
-    direction = None
-    if effect > 0:
-        above = float((z[z > 0] ** 2).sum() / (z**2).sum())
-        direction = Direction.OFTEN if above >= SIDE else Direction.RARELY if above <= 1 - SIDE else Direction.BOTH
-    return Unevenness(effect, direction, len(often), len(rarely), named(often), named(rarely))
-
-
-def _tail(count: Floats, expected: Floats, users: Floats) -> Floats:
-    """The probability of a count as far from its mean on its side; 1 within one of the mean, where no bound holds."""
-    from truerank.core.special import bdtr, bdtrc
-
-    n = np.maximum(np.rint(users), 1.0).astype(np.int64)
-    rate = np.clip(expected / n, 0.0, 1.0)
-    below, above = bdtr(count, n, rate), np.where(count > 0, bdtrc(np.maximum(count - 1, 0), n, rate), 1.0)
-    tail = np.where(count <= expected - 1, below, np.where(count >= expected + 1, above, 1.0))
-    return np.asarray(tail, dtype=np.float64)
+    varies = draws.variance > LEAST
+    expected, variance = draws.expected[varies], draws.variance[varies]
+    effect, away = dispersion.effect(float(expected.sum())), draws.count[varies] - expected
+    if effect == 0:
+        return Unevenness(effect, None)
+    squares = away**2 / variance
+    above = float(squares[away > 0].sum() / squares.sum())
+    direction = Direction.OFTEN if above >= SIDE else Direction.RARELY if above <= 1 - SIDE else Direction.BOTH
+    return Unevenness(effect, direction)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.arrays import Bools, Floats, Ints, quotient, sums_by
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import JudgedChunk, Pool
 from truerank.core.record import record
@@ -62,9 +62,9 @@ class LabelledItems:
         labels, pool = chunk.labels, chunk.pools[Pool.CATALOGUE]
         n, n_items = pool.count, len(labels.items)
         labelled = np.bincount(labels.unit, minlength=labels.n_units)
-        share = np.divide(labelled, n, out=np.zeros(len(n)), where=n > 0)
+        share = quotient(labelled, n)
         spread = share * (1 - share)
-        third = (1 - 2 * share) ** 2 * spread * np.divide(n, n - 1, out=np.zeros(len(n)), where=n > 1)
+        third = (1 - 2 * share) ** 2 * spread * quotient(n, n - 1)
         of_users = np.stack([share, spread, third])
         count = np.bincount(labels.item, minlength=n_items)
         if pool.only is not None:
