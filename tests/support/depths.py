@@ -46,5 +46,5 @@ def fitted(
     rule = models.at(len(depth), surface=surface, group=group)
     places = [place for place, _ in models.rules]
     lists = {places[number]: Depths.from_sessions(depth[rule == number]) for number in np.unique(rule)}
-    result = fit_requests(models, lists, clicks=None, level=0.95)
+    result = fit_requests(models, lists, clicks=None)
     return result.positions, result.fits

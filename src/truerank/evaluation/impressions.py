@@ -212,7 +212,7 @@ def prepare_impressions(
     positions = None if requested is None else for_places(requested, surfaces=facts.surfaces, groups=facts.groups)
     learner = None
     if positions is not None and positions.requests:
-        learner = PositionLearner(positions, question.level, facts.clicks, facts.source)
+        learner = PositionLearner(positions, facts.clicks, facts.source)
     rows = ImpressionRows(
         facts=facts,
         targets=targets,

@@ -269,7 +269,7 @@ def fit_depths(family: str, depths: Depths, *, cutoff: int | None = None, level:
     (0.625, 'exp:0.62')
     """
     if family == "table":
-        return _fit_table(depths, cutoff=cutoff, level=level)
+        return _fit_table(depths, cutoff=cutoff)
     law = family_of(family)
     solution = solve(law, [depths])
     if abs(solution.u[0]) > BOUND:
@@ -292,7 +292,6 @@ def _described(
     return PositionFit(
         model=law.model(float(u[0]), cutoff=cutoff),
         parameters=(Parameter(law.parameter, value, float(law.slope(u)[0] * error), low, high),),
-        scale=law.scale,
         log_likelihood=float(solution.log_likelihood[group]),
         n=depths.n,
         n_censored=depths.n_censored,
@@ -326,28 +325,22 @@ def table_of(depths: Depths, *, cutoff: int | None) -> Table:
     return Table((1.0, *np.cumprod(1.0 - stops[:-1] / n[:-1]).tolist()), cutoff=cutoff)
 
 
-def _fit_table(depths: Depths, *, cutoff: int | None, level: float) -> PositionFit:
-    """The table of observed views (`table_of`) with Greenwood's standard errors.
-
-    Intervals are symmetric on the scale of ln(-ln P), as usual for survival.
-    """
+def _fit_table(depths: Depths, *, cutoff: int | None) -> PositionFit:
+    """The table of observed views (`table_of`) with Greenwood's standard errors."""
     model = table_of(depths, cutoff=cutoff)
-    n, stops = depths.at_risk(len(model.probability))
-    survive, stayed = np.array(model.probability[1:]), n - stops
+    n, stops = (counts[:-1] for counts in depths.at_risk(len(model.probability)))
     with np.errstate(invalid="ignore", divide="ignore"):
-        error = np.sqrt(np.cumsum(stops[:-1] / (n[:-1] * stayed[:-1])))
-        wide = np.exp(normal_quantile(level) * error / np.abs(np.log(survive)))
-        ends = [np.where((survive > 0) & (survive < 1), survive**power, survive) for power in (wide, 1 / wide)]
-        terms = [np.where(events > 0, events * np.log(events / n), 0.0) for events in (stops, stayed)]
-    columns = zip(survive, survive * np.nan_to_num(error), *ends, strict=True)
+        error = np.nan_to_num(np.sqrt(np.cumsum(stops / (n * (n - stops)))))
+    views = model.probability[1:]
     return PositionFit(
         model=model,
-        parameters=tuple(Parameter(f"P(V|{rank})", *map(float, row)) for rank, row in enumerate(columns, 2)),
-        scale="ln(-ln)",
-        log_likelihood=float(np.nansum(terms[0] + terms[1])),
+        parameters=tuple(
+            Parameter(f"P(V|{rank})", view, view * part)
+            for rank, (view, part) in enumerate(zip(views, error.tolist(), strict=True), 2)
+        ),
         n=depths.n,
         n_censored=depths.n_censored,
-        goodness=_goodness(Table((*model.probability, 0.0)), depths, parameters=len(n)),
+        goodness=_goodness(Table((*model.probability, 0.0)), depths, parameters=len(model.probability)),
         notes=("a table fits its own data exactly: its goodness of fit has no degrees of freedom",),
     )
 

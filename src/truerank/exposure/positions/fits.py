@@ -24,13 +24,13 @@ GROWTH = 1.4  # each bucket reaches about so many times deeper than the one befo
 
 @record
 class Parameter:
-    """A fitted number with its standard error and interval."""
+    """A fitted number with its standard error and interval, as far as there are any."""
 
     name: str
     value: float
-    stderr: float
-    low: float
-    high: float
+    stderr: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
 
 @record
@@ -67,17 +67,16 @@ class Goodness:
 class PositionFit:
     """A fitted position model and how well it describes what it was fitted to.
 
-    `scale` is the one on which the interval is symmetric. `list_end` is the rank at which lists were recognised to end,
-    where no column of the log gives it.
+    `list_end` is the rank at which lists were recognised to end, where no column of the log gives it. A table has no
+    likelihood.
     """
 
     model: PositionModel
     parameters: tuple[Parameter, ...]
-    scale: str
-    log_likelihood: float
     n: int
     n_censored: int
     goodness: Goodness
+    log_likelihood: float = math.nan
     notes: tuple[str, ...] = ()
     list_end: int | None = None
 
@@ -308,10 +307,7 @@ def _described(cells: ClickCells, theta: Floats, quality: Floats, *, notes: tupl
     displayed = cells.by_rank(cells.displayed)
     return PositionFit(
         model=Table.of_frequencies(theta * displayed, displayed),
-        parameters=tuple(
-            Parameter(f"P(V|{rank})", float(value), math.nan, math.nan, math.nan) for rank, value in enumerate(theta, 1)
-        ),
-        scale="",
+        parameters=tuple(Parameter(f"P(V|{rank})", value) for rank, value in enumerate(theta.tolist(), 1)),
         log_likelihood=cells.log_likelihood(theta, quality),
         n=round(float(cells.displayed.sum())),
         n_censored=0,

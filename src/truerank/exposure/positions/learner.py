@@ -110,9 +110,7 @@ def _check_groups(place: Place, request: FitRequest, groups: Sequence[str]) -> N
         raise InputError(f"{request}{problem}")
 
 
-def fit_requests(
-    models: Positions, lists: Mapping[Place, Depths], *, clicks: ClickCells | None, level: float
-) -> FittedPositions:
+def fit_requests(models: Positions, lists: Mapping[Place, Depths], *, clicks: ClickCells | None) -> FittedPositions:
     """Every request replaced by its fit: to the scroll depths of its place, or to clicks, which hold everywhere.
 
     Rules stay in order, so that their numbers stay what they are. Where one request has a fit for each surface, a
@@ -139,15 +137,15 @@ def fit_requests(
         if request.family in FROM_CLICKS:
             fits |= {place: _from_clicks(request, place, clicks) for place in places}
         elif request.per_surface and surface is None:  # for surfaces without a fit of their own: no list is here
-            fits |= _fit_places(request, places, everywhere, level=level)
+            fits |= _fit_places(request, places, everywhere)
             without_lists.update(places)
         else:
             try:
-                fits |= _fit_places(request, places, depths, level=level)
+                fits |= _fit_places(request, places, depths)
             except InputError:
                 if not request.per_surface:
                     raise
-                shared = _fit_places(request, places, everywhere, level=level)
+                shared = _fit_places(request, places, everywhere)
                 fits |= {place: _without_goodness(fit, depths.get(place)) for place, fit in shared.items()}
     for place, fit in fits.items():
         end = ends.get(place.surface, math.inf)
@@ -167,18 +165,16 @@ def _list_ends(lists: Mapping[Place, Depths]) -> dict[str | None, float]:
     return {surface: pooled(depths).list_end() or math.inf for surface, depths in parts.items()}
 
 
-def _fit_places(
-    request: FitRequest, places: list[Place], depths: Mapping[Place, Depths], *, level: float
-) -> dict[Place, PositionFit]:
+def _fit_places(request: FitRequest, places: list[Place], depths: Mapping[Place, Depths]) -> dict[Place, PositionFit]:
     """The fit of one place; or of all groups of a surface, and of everyone: a group without a list has everyone's."""
     parts = {place: depths[place] for place in places if place in depths}
     if not parts:
         where = places[0] if not request.per_group else Place(places[0].surface)
         raise InputError(f"{request} for {where}, but no session is there. Check the surfaces and groups of the log.")
     if not request.per_group:
-        return {place: fit_depths(request.family, parts[place], cutoff=request.cutoff, level=level) for place in parts}
+        return {place: fit_depths(request.family, parts[place], cutoff=request.cutoff) for place in parts}
     groups = {place.group: lists for place, lists in parts.items() if place.group is not None}
-    everyone, fits, _ = fit_groups(request.family, groups, cutoff=request.cutoff, level=level)
+    everyone, fits, _ = fit_groups(request.family, groups, cutoff=request.cutoff)
     return {place: fits.get(place.group or "", everyone) for place in places}
 
 
@@ -229,7 +225,6 @@ class PositionLearner:
     """
 
     positions: Positions
-    level: float = 0.95
     clicks: str | None = None
     source: str = "log"
     needs: tuple[Learner, ...] = ()
@@ -267,7 +262,7 @@ class PositionLearner:
 
     def fit(self, tally: CellCounts) -> FittedPositions:
         if from_clicks(self.positions):
-            return fit_requests(self.positions, {}, clicks=ClickCells.from_table(tally.cells), level=self.level)
+            return fit_requests(self.positions, {}, clicks=ClickCells.from_table(tally.cells))
         if not len(tally.cells):
             raise InputError(
                 f"{self.source}: no row was viewed, so there are no scroll depths. Check the column viewed, or give "
@@ -277,7 +272,7 @@ class PositionLearner:
             self.positions.rules[rule][0]: Depths(*(part[name].to_numpy().astype(np.float64) for name in DEPTHS))
             for (rule,), part in tally.cells.partition_by("rule", as_dict=True).items()
         }
-        return fit_requests(self.positions, lists, clicks=None, level=self.level)
+        return fit_requests(self.positions, lists, clicks=None)
 
 
 def _check_depths(log: Log) -> None:
