@@ -122,9 +122,8 @@ def test_requests_are_fitted_where_they_hold() -> None:
     assert list(fits) == ["a"]
     models, fits = fitted(FitRequest("exp", per_group=True), depth=[1, 2, 9, 9], group=np.array(list("xxyy")))
     assert set(fits) == {"*", "*/x", "*/y"}
-    assert (
-        models.view(np.array([2.0]), group=np.array(["x"]))[0] < models.view(np.array([2.0]), group=np.array(["y"]))[0]
-    )
+    light, heavy = models.view_by(models.at(2, group=np.array(["x", "y"])), np.full(2, 2.0))
+    assert light < heavy
     with refused("no session is there"):
         fitted(
             Positions(((Place("a"), FitRequest("exp")), (Place(), FitRequest("exp")))),

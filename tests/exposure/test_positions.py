@@ -87,17 +87,19 @@ def test_the_most_special_place_holds() -> None:
         )
     )
     surface, group = np.array(["x", "x", "home", "home"]), np.array(["old", "new", "old", "new"])
-    np.testing.assert_allclose(feed.view(np.full(4, 2.0), surface=surface, group=group), [0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(
+        feed.view_by(feed.at(4, surface=surface, group=group), np.full(4, 2.0)), [0.1, 0.2, 0.3, 0.4]
+    )
 
 
 def test_places_without_a_model_or_a_column_are_refused() -> None:
     feed = Positions(((Place("home"), Logarithmic()),))
     with refused("row 2: no position model for other"):
-        feed.view(RANKS[:2], surface=np.array(["home", "other"]))
+        feed.at(2, surface=np.array(["home", "other"]))
     with refused("no column surface"):
-        feed.view(RANKS)
+        feed.at(len(RANKS))
     with refused("still to be fitted"):
-        Positions.everywhere(FitRequest("exp")).view(RANKS)
+        Positions.everywhere(FitRequest("exp")).view_by(np.zeros(len(RANKS), dtype=np.int64), RANKS)
 
 
 def test_a_table_is_read_from_a_file(tmp_path: Path) -> None:

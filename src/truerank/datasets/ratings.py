@@ -18,6 +18,7 @@ from truerank.core.log import Log
 from truerank.core.record import record
 from truerank.datasets.dataset import (
     ID_COLUMNS,
+    Columns,
     Dataset,
     Part,
     PublishedSize,
@@ -33,7 +34,7 @@ from truerank.datasets.dataset import (
 )
 from truerank.io.files import read_table
 
-RATINGS = {**ID_COLUMNS, "rating": pl.Float64}
+RATINGS: Columns = {**ID_COLUMNS, "rating": pl.Float64}
 
 # MovieLens 100K and 1M (Harper and Konstan, TiiS 2015): films that users chose to rate.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+import polars as pl
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, places
 from truerank.core.errors import InputError
@@ -121,7 +122,7 @@ def _parts(log: Log, held: Bools) -> SplitParts:
 def held_out(log: Log, by: SplitBy, test: float, *, seed: int) -> Bools:
     """Which rows go to the test part."""
     held = np.zeros(len(log), dtype=bool)
-    held[_last(log) if by is SplitBy.LAST else split_rows(log, by.value, test, seed=seed)] = True
+    held[_last(log) if by is SplitBy.LAST else split_rows(log, by, test, seed=seed)] = True
     return held
 
 
@@ -145,7 +146,7 @@ def check_ordered(by: SplitBy, *, drop_missing_times: bool) -> None:
         )
 
 
-def split_rows(log: Log, by: str, fraction: float, *, seed: int) -> Ints:
+def split_rows(log: Log, by: SplitBy | str, fraction: float, *, seed: int) -> Ints:
     """The rows of the second part: by `time` the latest share of all, at `random` each with that chance, by `user` a
     share of each user's rows.
     """
@@ -211,13 +212,14 @@ def short_first(log: Log, *, scale: float = 1000.0) -> Floats:
     scale is not given; 1000 is ours, and infinity means no bias. A video's duration is the median over its rows.
     """
     if "video_duration" not in log.rewards:
-        raise InputError(f"{log.source}: no video_duration; it is in the original KuaiRec files. Use popular_first.")
-    order = np.lexsort((log.rewards["video_duration"], log.item))
-    start = np.searchsorted(log.item[order], np.arange(len(log.items)))
-    count = np.bincount(log.item, minlength=len(log.items))
-    sorted_durations = np.append(log.rewards["video_duration"][order], np.nan)
-    low, high = (np.where(count > 0, start + part, len(log)) for part in ((count - 1) // 2, count // 2))
-    return first_by((sorted_durations[low] + sorted_durations[high]) / 2, scale=scale)
+        raise InputError(
+            f"{log.source}: no column video_duration (it is in the original KuaiRec files); give durations: "
+            "DurationLogger(duration=...), one for each item."
+        )
+    rows = pl.DataFrame({"item": log.item, "duration": log.rewards["video_duration"]})
+    items = pl.DataFrame({"item": np.arange(len(log.items))})
+    medians = items.join(rows.group_by("item").median(), on="item", how="left", maintain_order="left")
+    return first_by(medians["duration"].fill_null(np.nan).to_numpy(), scale=scale)
 
 
 def first_by(value: Floats, *, scale: float) -> Floats:

@@ -88,11 +88,6 @@ class DurationLogger(LoggingPolicy):
                 f"a duration logger with scale {self.scale:g} for {len(dataset.items):,} items: the longest would "
                 f"never be shown. Give a scale of at least {len(dataset.items) / STEEPEST:.3g}."
             )
-        if self.duration is None and "video_duration" not in dataset.rewards:
-            raise InputError(
-                f"{dataset.source}: no column video_duration (it is in the original KuaiRec files); give durations: "
-                "DurationLogger(duration=...), one for each item."
-            )
         if self.duration is None:
             return np.exp(short_first(dataset, scale=self.scale))
         duration = np.asarray(self.duration, dtype=np.float64)

@@ -17,7 +17,7 @@ from truerank.core.record import record
 from truerank.core.rng import generator
 from truerank.core.special import expit
 from truerank.core.values import Count, NotNegative, Range, check
-from truerank.exposure.policies.rankers import softened, subset_order_probabilities, subset_rank_probabilities
+from truerank.exposure.policies.rankers import ranker_probabilities, softened
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.depths import FAMILIES, DepthFamily
 
@@ -122,10 +122,6 @@ class FeedSettings:
         for surface in self.surfaces:
             _law(surface)
 
-    @property
-    def n_users(self) -> int:
-        return -(-self.sessions // self.visits)
-
 
 @record(eq=False)
 class Feed:
@@ -195,7 +191,12 @@ def make_feed(settings: FeedSettings | None = None, *, seed: int) -> Feed:
         mood=mood,
         view=_views(settings, length, patience),
         weight=weight,
-        ranks=np.stack([_rank_probabilities(settings, of_policy) for of_policy in weight]),
+        ranks=np.stack(
+            [
+                _rank_probabilities(settings, of_policy, noise=policy.noise)
+                for policy, of_policy in zip(settings.policies, weight, strict=True)
+            ]
+        ),
     )
 
 
@@ -225,18 +226,14 @@ def _log_weights(settings: FeedSettings, score: Floats) -> Floats:
     return weight
 
 
-def _rank_probabilities(settings: FeedSettings, weight: Floats) -> Floats:
+def _rank_probabilities(settings: FeedSettings, weight: Floats, *, noise: float) -> Floats:
     """P(item at rank) of one policy [kinds x pool x ranks]."""
     probability = np.zeros((*weight.shape, settings.length))
     for kind, row in enumerate(weight):
         able = np.flatnonzero(np.isfinite(row))
-        if row[able].min() < -1e5:
-            place = np.argsort(np.argsort(-row[able]))
-            probability[kind, able] = subset_order_probabilities(place, settings.candidates, depth=settings.length)
-        else:
-            probability[kind, able] = subset_rank_probabilities(
-                np.exp(row[able]), settings.candidates, depth=settings.length
-            )
+        probability[kind, able] = ranker_probabilities(
+            row[able], temperature=1.0 if noise else None, n_candidates=settings.candidates, depth=settings.length
+        )
     return probability
 
 

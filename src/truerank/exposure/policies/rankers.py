@@ -149,21 +149,37 @@ def ranker_exposures(
         raise InputError(f"retrieval probabilities of shape {retrieval.shape}; expected {n} numbers in [0, 1].")
     if n_candidates is not None and not 1 <= n_candidates <= n:
         raise InputError(f"{n_candidates} candidates of {n} items; expected from 1 to all of them.")
+    if not temperature and n_candidates is None and retrieval is None:
+        return view[_order(score)]
+    probability = ranker_probabilities(
+        score, temperature=temperature, n_candidates=n_candidates, retrieval=retrieval, depth=depth
+    )
+    return np.asarray(probability @ view[: probability.shape[1]])
+
+
+def ranker_probabilities(
+    score: Floats,
+    *,
+    temperature: float | None = None,
+    n_candidates: int | None = None,
+    retrieval: Floats | None = None,
+    depth: int,
+) -> Floats:
+    """P(item i stands at rank r), [items x ranks up to `depth`]."""
     if temperature:
         weight = softened(score, temperature=temperature)
         if n_candidates is None:
-            probability = rank_probabilities(weight, depth=depth, retrieval=retrieval)
-        else:
-            probability = subset_rank_probabilities(weight, n_candidates, depth=depth)
-    else:
-        order = np.argsort(np.argsort(-score, kind="stable"))
-        if n_candidates is not None:
-            probability = subset_order_probabilities(order, n_candidates, depth=depth)
-        elif retrieval is not None:
-            probability = retrieved_order_probabilities(order, retrieval, depth=depth)
-        else:
-            return view[order]
-    return np.asarray(probability @ view[: probability.shape[1]])
+            return rank_probabilities(weight, depth=depth, retrieval=retrieval)
+        return subset_rank_probabilities(weight, n_candidates, depth=depth)
+    if n_candidates is not None:
+        return subset_order_probabilities(_order(score), n_candidates, depth=depth)
+    certain = np.ones(len(score)) if retrieval is None else retrieval
+    return retrieved_order_probabilities(_order(score), certain, depth=depth)
+
+
+def _order(score: Floats) -> Ints:
+    """0 for the best item, 1 for the next; equal scores in the order of the items."""
+    return np.argsort(np.argsort(-score, kind="stable"))
 
 
 def softened(score: Floats, *, temperature: float) -> Floats:

@@ -258,7 +258,7 @@ class Positions:
     """A position model for each place; where several fit, the most special one holds, a surface before a group.
 
     >>> feed = Positions(((Place("first"), YuleSimon(1.5)), (Place("second"), Exponential(0.5))))
-    >>> feed.view(np.array([2.0, 2.0]), surface=np.array(["first", "second"])).round(12).tolist()
+    >>> feed.view_by(feed.at(2, surface=np.array(["first", "second"])), np.array([2.0, 2.0])).round(12).tolist()
     [0.4, 0.5]
     >>> str(feed)
     'first=yule:1.5,second=exp:0.5'
@@ -300,13 +300,6 @@ class Positions:
     def differ(self) -> bool:
         """Whether models differ within a log."""
         return self.by_surface or self.by_group
-
-    def view(
-        self, position: Floats, *, surface: npt.NDArray[Any] | None = None, group: npt.NDArray[Any] | None = None
-    ) -> Floats:
-        """The probability of a view for each row, by the model of the row's surface and group."""
-        position = np.asarray(position, dtype=np.float64)
-        return self.view_by(self.at(len(position), surface=surface, group=group), position)
 
     def view_by(self, rule: npt.NDArray[np.int64], position: Floats) -> Floats:
         """The probability of a view for each row, by the model of the rule of that number."""
