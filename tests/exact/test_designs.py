@@ -115,7 +115,7 @@ def test_draws_are_nested_and_independent_of_order(smaller: SamplingDesign, larg
     small, large = (set(design.draw(members, seed=1, purpose="test").tolist()) for design in (smaller, larger))
     assert small < large
     shuffled = rng.permutation(len(members))
-    rows = Members(*(column[shuffled] for column in (members.user, members.item, members.weights)))
+    rows = Members(members.user[shuffled], members.item[shuffled], members.weights[shuffled])
     again = shuffled[smaller.draw(rows, seed=1, purpose="test")]
     assert set(again.tolist()) == small
     other = set(smaller.draw(members, seed=1, purpose="another").tolist())
