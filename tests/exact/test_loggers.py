@@ -11,7 +11,7 @@ from logs import full_world
 from outcomes import alone, assert_follows, outcomes
 
 from truerank.core.arrays import Bools, Floats
-from truerank.exposure.expose import Order, expose_independently
+from truerank.exposure.expose import expose, expose_independently
 from truerank.sampling.clocks import exact_steps
 from truerank.sampling.designs import (
     BernoulliDesign,
@@ -82,8 +82,9 @@ def test_weighting_by_these_propensities_is_unbiased_and_by_others_is_not() -> N
 def test_drawn_logs_follow_the_outcomes(name: str, n: int) -> None:
     """A chi-square test over 20,000 users; seed fixed, the bound is beyond the 99.99 % quantile."""
     weight, positive, n_users = np.array(POOLS[name]), np.array([1, 0, 1, 0, 0], dtype=bool), 20_000
-    order = Order.of(full_world([positive.tolist()] * n_users), weight, seed=4)
-    shown = order.shown(order.sizes(size=n)).reshape(n_users, 5)
+    log = expose(full_world([positive.tolist()] * n_users), weight, size=n, propensities=False, seed=4)
+    shown = np.zeros((n_users, 5), dtype=bool)
+    shown[log.user, log.item] = True
     assert_follows(shown, logs_of(WeightedDesign(n, fill=True), weight, positive))
 
 

@@ -15,7 +15,6 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.datasets.split import split_per_user
 from truerank.exposure.expose import (
-    Order,
     WorldHoldOut,
     expose,
     expose_independently,
@@ -88,10 +87,10 @@ def test_logs_have_their_sizes_are_nested_and_keep_a_positive(logger: LoggingPol
 def test_draws_are_those_of_the_design_whatever_the_order_of_rows() -> None:
     world = large_world()
     weight = np.round(np.random.default_rng(1).random(60), 1)
-    order = Order.of(world, weight, seed=9)
-    shown = np.flatnonzero(order.shown(order.sizes(size=50), keep_positive=False))
+    log = expose(world, weight, size=50, keep_positive=False, seed=9)
     members = Members.of(world, weight=weight[world.item])
-    assert shown.tolist() == WeightedDesign(50, fill=True).draw(members, seed=9, purpose="exposure").tolist()
+    drawn = WeightedDesign(50, fill=True).draw(members, seed=9, purpose="exposure")
+    assert cells(log) == cells(world.select(drawn))
     shuffled = world.select(np.random.default_rng(3).permutation(len(world)))
     first, again = (expose(each, PositivityLogger(), size=7, seed=9) for each in (world, shuffled))
     assert cells(first) == cells(again)
@@ -143,11 +142,11 @@ def test_bad_input_is_explained() -> None:
         "2 durations for 4 items": lambda: DurationLogger(duration=(1, 2)).weights(WORLD),
         "scale of at least": lambda: DurationLogger(scale=0.001).weights(WORLD),
         "Did you mean popularity": lambda: expose(WORLD, "popular", size=1, seed=0),
-        "weights of shape": lambda: Order.of(WORLD, np.ones(3), seed=0),
-        "weight -1": lambda: Order.of(WORLD, -np.ones(4), seed=0),
+        "weights of shape": lambda: expose(WORLD, np.ones(3), size=1, seed=0),
+        "weight -1": lambda: expose(WORLD, -np.ones(4), size=1, seed=0),
         "for 16 rows": lambda: expose_independently(WORLD, np.ones(3), seed=0),
         "row 0 is 2": lambda: expose_independently(WORLD, np.full(16, 2.0), seed=0),
-        "a hold-out of 1": lambda: WorldHoldOut(1.0),
+        "hold-out: fraction=1; expected a number between 0 and 1": lambda: WorldHoldOut(1.0),
     }
     for message, wrong in calls.items():
         with refused(message):

@@ -19,7 +19,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.log import Log
 from truerank.core.ranking import Ranks, Scores, Ties
 from truerank.evaluation.labels import evaluate
-from truerank.exposure.expose import Order, WorldHoldOut
+from truerank.exposure.expose import WorldHoldOut, expose
 from truerank.exposure.logging_policies import PositivityLogger
 from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.metrics.discounts import unit_values
@@ -51,9 +51,9 @@ def scenario_values(world: Log, scores: dict[str, Scores], grid: Grid, train: Lo
         for logger in grid.loggers:
             assert grid.holdout is not None
             left, held = grid.holdout.split(world, policy=logger, seed=seed)
-            order = Order.of(left, logger.weights(world, train=train), seed=seed)
+            weight = logger.weights(world, train=train)
             for at, sparsity in enumerate(grid.sparsities):
-                log = order.dataset.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+                log = expose(left, weight, sparsity=sparsity, propensities=False, seed=seed)
                 for (name, size), sampler in zip(grid.candidates, all_samplers(grid), strict=True):
                     random = log if held is None else held
                     sampled = sample_candidates(log, sampler, seed=seed, train=train, random=random, exclude=held)
@@ -208,9 +208,8 @@ def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -
     compiled = run.exposed(units)
     left, held = (labels, None) if holdout is None else holdout.split(labels, policy=logger, seed=SEED)
     assert set(zip(*np.nonzero(compiled.held), strict=True)) == (set() if held is None else cells(held))
-    order = Order.of(left, weight, seed=SEED)
     for at, sparsity in enumerate(sparsities):
-        shown = order.dataset.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+        shown = expose(left, weight, sparsity=sparsity, propensities=False, seed=SEED)
         assert set(zip(*np.nonzero(compiled.level > at), strict=True)) == cells(shown)
 
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import MISSING
 from enum import EnumType
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -360,3 +360,17 @@ class Value:
 
     def __post_init__(self) -> None:
         check(self, where=f"{self._word} {self.name}".strip())
+
+
+class PaperValue(Value):
+    """A value that the text of a paper and its code may set differently; by default both have the defaults."""
+
+    __slots__ = ()
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls()

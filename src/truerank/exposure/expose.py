@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -20,70 +20,22 @@ from truerank.core.ids import Ids
 from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.record import record
-from truerank.core.validation import checked_arguments
+from truerank.core.validation import ANYTHING, checked_arguments
+from truerank.core.values import Between0And1, PaperValue
 from truerank.datasets.split import split_per_user
 from truerank.exposure.counts import pair_order
 from truerank.exposure.logging_policies import LOGGERS, LoggingPolicy
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.designs import BernoulliDesign, Inclusion, UniformDesign, shown_propensities
+from truerank.sampling.designs import BernoulliDesign, UniformDesign, shown_propensities
 from truerank.sampling.pools import Members, PoolOrder, Share, sizes_of
 
 PURPOSE = "exposure"
 
 
-@record
-class Order:
-    """The order in which a logging policy exposes each user's rows: logs of every size, from one draw.
-
-    `dataset` is sorted by user and item, a pool for each user; `weight` is that of each row.
-    """
-
-    dataset: Log
-    weight: Floats
-    drawn: PoolOrder
-
-    @classmethod
-    def of(cls, dataset: Log, weight: Floats, *, seed: int) -> Order:
-        """Draw the order; `weight` has one number for each item of the dataset."""
-        dataset = sorted_world(dataset)
-        weight = checked_weights(weight)
-        if weight.shape != (len(dataset.items),):
-            raise InputError(
-                f"weights of shape {weight.shape} for {len(dataset.items):,} items; expected one for each."
-            )
-        of_row = frozen(weight[dataset.item])
-        members = Members.of(dataset, weight=of_row, in_order=True)
-        return cls(dataset, of_row, PoolOrder.drawn(members, seed=seed, purpose=PURPOSE))
-
-    @property
-    def count(self) -> Ints:
-        """The number of rows of each user."""
-        return self.drawn.count
-
-    @property
-    def first(self) -> Ints:
-        """The rank of each user's first positive in the order, the number of rows where there is none."""
-        return self.drawn.earliest(self.dataset.label == 1)
-
-    def sizes(self, *, sparsity: float | None = None, size: int | None = None) -> Ints:
-        """How many rows of each user are exposed: floor((1 - sparsity) rows), or `size`, all of a user with fewer."""
-        return exposure_sizes(self.count, sparsity=sparsity, size=size)
-
-    def shown(self, size: Ints, *, keep_positive: bool = True) -> Bools:
-        """Which rows are exposed when each user is shown that many."""
-        return self.drawn.first(size, one_of=self.dataset.label == 1 if keep_positive else None)
-
-    def propensities(self, size: Ints, *, keep_positive: bool = True) -> Inclusion:
-        """How likely each row of the dataset is exposed."""
-        positive = (self.dataset.label == 1) & keep_positive
-        start = np.concatenate([[0], np.cumsum(self.count)]).astype(np.int64)
-        return shown_propensities(start, self.weight, positive, size=size)
-
-
-@checked_arguments()
+@checked_arguments(policy=ANYTHING)
 def expose(
     dataset: Log,
-    policy: LoggingPolicy | str,
+    policy: LoggingPolicy | str | Floats,
     *,
     sparsity: float | None = None,
     size: int | None = None,
@@ -94,11 +46,12 @@ def expose(
 ) -> Log:
     """The rows of a dataset that a logging policy exposes, with the probability of each to be exposed.
 
-    Of n rows of a user floor((1 - sparsity) n) are exposed, or `size`: weighted draws without replacement, items of
-    weight 0 after all others. `keep_positive` adds a positive where none was drawn (users without positives in the
-    dataset get nothing), which raises the propensities of positives: π_i = π⁰_i + P(no positive drawn) q_i / Σ q_j over
-    the user's positives. Probabilities are exact for equal weights and, within seconds of work, for others; else by
-    Rosén's approximation (`Order.propensities` says for whom). `propensities=False` leaves them out.
+    `policy` can be the weights themselves, one for each item. Of n rows of a user floor((1 - sparsity) n) are exposed,
+    or `size`: weighted draws without replacement, items of weight 0 after all others. `keep_positive` adds a positive
+    where none was drawn (users without positives in the dataset get nothing), which raises the propensities of
+    positives: π_i = π⁰_i + P(no positive drawn) q_i / Σ q_j over the user's positives. Probabilities are exact for
+    equal weights and, within seconds of work, for others; else by Rosén's approximation. `propensities=False` leaves
+    them out.
 
     A smaller log is part of a larger one of the same seed. With equal weights and `keep_positive=False` this is
     missing at random: `size` uniformly random items per user.
@@ -110,11 +63,20 @@ def expose(
     >>> log.propensity[log.label == 1].tolist(), set(log.propensity[log.label == 0].tolist()) <= {0.25}
     ([1.0], True)
     """
-    order = Order.of(dataset, as_value(policy, LOGGERS).weights(dataset, train=train), seed=seed)
-    sizes = order.sizes(sparsity=sparsity, size=size)
-    exposed = np.flatnonzero(order.shown(sizes, keep_positive=keep_positive))
-    probability = frozen(order.propensities(sizes, keep_positive=keep_positive).value) if propensities else None
-    return replace(order.dataset, propensity=probability, complete=False).select(exposed)
+    given = not isinstance(policy, LoggingPolicy | str)
+    weight = checked_weights(policy if given else as_value(policy, LOGGERS).weights(dataset, train=train))
+    dataset = sorted_world(dataset)
+    if weight.shape != (len(dataset.items),):
+        raise InputError(f"weights of shape {weight.shape} for {len(dataset.items):,} items; expected one for each.")
+    of_row, positive = weight[dataset.item], (dataset.label == 1) & keep_positive
+    order = PoolOrder.drawn(Members.of(dataset, weight=of_row, in_order=True), seed=seed, purpose=PURPOSE)
+    sizes = exposure_sizes(order.count, sparsity=sparsity, size=size)
+    probability = None
+    if propensities:
+        start = np.concatenate([[0], np.cumsum(order.count)]).astype(np.int64)
+        probability = frozen(shown_propensities(start, of_row, positive, size=sizes).value)
+    exposed = np.flatnonzero(order.first(sizes, one_of=positive))
+    return replace(dataset, propensity=probability, complete=False).select(exposed)
 
 
 def expose_independently(dataset: Log, probability: Floats, *, seed: int) -> Log:
@@ -175,7 +137,7 @@ class HoldOutUnit(StrEnum):
 
 
 @record
-class WorldHoldOut:
+class WorldHoldOut(PaperValue):
     """The hold-out before anything is logged: `fraction` of each user's pairs, or of the items, rounded down.
 
     It is for samplers that need random data.
@@ -184,18 +146,10 @@ class WorldHoldOut:
     items, so that what is logged and what is held out have no item in common, and nothing for uniform exposure.
     """
 
-    fraction: float = 0.1
+    fraction: Between0And1 = 0.1
     unit: HoldOutUnit = HoldOutUnit.CELLS
     from_uniform: bool = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "unit", HoldOutUnit(self.unit))
-        if not 0 < self.fraction < 1:
-            raise InputError(f"a hold-out of {self.fraction:g}; expected a share between 0 and 1.")
-
-    @classmethod
-    def published(cls) -> Self:
-        return cls()
+    name: ClassVar[str] = "hold-out"
 
     @classmethod
     def released(cls) -> Self:

@@ -26,7 +26,7 @@ from truerank.core.log import Log
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
 from truerank.core.validation import checked_arguments
-from truerank.core.values import Count, NotNegative, Value
+from truerank.core.values import Count, NotNegative, PaperValue
 from truerank.core.wording import option
 from truerank.exposure.counts import DrawingRule, Floor, Margins, Zero, counts_in, pair_order, ratio_of
 from truerank.sampling.pools import Share
@@ -48,25 +48,17 @@ class InterventionCounts:
     seed: int
 
 
-class Strategy(Value):
+class Strategy(PaperValue):
     """A frozen value that says how likely each row of a biased log enters the intervened test set.
 
     `margins` are the counts it reads in the training log, `needs_random` says whether it also needs a randomly shown
-    slice. `published` is what the paper says, `released` what its code does.
+    slice.
     """
 
     __slots__ = ()
 
     margins: ClassVar[tuple[str, ...]] = ()
     needs_random: ClassVar[bool] = False
-
-    @classmethod
-    def published(cls) -> Self:
-        return cls()
-
-    @classmethod
-    def released(cls) -> Self:
-        return cls()
 
     def rule(self, counts: InterventionCounts) -> DrawingRule:
         """How rows are drawn, by the counts of users and items."""

@@ -19,25 +19,17 @@ from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
-from truerank.core.values import Value
+from truerank.core.values import PaperValue
 from truerank.datasets.split import first_by, short_first
 from truerank.exposure.counts import rows_of_items, zipf
 
 STEEPEST = 700.0  # exp(-700) is the last that is safely above 0
 
 
-class LoggingPolicy(Value):
-    """A frozen value: which items are shown more often. Variants are named: the paper's text, and its code."""
+class LoggingPolicy(PaperValue):
+    """A frozen value: which items are shown more often."""
 
     __slots__ = ()
-
-    @classmethod
-    def published(cls) -> Self:
-        return cls()
-
-    @classmethod
-    def released(cls) -> Self:
-        return cls()
 
     @property
     def needs_train(self) -> bool:
