@@ -117,11 +117,11 @@ class ToySampler(Sampler):
         return 1.0 + np.arange(len(counts.rows)) % 2
 ''',
     "exposure/positions/toy.py": '''
-from truerank.exposure.positions.position_models import Formula
+from truerank.exposure.positions.position_models import PositionModel
 
 
 @dataclass(frozen=True, slots=True)
-class ToyPosition(Formula):
+class ToyPosition(PositionModel):
     """1 at rank 1, and the same at all others."""
 
     rest: Probability

@@ -300,19 +300,9 @@ def _described(
 
 
 def _goodness(model: PositionModel, depths: Depths, *, parameters: int) -> Goodness:
-    """Stops in buckets of depth against those the model expects from the sessions that came there.
-
-    A bucket's expected count is Σ_k n_k h_k, its variance Σ_k n_k h_k (1 - h_k), n_k the sessions that could stop at k
-    and h_k = 1 - P(V | k + 1) / P(V | k): right under censoring too, because stops given who came there are
-    independent.
-    """
+    """Stops in buckets of depth against those the model expects from the sessions that came there."""
     last = int(min(depths.depth.max(), DEEPEST))
-    n, stops = depths.at_risk(last)
-    view = model.view(np.arange(1.0, last + 2.0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        hazard = np.where(view[:-1] > 0, 1.0 - view[1:] / view[:-1], 0.0)
-    variance = n * hazard * (1.0 - hazard)
-    return goodness_by_depth(n, stops, expected=n * hazard, variance=variance, view=view[:-1], parameters=parameters)
+    return goodness_by_depth(*depths.at_risk(last), view=model.view(np.arange(1.0, last + 2.0)), parameters=parameters)
 
 
 def table_of(depths: Depths, *, cutoff: int | None) -> Table:

@@ -59,7 +59,6 @@ class Goodness:
 
     buckets: tuple[Bucket, ...]
     statistic: float
-    degrees: int
     p: float
 
 
@@ -94,28 +93,35 @@ def normal_quantile(level: float) -> float:
     return float(ndtri(0.5 + level / 2))
 
 
-def chi_square(observed: Floats, expected: Floats, variance: Floats, *, parameters: int) -> tuple[float, int, float]:
-    """Statistic, degrees of freedom and p; nan where there are no degrees left.
+def chi_square(observed: Floats, expected: Floats, variance: Floats, *, parameters: int) -> tuple[float, float]:
+    """Statistic and p; nan where there are no degrees of freedom left.
 
-    >>> chi_square(np.array([12.0]), np.array([10.0]), np.array([4.0]), parameters=0)[:2]
-    (1.0, 1)
+    >>> chi_square(np.array([12.0]), np.array([10.0]), np.array([4.0]), parameters=0)[0]
+    1.0
     """
     from truerank.core.special import chdtrc
 
     degrees = len(observed) - parameters
     if degrees < 1:
-        return float("nan"), 0, float("nan")
+        return math.nan, math.nan
     statistic = float(np.sum((observed - expected) ** 2 / variance))
-    return statistic, degrees, float(chdtrc(degrees, statistic))
+    return statistic, float(chdtrc(degrees, statistic))
 
 
-def goodness_by_depth(
-    n: Floats, stops: Floats, *, expected: Floats, variance: Floats, view: Floats, parameters: int
-) -> Goodness:
-    """Of sessions that could stop at depths 1, 2, ... and those that did, in buckets that widen with depth."""
+def goodness_by_depth(n: Floats, stops: Floats, *, view: Floats, parameters: int) -> Goodness:
+    """Of sessions that could stop at depths 1, 2, ... and those that did, in buckets that widen with depth.
+
+    A bucket's expected count is Σ_k n_k h_k, its variance Σ_k n_k h_k (1 - h_k), n_k the sessions that could stop at k
+    and h_k = 1 - P(V | k + 1) / P(V | k): right under censoring too, because stops given who came there are
+    independent. `view` has one rank more.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        hazard = np.where(view[:-1] > 0, 1.0 - view[1:] / view[:-1], 0.0)
+    expected = n * hazard
     edges = _edges(expected)
     starts = edges[:-1]
-    observed, mean, spread = (np.add.reduceat(values, starts) for values in (stops, expected, variance))
+    sums = (stops, expected, expected * (1.0 - hazard))
+    observed, mean, spread = (np.add.reduceat(values, starts) for values in sums)
     with np.errstate(invalid="ignore", divide="ignore"):
         survival = np.cumprod(np.concatenate([[1.0], np.where(n > 0, 1.0 - stops / n, 1.0)]))
     columns = (n[starts], observed, mean, survival[starts], view[starts])

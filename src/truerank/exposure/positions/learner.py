@@ -184,7 +184,7 @@ def _without_goodness(shared: PositionFit, depths: Depths | None) -> PositionFit
         shared,
         n=0 if depths is None else depths.n,
         n_censored=0 if depths is None else int(depths.censored.sum()),
-        goodness=Goodness((), math.nan, 0, math.nan),
+        goodness=Goodness((), math.nan, math.nan),
         notes=(*shared.notes, "its lists allow no fit of their own: this is the fit of all surfaces together"),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,20 +23,12 @@ NEAR = (
 )
 
 
-@runtime_checkable
-class PositionModel(Protocol):
+class PositionModel(Value):
     """A frozen value: the probability P(V = 1 | R = r) that what stands at rank r is viewed (paper 3, assumption 2).
 
-    It is 1 at rank 1, never rises, and is 0 beyond a cut-off; its text form parses back. Ranks are whole numbers.
+    It is 1 at rank 1, never rises, and is 0 beyond a cut-off, so no DCG@n is needed (paper 3, after eq. 6); its text
+    form parses back. Ranks are whole numbers.
     """
-
-    name: ClassVar[str]
-
-    def view(self, position: Floats) -> Floats: ...
-
-
-class Formula(Value):
-    """What the models below share: each is 0 beyond its cut-off, so no DCG@n is needed (paper 3, after eq. 6)."""
 
     __slots__ = ()
     _word: ClassVar[str] = "position model"
@@ -53,7 +45,7 @@ class Formula(Value):
 
 
 @record
-class Exponential(Formula):
+class Exponential(PositionModel):
     """γ^(r - 1): after each item the user goes on with probability γ (rank-biased precision, Moffat and Zobel 2008).
 
     >>> Exponential(0.5).view(np.array([1.0, 2.0, 3.0])).tolist()
@@ -72,7 +64,7 @@ class Exponential(Formula):
 
 
 @record
-class GeneralisedLog(Formula):
+class GeneralisedLog(PositionModel):
     """1 / ln(e + α (r - 1)): 1 at rank 1, then the steeper the larger α (C-3PO, figure 1; α = 100 there).
 
     It falls so slowly that a scroll depth with this survival has no finite mean: real feeds end, so its depths are
@@ -95,7 +87,7 @@ class GeneralisedLog(Formula):
 
 
 @record
-class Logarithmic(Formula):
+class Logarithmic(PositionModel):
     """1 / log2(r + 1), the discount of classical DCG: a convention, fitted to nobody.
 
     >>> Logarithmic().view(np.array([1.0, 3.0])).tolist()
@@ -112,7 +104,7 @@ class Logarithmic(Formula):
 
 
 @record
-class Table(Formula):
+class Table(PositionModel):
     """The probability that each rank is viewed, as listed; beyond the list nothing is viewed.
 
     >>> Table((1.0, 0.6, 0.3)).view(np.array([2.0, 4.0])).tolist()
@@ -182,7 +174,7 @@ class Table(Formula):
 
 
 @record
-class YuleSimon(Formula):
+class YuleSimon(PositionModel):
     """P(D >= r) of a Yule-Simon scroll depth D: Π_{k=1}^{r-1} k / (k + ρ) = ρ B(r, ρ) (C-3PO; paper 3, [45]).
 
     The chance to stop after item k is ρ / (k + ρ): the deeper a user has scrolled, the likelier the next item.
