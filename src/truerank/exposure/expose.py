@@ -63,8 +63,9 @@ def expose(
     >>> log.propensity[log.label == 1].tolist(), set(log.propensity[log.label == 0].tolist()) <= {0.25}
     ([1.0], True)
     """
-    given = not isinstance(policy, LoggingPolicy | str)
-    weight = checked_weights(policy if given else as_value(policy, LOGGERS).weights(dataset, train=train))
+    if not isinstance(policy, np.ndarray):
+        policy = np.asarray(as_value(policy, LOGGERS).weights(dataset, train=train))
+    weight = checked_weights(policy)
     dataset = sorted_world(dataset)
     if weight.shape != (len(dataset.items),):
         raise InputError(f"weights of shape {weight.shape} for {len(dataset.items):,} items; expected one for each.")
