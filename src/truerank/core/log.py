@@ -61,6 +61,22 @@ class Pairs:
     def count(self) -> Ints:
         return np.diff(self.start)
 
+    @property
+    def unit(self) -> Ints:
+        """The unit of each pair."""
+        return np.repeat(np.arange(len(self.start) - 1), self.count)
+
+    def hold(self, unit: Ints, item: Ints) -> Bools:
+        """Which of other pairs are among these.
+
+        >>> pairs = Pairs.of(np.array([0, 1]), np.array([3, 2]), n_units=2)
+        >>> pairs.hold(np.array([0, 1, -1]), np.array([3, 3, 2])).tolist()
+        [True, False, False]
+        """
+        width = max(int(self.item.max(initial=0)), int(item.max(initial=0))) + 1
+        inside = np.isin(unit * width + item, self.unit * width + self.item)
+        return np.asarray((unit >= 0) & (item >= 0) & inside)
+
 
 class Logged(StrEnum):
     """Which rows a log of impressions has.
@@ -240,6 +256,11 @@ class Log:
         return Ids(self.sessions.values.gather(self.session_of_unit[unit])).keys()
 
     # ------------------------------------------------------------------------------------------------------------ parts
+
+    def places_in(self, users: Ids, items: Ids) -> tuple[Ints, Ints]:
+        """Where the user and the item of each row stand among these, -1 where they do not."""
+        user = users.locate(self.users, where=f"{self.source}, column 'user'")[self.user]
+        return user, items.locate(self.items, where=f"{self.source}, column 'item'")[self.item]
 
     def select(self, rows: Ints | Bools | slice) -> Self:
         """The given rows, in that order; the units and populations stay."""

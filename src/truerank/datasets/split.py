@@ -237,6 +237,6 @@ def first_by(value: Floats, *, scale: float) -> Floats:
 
 def restrict(log: Log, *, users: Ids, items: Ids) -> Log:
     """The rows of these users and items, who are the populations from now on."""
-    user, item = users.locate(log.users)[log.user], items.locate(log.items)[log.item]
+    user, item = log.places_in(users, items)
     mask = (user >= 0) & (item >= 0)
     return replace(log.select(mask), users=users, items=items, unit=frozen(user[mask]), item=frozen(item[mask]))

@@ -121,8 +121,7 @@ class JudgeTable(Prediction):
 
     def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
         log, judged = chunk.labels, self.rows
-        unit = log.users.locate(judged.users, where=f"{judged.source}, column 'user'")[judged.user]
-        item = log.items.locate(judged.items, where=f"{judged.source}, column 'item'")[judged.item]
+        unit, item = judged.places_in(log.users, log.items)
         there = np.flatnonzero((unit >= 0) & (item >= 0))
         order = there[np.argsort(unit[there], kind="stable")]
         said = judged.rewards.get("label", next(iter(judged.rewards.values())))

@@ -133,7 +133,7 @@ def _labels(
     n_users, catalogue = len(log.users), max(n_items or 0, len(log.items))
     pairs = n_users * catalogue
     if excluded is not None:
-        user, item = log.users.locate(excluded.users)[excluded.user], log.items.locate(excluded.items)[excluded.item]
+        user, item = excluded.places_in(log.users, log.items)
         within = (user >= 0) & (item >= 0)
         pairs -= len(Pairs.of(user[within], item[within], n_units=n_users).item)
     density = len(log) / max(pairs, len(log))

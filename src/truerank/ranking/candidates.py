@@ -177,7 +177,7 @@ def lay_out(
         )
     if overlap is Overlap.KEEP and excluded is not None:
         labelled = Pairs.of(labels.user[item >= 0], item[item >= 0], n_units=n_units)
-        owner = np.repeat(np.arange(n_units), excluded.count)
+        owner = excluded.unit
         gone = _isin(owner, excluded.item, labelled)
         excluded = Pairs.of(owner[~gone], excluded.item[~gone], n_units=n_units)
     dropped = also_labelled & (overlap is Overlap.DROP)
@@ -214,8 +214,7 @@ def located_pairs(log: Log | None, users: Ids, items: Ids) -> Pairs:
     if log is None:
         nothing = np.zeros(0, dtype=np.int64)
         return Pairs.of(nothing, nothing, n_units=len(users))
-    unit = users.locate(log.users, where=f"{log.source}, column 'user'")[log.user]
-    item = items.locate(log.items, where=f"{log.source}, column 'item'")[log.item]
+    unit, item = log.places_in(users, items)
     inside = (unit >= 0) & (item >= 0)
     return Pairs.of(unit[inside], item[inside], n_units=len(users))
 
@@ -223,9 +222,7 @@ def located_pairs(log: Log | None, users: Ids, items: Ids) -> Pairs:
 def _isin(unit: Ints, item: Ints, pairs: Pairs | None) -> Bools:
     if pairs is None:
         return np.zeros(len(unit), dtype=bool)
-    width = max(int(pairs.item.max(initial=0)), int(item.max(initial=0))) + 1
-    owner = np.repeat(np.arange(len(pairs.count)), pairs.count)
-    return (item >= 0) & np.isin(unit * width + item, owner * width + pairs.item)
+    return pairs.hold(unit, item)
 
 
 def _explicit(candidates: Log, labels: Log, catalogue: Catalogue, excluded: Pairs | None) -> Pairs:

@@ -74,7 +74,7 @@ class LabelledDataset:
         log = sorted_world(labels)
         n_users, n_items = len(log.users), len(log.items)
         excluded, n_unknown = _excluded(log, exclude)
-        cell = np.repeat(np.arange(n_users), excluded.count) * n_items + excluded.item
+        cell = excluded.unit * n_items + excluded.item
         left = ~np.isin(log.user * n_items + log.item, cell, assume_unique=True)
         n_left, n_dropped = n_users * n_items - len(cell), int(len(log) - left.sum())
         liked = left & (log.label == 1)

@@ -31,7 +31,6 @@ from truerank.core.record import record
 from truerank.core.validation import CANDIDATES, Wanted, checked_arguments
 from truerank.exposure.counts import pair_order
 from truerank.exposure.propensities import Fitted, n_cells
-from truerank.exposure.randomness.draws import owners
 
 
 def size_of_slice(n_rows: int, n_users: int, *, left_out: int) -> str:
@@ -59,8 +58,7 @@ def candidate_rows(random: Log, log: Log, candidates: Candidates | None) -> tupl
     """
     if len(random) == 0:
         raise InputError(f"{random.source}: the random slice has no rows; expected pairs that were shown at random.")
-    unit = log.users.locate(random.users, where=f"{random.source}, column 'user'")[random.user]
-    item = log.items.locate(random.items, where=f"{random.source}, column 'item'")[random.item]
+    unit, item = random.places_in(log.users, log.items)
     if (item < 0).all():
         raise InputError(
             f"{random.source} and {log.source} have no item in common: items such as {some(random.items.texts()[:3])} "
@@ -68,18 +66,12 @@ def candidate_rows(random: Log, log: Log, candidates: Candidates | None) -> tupl
         )
     if candidates is None:
         return unit, item, item >= 0
-
-    def among(pairs: Pairs) -> Bools:
-        width = max(int(pairs.item.max(initial=0)), int(item.max(initial=0))) + 1
-        inside = np.isin(unit * width + item, owners(pairs) * width + pairs.item)
-        return np.asarray((unit >= 0) & (item >= 0) & inside)
-
     # where the catalogue is larger than its named items, a strange item is one of the others
     able = (item >= 0) | (candidates.n_items > len(log.items))
     if candidates.only is not None:
-        able &= (unit < 0) | among(candidates.only)
+        able &= (unit < 0) | candidates.only.hold(unit, item)
     if candidates.exclude is not None:
-        able &= ~among(candidates.exclude)
+        able &= ~candidates.exclude.hold(unit, item)
     return unit, item, able
 
 
@@ -166,10 +158,9 @@ def calibration(
     unit, item, able = candidate_rows(random, log, candidates)
     if not able.any():
         raise no_candidate(random, log.source)
-    rows, unit, item, width = random.select(able), unit[able], item[able], max(len(log.items), 1)
-    inside = (unit >= 0) & (item >= 0)
-    also = inside & np.isin(unit * width + item, log.user * width + log.item)
-    share = quotient(Pairs.of(log.user, log.item, n_units=log.n_units).count, n)
+    rows, unit, item = random.select(able), unit[able], item[able]
+    observed, inside = Pairs.of(log.user, log.item, n_units=log.n_units), (unit >= 0) & (item >= 0)
+    also, share = observed.hold(unit, item), quotient(observed.count, n)
     common, expected, left_out = int(also.sum()), float(share[unit[inside]].sum()), len(random) - len(rows)
     if drawn is None:
         drawn = Drawn.UNSEEN if common == 0 and expected >= FEW else Drawn.ALL

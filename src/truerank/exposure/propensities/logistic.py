@@ -189,11 +189,10 @@ def _rows_of(features: Features | None, ids: Ids, used: Ints) -> Ints:
 
 def _observed(log: Log, pairs: Pairs, *, n_observed: float, seed: int) -> tuple[Ints, Ints, Floats]:
     """Pairs of the log, and how many each stands for: all of them, or each with the same probability."""
-    owner = np.repeat(np.arange(log.n_units), pairs.count)
-    keys = log.users.keys()[owner], log.items.keys()[pairs.item]
+    keys = log.users.keys()[pairs.unit], log.items.keys()[pairs.item]
     rate = min(1.0, MOST_CELLS / n_observed) if n_observed > 0 else 1.0
     drawn = cell_uniforms(seed, "propensity observed pairs", *keys) < rate
-    return owner[drawn], pairs.item[drawn], np.full(int(drawn.sum()), 1 / rate)
+    return pairs.unit[drawn], pairs.item[drawn], np.full(int(drawn.sum()), 1 / rate)
 
 
 def _unobserved(

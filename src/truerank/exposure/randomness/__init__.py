@@ -29,9 +29,7 @@ from truerank.exposure.randomness.draws import (
     Dispersion,
     Draws,
     Unevenness,
-    in_pairs,
     item_dispersion,
-    owners,
     unevenness,
 )
 from truerank.exposure.randomness.interaction import interaction
@@ -157,8 +155,7 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
 
 def _within(train: Log, log: Log) -> Pairs:
     """Training pairs of the log's users and items."""
-    unit = log.users.locate(train.users, where=f"{train.source}, column 'user'")[train.user]
-    item = log.items.locate(train.items, where=f"{train.source}, column 'item'")[train.item]
+    unit, item = train.places_in(log.users, log.items)
     for kind, place in (("user", unit), ("item", item)):
         if not (place >= 0).any():
             raise InputError(f"{train.source} and {log.source} have no {kind} in common. Check the id columns.")
@@ -168,7 +165,7 @@ def _within(train: Log, log: Log) -> Pairs:
 
 def _overlap(draws: Draws, seen: Pairs) -> tuple[int, float, float]:
     """Pairs in both logs, how many uniform draws from all items give, and the standard deviation of that."""
-    both = in_pairs(draws.shown, seen, n_items=draws.n_items)
+    both = seen.hold(draws.shown.unit, draws.shown.item)
     variance = draws.spread_of_sums * seen.count * (1 - seen.count / draws.n_items)
     return int(both.sum()), float((draws.share * seen.count).sum()), math.sqrt(float(variance.sum()))
 
@@ -220,7 +217,7 @@ def _groups(log: Log, draws: Draws, seen: Pairs | None, *, seed: int) -> Check |
     """Groups from training pairs, or from a half of the rows, which then leave what is tested."""
     source, tested, groups = "training data", draws, seen
     if groups is None:
-        source, owner, item = "a half of the rows", owners(draws.shown), draws.shown.item
+        source, owner, item = "a half of the rows", draws.shown.unit, draws.shown.item
         first = cell_uniforms(seed, "groups", log.users.keys()[owner], log.items.keys()[item]) < 0.5
         if not first.any() or first.all():
             return None

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, quotient
+from truerank.core.arrays import Floats, quotient
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
 from truerank.core.record import record
@@ -40,8 +40,8 @@ class Draws:
         """
         shown = Pairs.of(log.user, log.item, n_units=log.n_units)
         if excluded is not None:
-            owner, left = owners(shown), ~in_pairs(shown, excluded, n_items=len(log.items))
-            shown = Pairs.of(owner[left], shown.item[left], n_units=log.n_units)
+            left = ~excluded.hold(shown.unit, shown.item)
+            shown = Pairs.of(shown.unit[left], shown.item[left], n_units=log.n_units)
         if not len(shown.item):
             raise InputError(f"{log.source}: no rows left to test; expected pairs of users and items.")
         return Draws(shown, len(log.items), excluded)
@@ -72,14 +72,14 @@ class Draws:
         total = np.full(len(self.shown.count), float(score.sum()))
         if self.excluded is None:
             return total
-        return total - np.bincount(owners(self.excluded), weights=score[self.excluded.item], minlength=len(total))
+        return total - np.bincount(self.excluded.unit, weights=score[self.excluded.item], minlength=len(total))
 
     def over_users(self, weight: Floats) -> Floats:
         """Σ of a user's weight over the users of whom each item is a candidate."""
         total = np.full(self.n_items, float(weight.sum()))
         if self.excluded is None:
             return total
-        mass = np.bincount(self.excluded.item, weights=weight[owners(self.excluded)], minlength=self.n_items)
+        mass = np.bincount(self.excluded.item, weights=weight[self.excluded.unit], minlength=self.n_items)
         return np.maximum(total - mass, 0.0)
 
     @property
@@ -109,17 +109,6 @@ class Draws:
         """The variance of each user's sum of the scores of shown items."""
         around = self.over_candidates(score**2) - quotient(self.over_candidates(score) ** 2, self.n_candidates)
         return self.spread_of_sums * np.maximum(around, 0.0)
-
-
-def owners(pairs: Pairs) -> Ints:
-    """The unit of each pair."""
-    return np.repeat(np.arange(len(pairs.start) - 1), pairs.count)
-
-
-def in_pairs(pairs: Pairs, others: Pairs, *, n_items: int) -> Bools:
-    """Which of the pairs are among others."""
-    width = max(n_items, 1)
-    return np.isin(owners(pairs) * width + pairs.item, owners(others) * width + others.item)
 
 
 @record
@@ -194,7 +183,7 @@ def _off_diagonal(draws: Draws, h: Floats, inverse: Floats) -> float:
     from scipy.sparse import csr_array
 
     excluded = csr_array(
-        (np.sqrt(h)[owners(draws.excluded)], draws.excluded.item, draws.excluded.start),
+        (np.sqrt(h)[draws.excluded.unit], draws.excluded.item, draws.excluded.start),
         shape=(len(h), draws.n_items),
     )
     a = draws.over_users(h)  # H - a_i

@@ -14,7 +14,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.ranking import JudgedChunk, Pool
 from truerank.core.record import record
 from truerank.exposure.counts import sum_cells
-from truerank.exposure.randomness.draws import Dispersion, owners
+from truerank.exposure.randomness.draws import Dispersion
 
 REJECTED = 0.001
 LARGE = 0.10  # differences of items' exposure beyond chance, as a share of their mean
@@ -115,8 +115,7 @@ class LabelledItems:
 
 def _by_item(pairs: Pairs, of_users: Floats, n_items: int) -> Floats:
     """Sums of users' values over the users of each item."""
-    owner = owners(pairs)
-    return np.stack([np.bincount(pairs.item, weights=values[owner], minlength=n_items) for values in of_users])
+    return np.stack([np.bincount(pairs.item, weights=values[pairs.unit], minlength=n_items) for values in of_users])
 
 
 # -------------------------------------------------------------------------------------------------------------- users
