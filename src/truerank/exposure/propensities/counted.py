@@ -135,14 +135,12 @@ class NaiveBayes(PropensityModel):
         _check_values(value, self.reward, log.source)
         cell = np.bincount(group[log.unit] * len(value) + kind, minlength=len(groups) * len(value))
         unit, item, able = candidate_rows(random, log, candidates)
-        in_log = np.zeros(len(random.users), dtype=bool)
-        in_log[random.user[unit >= 0]] = True
         return RewardCounts(
             value=value,
             count=cell.reshape(len(groups), len(value)).astype(np.float64),
             cells=sums_by(group, n_cells(log, candidates), n=len(groups)),
-            slice_group=groups.at(random.users.keys()),
-            in_log=in_log,
+            slice_group=groups.at(random.users.keys())[random.user],
+            here=unit >= 0,
             able=able & (unit >= 0),
             able_elsewhere=(item >= 0) | (candidates.n_items > len(log.items)),
             reward=self.reward,
@@ -151,7 +149,7 @@ class NaiveBayes(PropensityModel):
 
     def fit(self, tally: RewardCounts, *, learner: PropensityLearner) -> NaiveBayesFit:
         random, value = _slice_of(learner), tally.value
-        rows = tally.slice_rows(random)
+        rows = tally.slice_rows()
         pair_order(random)
         if not len(rows):
             raise no_candidate(random, tally.source)
@@ -192,16 +190,16 @@ class NaiveBayes(PropensityModel):
 class RewardCounts:
     """How many rows of the log have each reward, among how many candidates; and which rows of the slice count.
 
-    `count` is [groups x values]. Users of the slice belong to the groups `slice_group`; `in_log` are those whom some
-    chunk of the log has. `able` are the rows that are candidates of these, `able_elsewhere` those that are candidates
-    of a user whom the log does not have. `gone` is a group that was left out.
+    `count` is [groups x values]. Rows of the slice are of users in the groups `slice_group`; `here` are those whose
+    user some chunk of the log has. `able` are the rows that are candidates of these, `able_elsewhere` those that are
+    candidates of a user whom the log does not have. `gone` is a group that was left out.
     """
 
     value: Floats
     count: Floats
     cells: Floats
     slice_group: Ints
-    in_log: Bools
+    here: Bools
     able: Bools
     able_elsewhere: Bools
     reward: str
@@ -219,7 +217,7 @@ class RewardCounts:
             value=value,
             count=count,
             cells=self.cells + more.cells,
-            in_log=self.in_log | more.in_log,
+            here=self.here | more.here,
             able=self.able | more.able,
         )
 
@@ -229,10 +227,10 @@ class RewardCounts:
             return replace(self, count=count, cells=cells)
         return replace(self, count=count - self.count[group][None], cells=cells - self.cells[group], gone=group)
 
-    def slice_rows(self, random: Log) -> Ints:
+    def slice_rows(self) -> Ints:
         """The rows of the slice that count."""
-        used = np.where(self.in_log[random.user], self.able, self.able_elsewhere)
-        return np.flatnonzero(used & (self.slice_group[random.user] != (-1 if self.gone is None else self.gone)))
+        used = np.where(self.here, self.able, self.able_elsewhere)
+        return np.flatnonzero(used & (self.slice_group != (-1 if self.gone is None else self.gone)))
 
 
 @record(eq=False)
