@@ -1,4 +1,4 @@
-"""The compiled sums of `clocks.py`: additions of positive numbers only, one node at a time."""
+"""The compiled loops of `clocks.py`, additions of positive numbers only, and of `unequal.py`."""
 
 from __future__ import annotations
 
@@ -56,3 +56,25 @@ def add_without_each(rung: Any, density: Any, probability: Any) -> None:
                 waiting[n_waiting] = (low, middle, level + 1, middle, high)
                 waiting[n_waiting + 1] = (middle, high, level + 1, low, middle)
                 n_waiting += 2
+
+
+@compiled(boundscheck=False)
+def meet(chance: Any, uniform: Any, drawn: Any) -> None:
+    """Who is drawn when members meet in order: the two share their chances, and who reaches 1 is drawn."""
+    holder, held = 0, chance[0]
+    for member in range(1, len(chance)):
+        both = held + chance[member]
+        if both < 1 - 1e-12:  # one has the chance of both, each in proportion to its own
+            if uniform[member] * both >= held:
+                holder = member
+            held = both
+            continue
+        # one is drawn, the other has what is left
+        if both < 2 and uniform[member] * (2 - both) >= 1 - chance[member]:
+            drawn[member] = True
+        else:
+            drawn[holder] = True
+            holder = member
+        held = max(both - 1, 0.0)
+    if held > 0.5:
+        drawn[holder] = True

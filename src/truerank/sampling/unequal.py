@@ -49,29 +49,13 @@ def systematic(chance: Floats, rng: np.random.Generator) -> Ints:
 def pivotal(chance: Floats, rng: np.random.Generator) -> Ints:
     """Members meet in order; of two one wins the other's chance, up to 1, and who reaches 1 is drawn.
 
-    Deville and Tillé 1998. Of members that meet before any reaches 1, one is left with the sum of all, each with a
-    probability proportional to its chance: they are gone through at once, n times in all.
+    Deville and Tillé 1998.
     """
-    n = round(float(chance.sum()))
-    total = np.concatenate([[0.0], np.cumsum(chance)])
-    drawn: list[int] = []
-    holder, held, following = 0, float(chance[0]), 1
-    while len(drawn) < n and following < len(chance):
-        # the first member with whom the sum reaches 1; those before are one by now
-        last = int(np.searchsorted(total, 1.0 - held + total[following] - 1e-12)) - 1
-        last = min(max(last, following), len(chance) - 1)
-        reached = held + float(total[last] - total[following]) + float(chance[last])
-        if last > following:
-            end = held + np.cumsum(chance[following:last])
-            point = rng.random() * float(end[-1])
-            if point >= held:
-                holder = following + min(int(np.searchsorted(end, point, side="right")), last - following - 1)
-        wins = rng.random() * (2.0 - reached) < 1.0 - float(chance[last]) if reached < 2.0 else True
-        drawn.append(holder if wins else last)
-        holder, held, following = (last if wins else holder), max(reached - 1.0, 0.0), last + 1
-    if len(drawn) < n:
-        drawn.append(holder)
-    return np.sort(np.array(drawn, dtype=np.int64))
+    from truerank.sampling import fast_clocks
+
+    drawn = np.zeros(len(chance), dtype=bool)
+    fast_clocks.meet(chance, rng.random(len(chance)), drawn)
+    return np.flatnonzero(drawn)
 
 
 def conditional_poisson(chance: Floats, rng: np.random.Generator) -> Ints:
