@@ -92,20 +92,16 @@ def _margins_fitted(shown: Floats, possible: Floats) -> Floats:
     """σ(a_u + b_i) on possible pairs, with the same numbers of rows for every user and item; 0 elsewhere."""
     from truerank.core.special import expit
 
-    def step(wanted: Floats, probability: Floats, axis: int) -> Floats:
-        slope = (probability * (1 - probability)).sum(axis=axis)
-        return np.asarray(np.clip((wanted - probability.sum(axis=axis)) / np.maximum(slope, 1e-12), -2.0, 2.0))
-
-    r, c = shown.sum(axis=1), shown.sum(axis=0)
-    a, b = np.log(r / np.maximum(possible.sum(axis=1) - r, 1e-9)), np.zeros(len(c))
-    probability: Floats = possible * expit(a[:, None] + b[None, :])
+    r = shown.sum(axis=1)
+    a, b = np.log(r / np.maximum(possible.sum(axis=1) - r, 1e-9)), np.zeros(shown.shape[1])
+    probability: Floats = possible * expit(a[:, None] + b)
     for _ in range(200):
-        b += step(c, probability, 0)
-        probability = possible * expit(a[:, None] + b[None, :])
-        a += step(r, probability, 1)
-        probability = possible * expit(a[:, None] + b[None, :])
-        apart = [np.abs(wanted - probability.sum(axis=axis)).max() for axis, wanted in enumerate((c, r))]
-        if max(apart) < 1e-6:
+        for axis, effect in enumerate((b, a)):
+            slope = (probability * (1 - probability)).sum(axis=axis)
+            missing = shown.sum(axis=axis) - probability.sum(axis=axis)
+            np.add(effect, np.clip(missing / np.maximum(slope, 1e-12), -2.0, 2.0), out=effect)
+            probability = possible * expit(a[:, None] + b)
+        if max(float(np.abs((shown - probability).sum(axis=axis)).max()) for axis in (0, 1)) < 1e-6:
             break
     return probability
 
