@@ -165,12 +165,8 @@ def split_rows(log: Log, by: SplitBy | str, fraction: float, *, seed: int) -> In
 
 def _last(log: Log) -> Ints:
     """The latest row of each user who has more than one; of equal times the later item."""
-    order = np.lexsort((log.item, time_ranks(log), log.user))
-    user = log.user[order]
-    ends = np.append(user[1:] != user[:-1], True) if len(user) else np.zeros(0, dtype=bool)
-    several = np.bincount(log.user, minlength=log.n_units) > 1
-    last = order[ends]
-    return np.sort(last[several[log.user[last]]])
+    place, count = places(log.user, (log.item, time_ranks(log))), np.bincount(log.user, minlength=log.n_units)[log.user]
+    return np.flatnonzero((place == count - 1) & (count > 1))
 
 
 def folds_of(log: Log, by: SplitBy, folds: int, *, seed: int) -> list[Bools]:
@@ -186,20 +182,18 @@ def folds_of(log: Log, by: SplitBy, folds: int, *, seed: int) -> list[Bools]:
 
 def about_split(parts: SplitParts) -> list[str]:
     """What became of rows, users and items, in words."""
-    train, test = parts
     users, items = (
-        {name: np.bincount(getattr(part, kind), minlength=len(getattr(part, f"{kind}s"))) > 0 for name, part in
-         (("train", train), ("test", test))}
+        [np.bincount(getattr(part, kind), minlength=len(getattr(part, f"{kind}s"))) > 0 for part in parts]
         for kind in ("user", "item")
-    )  # fmt: skip
-    said = [
-        f"{name}: {len(part):,} rows, {np.count_nonzero(users[name]):,} users, {np.count_nonzero(items[name]):,} items"
-        for name, part in (("train", train), ("test", test))
+    )
+    sizes = [
+        f"{name}: {len(part):,} rows, {np.count_nonzero(of_users):,} users, {np.count_nonzero(of_items):,} items"
+        for name, part, of_users, of_items in zip(("train", "test"), parts, users, items, strict=True)
     ]
-    new_users, new_items = (int(np.count_nonzero(kind["test"] & ~kind["train"])) for kind in (users, items))
-    without = int(np.count_nonzero(users["train"] & ~users["test"]))
+    new_users, new_items = (int(np.count_nonzero(test & ~train)) for train, test in (users, items))
+    without = int(np.count_nonzero(users[0] & ~users[1]))
     return [
-        f"{'; '.join(said)}.",
+        f"{'; '.join(sizes)}.",
         f"{without:,} users have nothing in the test part; {new_users:,} users and {new_items:,} items of it are not "
         "in the train part, so that no model can know them.",
     ]
