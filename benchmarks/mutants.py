@@ -329,7 +329,15 @@ def in_process(tests: list[str]) -> str:
 
     quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was loaded before the fork
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    for file in files:  # examples in docstrings: those of the copy, before pytest loads the package that they stand in
+        if file.startswith("src/"):
+            try:
+                importlib.import_module(".".join(Path(file).with_suffix("").parts[1:]).removesuffix(".__init__"))
+            except Exception as error:
+                return f"{file} cannot be loaded: {error}"
     code = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", *quiet, *files], [Watch()])
+    if Path(importlib.import_module("truerank").__file__ or "").is_relative_to(PACKAGE):
+        raise RuntimeError("these tests ran the package without the mutant")
     passed = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     return failed[0] if failed else "" if passed else f"pytest ended with {code}"
 

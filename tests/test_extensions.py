@@ -246,8 +246,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     full.filter(pl.Series(rng.random(96) < 0.6)).write_csv(place / "log.csv")
     for name in ("a", "b"):
         full.select("user", "item", score=pl.Series(rng.random(96))).write_csv(place / f"{name}.csv")
-    ranked = {"session": [1, 1, 2, 2], "item": [1, 2, 1, 2], "position": [1, 2, 1, 2], "reward": [1, 0, 0, 1]}
-    pl.DataFrame({**ranked, "new": [2, 1, 2, 1]}).write_csv(place / "ranked.csv")
     return Copy(place)
 
 
@@ -272,17 +270,6 @@ def test_commands_evaluate_with_a_new_metric_and_estimator(copy: Copy) -> None:
     assert {row["estimator"] for row in rows} == {"toy", "pooled"}
 
 
-def test_commands_evaluate_with_new_propensities(copy: Copy) -> None:
-    asked = ("--metric", "Recall@3", "--exposure", "biased", "--propensity", "toy")
-    assert len(estimates(copy.command("evaluate", "log.csv", *asked, *SCORES))) == 2
-
-
-def test_commands_estimate_with_a_new_position_model(copy: Copy) -> None:
-    asked = ("--target", "new=@new", "--position", "toy:0.5", "--estimator", "ips", "--format", "json", "--quiet")
-    (row,) = estimates(copy.command("offpolicy", "ranked.csv", *asked))
-    assert row["value"] == 1.25  # the reward at rank 1 counts half, that at rank 2 twice
-
-
 def test_commands_study_with_a_new_logger_and_sampler(copy: Copy) -> None:
     grid = ("--loggers", "toy", "--samplers", "Toy,Random", "--sizes", "2,3", "--sparsities", "0.5")
     few = ("--metric", "Toy@3", "--bootstrap", "10", "--out", "study")
@@ -291,12 +278,6 @@ def test_commands_study_with_a_new_logger_and_sampler(copy: Copy) -> None:
     results = pl.read_parquet(copy.place / "study" / "results.parquet")
     assert set(results["logger"]) == {"toy"}
     assert "Toy" in set(results["sampler"])
-
-
-def test_commands_list_a_new_dataset_and_recommender(copy: Copy) -> None:
-    assert "toy" in copy.command("train", "--list")
-    copy.command("train", "toy", "log.csv", "--out", "toy.npz", "--quiet")
-    assert (copy.place / "toy.npz").is_file()
 
 
 # --------------------------------------------------------------------------------------------------------------- Python

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from calling import with_exposure, words_of
+from calling import Outcome, Run, with_exposure, words_of
 
 import truerank.cli
 
@@ -25,25 +24,6 @@ SCORES = np.array(
         [3.0, 5.0, 1.0, 2.0, 4.0],
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a call of the command line left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def message(self) -> str:
-        """The one message on standard error: its only non-empty line that is not one of click's usage lines."""
-        lines = [line for line in self.err.splitlines() if line.strip() and not line.startswith(("Usage:", "Try '"))]
-        assert len(lines) == 1, f"expected exactly one message, found {lines}"
-        return lines[0]
-
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture

@@ -6,15 +6,11 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from calling import Run
 from tiny_advice import tiny_studied, write_studied
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
-
 
 SAID = "--study study --study-logger uniform --sparsity 0.5"
 

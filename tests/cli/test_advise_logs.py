@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from calling import Run
 
 from realdata import folder_of
 from truerank.io.read import read
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 N_USERS, N_ITEMS, JUDGED = 120, 60, 12
 
@@ -62,7 +60,7 @@ def valid(content: dict[str, Any]) -> set[str]:
     return {each["estimator"] for each in content["estimators"] if each["valid"]}
 
 
-def test_full_random_biased_and_holdout_logs_are_told_apart(run: Run, folder: Path) -> None:
+def test_full_random_biased_and_holdout_logs_are_told_apart(run: Run) -> None:
     every = world()
     every.write_csv("full.csv")
     even = np.ones(len(every))
@@ -90,7 +88,7 @@ def test_full_random_biased_and_holdout_logs_are_told_apart(run: Run, folder: Pa
     assert len(text.splitlines()) <= 25
 
 
-def test_propensities_are_checked(run: Run, folder: Path) -> None:
+def test_propensities_are_checked(run: Run) -> None:
     every = world()
     chance = np.where(every["item"].to_numpy() < 15, 0.6, 0.15)
     seen = np.random.default_rng(3).random(len(every)) < chance
@@ -109,7 +107,7 @@ def test_propensities_are_checked(run: Run, folder: Path) -> None:
     runs(run, advised(run, "named.csv")["next"])
 
 
-def test_scores_and_exclusions_come_into_the_command(run: Run, folder: Path) -> None:
+def test_scores_and_exclusions_come_into_the_command(run: Run) -> None:
     content = advised(run, "sample.csv", "--scores", "a=a.npz", "--scores", "b=b.csv", "--exclude", "train.csv")
     assert [each["code"] for each in content["findings"]].count("scores") == 2
     assert "few-users" in {each["code"] for each in content["findings"]}
@@ -120,7 +118,7 @@ def test_scores_and_exclusions_come_into_the_command(run: Run, folder: Path) -> 
     assert run("advise sample.csv --scores other=other.csv").code == 2
 
 
-def test_a_ranked_log_and_its_positions(run: Run, folder: Path) -> None:
+def test_a_ranked_log_and_its_positions(run: Run) -> None:
     rows = [(session, session % 9, session * 3 % 7 + at, at, int((session + at) % 4 == 0), 4 - at)
             for session in range(60) for at in (1, 2, 3)]  # fmt: skip
     columns = ["session_id", "user", "item", "position", "click", "new"]
@@ -145,7 +143,7 @@ def test_a_ranked_log_and_its_positions(run: Run, folder: Path) -> None:
         ("session,item,position\n1,2,1\n1,3,2\n", "no reward"),
     ],
 )
-def test_broken_files_end_in_one_sentence(run: Run, folder: Path, content: str, message: str) -> None:
+def test_broken_files_end_in_one_sentence(run: Run, content: str, message: str) -> None:
     Path("broken.csv").write_text(content)
     found = run("advise broken.csv")
     assert found.code == 2
@@ -153,7 +151,7 @@ def test_broken_files_end_in_one_sentence(run: Run, folder: Path, content: str, 
     assert not found.out
 
 
-def test_what_is_readable_but_says_nothing_is_warned_of(run: Run, folder: Path) -> None:
+def test_what_is_readable_but_says_nothing_is_warned_of(run: Run) -> None:
     Path("twice.csv").write_text("user,item,label\n1,2,1\n1,2,0\n2,3,0\n2,2,1\n")
     content = advised(run, "twice.csv")
     assert {"repeated-pairs", "few-users", "few-positives"} <= {each["code"] for each in content["findings"]}
@@ -165,7 +163,7 @@ def test_what_is_readable_but_says_nothing_is_warned_of(run: Run, folder: Path) 
 # ------------------------------------------------------------------------------------------------------------ real data
 
 
-def test_the_open_bandit_sample_has_propensities_of_choices(run: Run, folder: Path) -> None:
+def test_the_open_bandit_sample_has_propensities_of_choices(run: Run) -> None:
     place = folder_of("open_bandit_sample") / "random_all.parquet"
     content = advised(run, str(place))
     assert content["exposure"] == "ranked"

@@ -9,15 +9,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from calling import with_exposure
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from calling import Run, with_exposure
 
 Spoil = Callable[[Path], object]
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from calling import Run
 
 CALL = "evaluate log.csv --scores a=a.npz --exposure biased --metric Recall@2 --metric DCG@2"
 ROWS = [(1, 10, 1, 0.5), (1, 20, 0, 0.5), (2, 20, 1, 0.25), (3, 30, 0, 1.0), (4, 10, 1, 0.2), (4, 50, 0, 0.4)]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from calling import Run
 
 BOTH = "--scores a.npz --scores b.csv"
 ALLOCATE = f"plan exposure --allocate {BOTH} --exclude train.csv"
@@ -25,7 +22,7 @@ def came_back() -> None:
     shown.join(pl.read_csv("labels.csv"), on=["user", "item"]).select("user", "item", "label").write_csv("back.csv")
 
 
-def test_a_design_is_made_shown_and_evaluated(run: Run, folder: Path) -> None:
+def test_a_design_is_made_shown_and_evaluated(run: Run) -> None:
     found = run(MADE)
     assert (found.code, found.err) == (0, "")
     assert "12 pairs to expose, 3 items to each of 4 users" in found.out
@@ -65,7 +62,7 @@ def test_a_design_is_made_shown_and_evaluated(run: Run, folder: Path) -> None:
         (f"watch labels.csv {BOTH} --require 'a > b'", "no time column"),
     ],
 )
-def test_what_is_wrong_is_said(run: Run, folder: Path, args: str, message: str) -> None:
+def test_what_is_wrong_is_said(run: Run, args: str, message: str) -> None:
     pl.read_csv("labels.csv").with_columns(time=pl.int_range(pl.len())).write_csv("timed.csv")
     found = run(args)
     assert found.code == 2
@@ -73,7 +70,7 @@ def test_what_is_wrong_is_said(run: Run, folder: Path, args: str, message: str) 
     assert not Path("design").exists()
 
 
-def test_a_folder_that_is_there_stays(run: Run, folder: Path) -> None:
+def test_a_folder_that_is_there_stays(run: Run) -> None:
     assert run(MADE).code == 0
     before = Path("design/shown.parquet").read_bytes()
     again = run(f"{MADE} --seed 5")
@@ -93,7 +90,7 @@ def many_users() -> None:
 
 
 @pytest.mark.parametrize(("rule", "code"), [("good > poor", 0), ("poor > good", 5)])
-def test_watching_ends_with_what_is_shown(run: Run, folder: Path, rule: str, code: int) -> None:
+def test_watching_ends_with_what_is_shown(run: Run, rule: str, code: int) -> None:
     many_users()
     words = f"watch timed.csv --scores good.csv --scores poor.csv --metric Precision@1 --require '{rule}' --planned 200"
     found = run(f"{words} --quiet")

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from calling import Run
 
 HELDOUT = "video_id,note,user_id,stars\n" + "\n".join(
     f"{item},n{user}-{item},{user},{(user + item // 10) % 5 + 1}"

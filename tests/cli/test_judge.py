@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from calling import Run
 from refusals import refused
 
 import truerank as tr
 from truerank.core.errors import RefusedError
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 N_USERS, N_ITEMS = 120, 20
 
@@ -153,7 +151,7 @@ def test_a_difference_that_predictions_make_less_sure_is_said() -> None:
     assert not [each for each in helpful.messages if each.code == "assistance-costs"]
 
 
-def test_search_files_work_at_once(run: Run, folder: Path) -> None:
+def test_search_files_work_at_once(run: Run) -> None:
     """TREC runs that score every member of each candidate set, an LLM's qrels, columns called query and document."""
     rng = np.random.default_rng(1)
     pairs = [(f"q{q}", f"d{d}") for q in range(30) for d in rng.choice(50, 20, replace=False)]

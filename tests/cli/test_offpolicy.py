@@ -6,15 +6,13 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
+from calling import Run
 
 import truerank
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 LOG = """session,user,item,position,like,done,old,new
 1,7,10,1,1,0,1,2

@@ -7,11 +7,11 @@ import json
 import sys
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pytest
-from calling import every_command
+from calling import Run, every_command
 from refusals import refused
 
 import truerank.cli
@@ -31,9 +31,6 @@ from truerank.reliability import grid
 from truerank.report.charts import PictureFormat
 from truerank.sampling.unequal import DrawBy
 from truerank.simulation.feed import Broken
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 evaluate_command = importlib.import_module("truerank.cli.evaluate")
 offpolicy_command = importlib.import_module("truerank.cli.offpolicy")
@@ -153,7 +150,7 @@ def test_a_mistyped_command_is_answered_with_what_may_be_meant(
     assert "Did you mean evaluate?" in capfd.readouterr().err
 
 
-def test_exposure_is_asked_for_where_nothing_decides_it(run: Run, folder: Path) -> None:
+def test_exposure_is_asked_for_where_nothing_decides_it(run: Run) -> None:
     """A column of propensities, qrels and other options decide it; the message names every kind."""
 
     def exposure(*words: str) -> str:

@@ -7,17 +7,15 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from calling import Run
 
 import truerank
 from truerank.metrics.additive import DCG, Recall
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 CALL = "evaluate labels.csv --scores second=b.csv --scores first=a.npz --metric DCG@2 --metric Recall@2"
 
@@ -71,7 +69,7 @@ def test_json_says_where_it_comes_from(run: Run) -> None:
     assert (counts["users"], counts["items"], counts["judged"], counts["relevant"]) == (4, 5, 20, 6)
 
 
-def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
+def test_json_is_what_python_gives(run: Run) -> None:
     results = truerank.evaluate(
         {"second": truerank.read_scores("b.csv"), "first": truerank.read_scores("a.npz")},
         truerank.read("labels.csv"),

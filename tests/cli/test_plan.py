@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from calling import Run
 
 PRECISION = ["--difference", "0.02", "--metric", "Precision@10", "--n-items", "1000", "--value", "0.1"]
 REWARDS = ["--difference", "0.01", "--mean-reward", "0.2", "--effective", "0.4"]
 
 
-def test_assumed_figures_give_a_curve_in_every_form(run: Run, folder: Path) -> None:
+def test_assumed_figures_give_a_curve_in_every_form(run: Run) -> None:
     text = run("plan", "exposure", *PRECISION)
     assert text.code == 0
     assert text.out.startswith("A difference of 0.02 in Precision@10 needs about 17,696 users with 20 labelled\n")
@@ -29,7 +25,7 @@ def test_assumed_figures_give_a_curve_in_every_form(run: Run, folder: Path) -> N
     assert {row["estimator"] for row in sessions["plan"]} == {"ips", "snips"}
 
 
-def test_a_pilot_says_what_it_could_have_shown(run: Run, folder: Path) -> None:
+def test_a_pilot_says_what_it_could_have_shown(run: Run) -> None:
     rows = [(user, item, int((user * item) % 5 == 0)) for user in range(40) for item in range(30)
             if (user * 7 + item * 11) % 3 == 0]  # fmt: skip
     pl.DataFrame(rows, schema=["user", "item", "label"], orient="row").write_csv("pilot.csv")
@@ -58,7 +54,7 @@ def test_a_pilot_says_what_it_could_have_shown(run: Run, folder: Path) -> None:
         (["sessions", *REWARDS, "--target", "log=@position"], "--target goes with --pilot"),
     ],
 )
-def test_one_sentence_for_what_is_wrong(run: Run, folder: Path, args: list[str], message: str) -> None:
+def test_one_sentence_for_what_is_wrong(run: Run, args: list[str], message: str) -> None:
     found = run("plan", *args)
     assert found.code == 2
     assert message in found.message

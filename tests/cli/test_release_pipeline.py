@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pytest
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from calling import Run
 
 
 @pytest.fixture

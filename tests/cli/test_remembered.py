@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from calling import Run
 
 import truerank
 from truerank.cli import output
 from truerank.report import document
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 CALL = "evaluate labels.csv --scores b=b.csv --scores a=a.npz --metric Recall@{1,2} --metric DCG@2"
 

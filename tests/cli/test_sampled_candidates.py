@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from truerank.ranking.samplers import parse
 
 
 @pytest.mark.parametrize("text", ["Full", "Random@2", "Popularity@2(shift=1,positives=drawn)"])
-def test_a_file_of_sampled_candidates_gives_what_python_gives(folder: Path, run: object, text: str) -> None:
+def test_a_file_of_sampled_candidates_gives_what_python_gives(run: object, text: str) -> None:
     sampled = tr.sample_candidates(tr.read("labels.csv"), parse(text), seed=1)
     labels = sampled.labels()
     tr.write(labels, "sampled.parquet")

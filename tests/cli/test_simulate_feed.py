@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
+from calling import Run
 
 SMALL = "simulate feed --out feed --n-sessions 50 --kinds 2 --n-items 20 --pool 6 --n-candidates 4 --length 3 --days 2"
 BROKEN = "--break trust --break truncation --n-loggers 2"

@@ -6,17 +6,14 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from calling import Run
 from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.metrics.additive import Recall
 from truerank.metrics.listwise import NDCG
 from truerank.reliability import study as reliability
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from calling import Run
 from small_study import small_scores, small_train, small_world
 
 from truerank.io.files import write
 from truerank.ranking.scores.files import write_scores
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Run
 
 CALL = ("--scores", "m0.npz", "--scores", "m1.npz", "--sparsities", "0.5", "--samplers", "Random", "--sizes", "3",
         "--metric", "nDCG@5", "--bootstrap", "5", "--preset", "released", "--quiet")  # fmt: skip

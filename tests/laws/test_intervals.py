@@ -120,16 +120,6 @@ def test_mean_has_the_textbook_error_and_the_interval_of_small_samples(
     )
 
 
-@pytest.mark.parametrize("level", [0.5, 0.95])
-def test_residuals_of_one_size_have_the_textbook_interval(level: float) -> None:
-    """Neither skewness nor kurtosis: Student's t with n - 1."""
-    values = np.array([1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 3.0, 1.0])
-    test = stats.ttest_1samp(values, 0.0)
-    low, high = test.confidence_interval(level)
-    wanted = Spread(2.0, float(stats.sem(values)), float(low), float(high), float(test.pvalue))
-    same_spread(around(Population(), means(values), level=level), wanted, tolerance=1e-12)
-
-
 def test_published_checks_of_the_interval() -> None:
     """The two worked examples of statistics, section 5."""
     found = around(Population(), ratio(np.array([1.0, 2, 0, 5]), np.array([2.0, 4, 1, 13])), level=0.95)

@@ -161,20 +161,6 @@ def test_values_with_ties() -> None:
     assert second[1:] == [shown(here(AveragePrecision(4), Ties.EXPECTED)), "AP@4, expected"]
 
 
-def test_trec_eval_breaks_ties_by_name_where_we_take_the_mean() -> None:
-    def theirs(relevant: str) -> float:
-        found = pytrec_eval.RelevanceEvaluator({"u": {relevant: 1}}, {"recip_rank"}).evaluate(
-            {"u": {"a": 1.0, "b": 1.0}}
-        )
-        return float(found["u"]["recip_rank"])
-
-    assert (theirs("b"), theirs("a")) == (1, 0.5)
-    log = pl.DataFrame({"user": ["u", "u"], "item": ["a", "b"], "label": [1, 0]})
-    scores = {"m": tr.scores.dense([[1.0, 1.0]], users=["u"], items=["a", "b"])}
-    value = tr.evaluate(scores, log, metrics=["RR"], exposure="full").estimates[0].value
-    assert value == (theirs("b") + theirs("a")) / 2
-
-
 def test_forms_on_the_page_parse() -> None:
     for text in re.findall(r"`([A-Za-z]+@[0-9.]+(?:\([a-z=,]+\))?)`", PAGE):
         assert str(metrics.parse(text)) == text

@@ -6,7 +6,7 @@ import io
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -30,6 +30,25 @@ class Called:
     code: int | str
     out: str
     err: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call of the command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def message(self) -> str:
+        """The one message on standard error: its only non-empty line that is not one of click's usage lines."""
+        lines = [line for line in self.err.splitlines() if line.strip() and not line.startswith(("Usage:", "Try '"))]
+        assert len(lines) == 1, f"expected exactly one message, found {lines}"
+        return lines[0]
+
+
+Run = Callable[..., Outcome]
 
 
 DECIDED = {"--exposure", "--like", "--design", "--propensity", "--rate", "--unlisted", "--help", "--help-all"}
