@@ -100,19 +100,12 @@ def test_a_judge_of_other_pairs_is_said() -> None:
 
     def messages(said: pl.DataFrame, metric: str = "Precision@5") -> dict[str, str]:
         results = tr.evaluate(scores, labels, exposure="random", metrics=[metric], judge=said)
-        return {each.code: f"{each.severity}: {each}" for each in results.messages}
+        return {each.code: each.severity for each in results.messages}
 
-    others = messages(judge.with_columns(user=pl.col("user") + 1000))
-    assert others["nothing-foreseen"].startswith(
-        "warning: Precision@5: the judge has no prediction for any rank position"
-    )
-    assert "assisted equals hajek there: check the ids" in others["nothing-foreseen"]
-    recall = messages(judge.with_columns(user=pl.col("user") + 1000), "Recall@5")
-    assert "assisted equals post-stratified there" in recall["nothing-foreseen"]
-    half = messages(judge.filter(pl.col("user") < 40))
-    assert "50.0% for m" in half["partly-foreseen"]
-    alike = messages(judge.with_columns(label=pl.lit(0.5)))
-    assert alike["not-assisted"].startswith("note: Precision@5: assisted equals hajek")
+    for metric in ("Precision@5", "Recall@5"):
+        assert messages(judge.with_columns(user=pl.col("user") + 1000), metric)["nothing-foreseen"] == "warning"
+    assert "partly-foreseen" in messages(judge.filter(pl.col("user") < 40))
+    assert messages(judge.with_columns(label=pl.lit(0.5)))["not-assisted"] == "note"
     every = messages(judge)
     assert not {"nothing-foreseen", "partly-foreseen", "not-assisted"} & set(every)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import polars as pl
@@ -104,45 +105,43 @@ def trec_frames() -> tuple[pl.DataFrame, pl.DataFrame]:
     )
 
 
-TREC: dict[str, str] = {
+TREC = {
     "Recall@5": "recall_5", "Precision@5": "P_5", "AP@100": "map", "AP@5": "map_cut_5", "nDCG@5": "ndcg_cut_5",
     "RR": "recip_rank", "RPrecision": "Rprec", "HitRate@5": "success_5",
 }  # fmt: skip
+IR = {"Recall@5": "R@5", "Precision@5": "P@5", "AP@5": "AP@5", "nDCG@5": "nDCG@5", "RR": "RR", "RPrecision": "Rprec"}
 
 
-@pytest.mark.parametrize("tool", ["trec_eval", "pytrec_eval"])
-def test_trec_eval_with_ties_and_missing_queries(tool: str) -> None:
+def said_by_trec_eval(names: list[str]) -> dict[str, float]:
+    """Means over the queries that have both judgements and a list."""
     pytrec_eval: Any = pytest.importorskip("pytrec_eval")
-    qrels, run = trec_case()
-    measures = {name.rsplit("_", 1)[0] if name[-1] == "5" else name for name in TREC.values()}
-    wanted = {f"{name}.5" if name in ("recall", "P", "map_cut", "ndcg_cut", "success") else name for name in measures}
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, wanted).evaluate(run)
-    lists, test = trec_frames()
-    results = tr.evaluate({"m": lists}, test, like=tool, metrics=list(TREC))
-    for estimate, name in zip(results.estimates, TREC.values(), strict=True):
-        expected = [found[name] for found in theirs.values()]
-        assert estimate.value == pytest.approx(sum(expected) / len(expected), rel=0, abs=1e-9), name
-        assert estimate.units == len(expected)
+    wanted = {re.sub(r"_(\d+)$", r".\1", name) for name in names}
+    found = list(pytrec_eval.RelevanceEvaluator(trec_case()[0], wanted).evaluate(trec_case()[1]).values())
+    return {name: sum(each[name] for each in found) / len(found) for name in names}
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of its parser, on Python 3.12 and newer
-def test_ir_measures_counts_queries_without_a_list_as_zero() -> None:
+def said_by_ir_measures(names: list[str]) -> dict[str, float]:
+    """Means over all judged queries: one without a list counts as zero."""
     ir_measures: Any = pytest.importorskip("ir_measures")
-    qrels, run = trec_case()
-    asked = {
-        "Recall@5": "R@5",
-        "Precision@5": "P@5",
-        "AP@5": "AP@5",
-        "nDCG@5": "nDCG@5",
-        "RR": "RR",
-        "RPrecision": "Rprec",
-    }
-    theirs = ir_measures.calc_aggregate([ir_measures.parse_measure(name) for name in asked.values()], qrels, run)
-    expected = {str(measure): value for measure, value in theirs.items()}
+    found = ir_measures.calc_aggregate([ir_measures.parse_measure(name) for name in names], *trec_case())
+    return {str(measure): value for measure, value in found.items()}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a parser, on Python 3.12 and newer
+@pytest.mark.parametrize(
+    ("tool", "named", "says"),
+    [
+        ("trec_eval", TREC, said_by_trec_eval),
+        ("pytrec_eval", TREC, said_by_trec_eval),
+        ("ir-measures", IR, said_by_ir_measures),
+    ],
+)
+def test_ties_and_missing_queries_as_other_tools_take_them(tool: str, named: dict[str, str], says: Any) -> None:
+    theirs = says(list(named.values()))
     lists, test = trec_frames()
-    results = tr.evaluate({"m": lists}, test, like="ir-measures", metrics=list(asked))
-    for estimate, name in zip(results.estimates, asked.values(), strict=True):
-        assert estimate.value == pytest.approx(expected[name], rel=0, abs=1e-9), name
+    results = tr.evaluate({"m": lists}, test, like=tool, metrics=list(named))
+    for estimate, name in zip(results.estimates, named.values(), strict=True):
+        assert estimate.value == pytest.approx(theirs[name], rel=0, abs=1e-9), name
 
 
 def test_what_cannot_be_matched_is_said() -> None:

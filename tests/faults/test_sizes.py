@@ -197,16 +197,6 @@ def test_text_that_a_parquet_file_unpacks_to_more_than_memory_is_refused(
     assert max(len(batch) for batch in LazyTable.of(path).batches(["user"])) < 80
 
 
-def test_a_table_of_more_rows_than_memory_holds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal values pack to next to nothing: ten million rows in some kilobytes."""
-    path = tmp_path / "bomb.parquet"
-    rows = pl.select(user=pl.repeat(1, 10**7), item=pl.repeat(2, 10**7), label=pl.repeat(1, 10**7))
-    rows.write_parquet(path)
-    assert path.stat().st_size < 10**6
-    monkeypatch.setattr(sizes, "available_memory", lambda: 50e6)
-    _refused(lambda: tr.read(path), "bomb.parquet", "needs at least")
-
-
 def test_a_user_with_more_rows_than_memory_holds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks are of whole users: that of this one is the whole file, whatever streams."""
     path = tmp_path / "bomb.parquet"

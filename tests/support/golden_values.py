@@ -1,6 +1,6 @@
 """Input that other tools were given, and what they answered. Plain Python: it is read in their environments too.
 
-To make a tool's values again: `pip install` the version in its source.md, then `python tests/golden/TOOL/make.py`.
+To make a tool's values again: `pip install` the version in its source.md, then `python tests/golden/make.py TOOL`.
 """
 
 from __future__ import annotations
