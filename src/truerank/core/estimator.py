@@ -196,7 +196,7 @@ class ObservedUnits:
         return made
 
 
-def clips_of(estimator: Estimator, clips: Sequence[float]) -> tuple[float, ...]:
+def clips_of(estimator: Estimator, clips: Iterable[float]) -> tuple[float, ...]:
     """Where the weights of an estimator are cut: nowhere, at a clip of its own, or at each of the question's."""
     if estimator.info.clipping is Clipping.NONE:
         return (math.inf,)

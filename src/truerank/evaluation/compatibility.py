@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Clipping, Estimator, Exposed
 from truerank.core.ids import Ids
-from truerank.core.language import as_value, as_values
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
 from truerank.core.messages import RULE, Message, message
 from truerank.core.metric import ListNeed, Metric, OfLists
@@ -31,7 +31,6 @@ from truerank.evaluation.presets import ToolPreset
 from truerank.evaluation.question import Question
 from truerank.exposure.kinds import EXPOSURES, Exposure, FullExposure, Unlisted
 from truerank.inference.balance import FEWEST_ROWS
-from truerank.inference.intervals import Interval, Population
 from truerank.metrics import METRICS
 from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.metrics.listwise import NDCG, HitRate, ReciprocalRank
@@ -59,12 +58,14 @@ MetricWith = tuple[Metric, Estimator]
 
 @record(kw_only=True)
 class LabelQuestion(Question):
-    """What is requested of labels, as values."""
+    """What is requested of labels."""
 
-    exposure: Exposure
-    metrics: Sequence[Metric] | None = None
+    kind: ClassVar[Kind[Any]] = ESTIMATORS
+
+    exposure: Any
+    metrics: Any = None
     overlap: Overlap = Overlap.DROP
-    items: Ids | None = None
+    items: Any = None
     n_items: int | None = None
     lists: ListsAre | None = None
     preset: ToolPreset | None = None
@@ -75,6 +76,11 @@ class LabelQuestion(Question):
     ties: Ties = Ties.EXPECTED
 
     def __post_init__(self) -> None:
+        Question.__post_init__(self)
+        self._parse(metrics=METRICS)
+        object.__setattr__(self, "exposure", as_value(self.exposure, EXPOSURES))
+        if self.items is not None and not isinstance(self.items, Ids):
+            object.__setattr__(self, "items", Ids.of(self.items, where="items"))
         if self.overlap is Overlap.KEEP and self.exposed not in (Exposed.FULL, Exposed.HOLDOUT):
             raise RefusedError(
                 f"{option('overlap keep')} makes the candidates depend on which items were judged, so a sample of them "
@@ -95,7 +101,8 @@ class LabelQuestion(Question):
 
     @property
     def exposed(self) -> Exposed:
-        return self.exposure.exposed
+        exposure: Exposure = self.exposure
+        return exposure.exposed
 
     @property
     def requested_metrics(self) -> Sequence[Metric]:
@@ -107,26 +114,6 @@ class LabelQuestion(Question):
         defaults = DEFAULT_ESTIMATORS[self.exposed]
         clipping = [estimator for estimator in defaults if estimator.info.clipping is not Clipping.NONE]
         return defaults if self.clips is None or not clipping else clipping
-
-
-def label_question(
-    *,
-    exposure: Exposure | str,
-    metrics: Sequence[Metric | str] | None,
-    estimators: Sequence[Estimator | str] | None,
-    items: Any,
-    interval: Interval | None = None,
-    **options: Any,
-) -> LabelQuestion:
-    """The question of arguments that may be texts."""
-    return LabelQuestion(
-        exposure=as_value(exposure, EXPOSURES),
-        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
-        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
-        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
-        interval=interval or Population(),
-        **options,
-    )
 
 
 @record
@@ -310,10 +297,10 @@ def names_for(exposed: Exposed) -> list[str]:
     return [*first, *sorted(others, key=lambda name: bool(able[name].caution) or able[name].pool is Pool.JUDGED)]
 
 
-def clips_for(question: LabelQuestion, requested: Sequence[MetricWith]) -> tuple[float, ...]:
-    """Where weights are cut, by default nowhere; refused where no estimator has any to cut."""
+def check_clips(question: LabelQuestion, requested: Sequence[MetricWith]) -> None:
+    """Refuse clips where no estimator has weights to cut."""
     if question.clips is None:
-        return (math.inf,)
+        return
     if not question.clips:
         raise InputError("no clips given; expected at least one, or none at all for weights as they are.")
     for clip in question.clips:
@@ -323,7 +310,6 @@ def clips_for(question: LabelQuestion, requested: Sequence[MetricWith]) -> tuple
         able = [cls.info.name for cls in estimators.catalogue().values() if cls.info.clipping is not Clipping.NONE]
         names = ", ".join(info.name for info in used)
         raise InputError(f"{option('clip', 'clips=')} cuts weights, which {names} has not; add {' or '.join(able)}.")
-    return tuple(dict.fromkeys(float(clip) for clip in question.clips))
 
 
 # ------------------------------------------------------------------------------------------ what metrics of lists need

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,6 +57,7 @@ class ImpressionRows(RowMaker):
     shares: TrafficShares | None
     columns: Mapping[str, str] | None
     clips: tuple[float, ...] = (math.inf,)
+    absent: Mapping[str, int] = field(default_factory=dict)
 
     def models(self, learned: Learned) -> Positions | None:
         """The position models, fitted."""
@@ -143,9 +144,7 @@ class ImpressionRows(RowMaker):
             for name, policy in policies.items()
         }
 
-    def count(
-        self, plan: Plan[ImpressionRows], chunk: RankedChunk, views: Mapping[str, Mapping[Pool, Exposures]]
-    ) -> MeasuredCounts:
+    def count(self, plan: Plan[ImpressionRows], chunk: RankedChunk) -> MeasuredCounts:
         log, most = chunk.log, tail_length(self.facts.n_rows) + 1
         active = by_place(chunk.places(), np.bincount(log.unit, minlength=log.n_units)) if plan.keeps_units else None
         return MeasuredCounts(
@@ -155,11 +154,13 @@ class ImpressionRows(RowMaker):
                 if not self.facts.rewards[name].binary
             },
             active=active,
-            models={model: self._count_target(plan, view[Pool.CATALOGUE]) for model, view in views.items()},
         )
 
-    def _count_target(self, plan: Plan[ImpressionRows], view: Exposures) -> ModelCounts:
-        target, most = view.target, tail_length(self.facts.n_rows)
+    def count_model(
+        self, plan: Plan[ImpressionRows], chunk: RankedChunk, model: str, views: Mapping[Pool, Exposures]
+    ) -> ModelCounts:
+        view, most = views[Pool.CATALOGUE], tail_length(self.facts.n_rows)
+        target = view.target
         clips = np.unique([*self.clips, *(planned.request.clip for planned in plan.estimates)])
         return ModelCounts(
             support=SupportTally.count(view),
@@ -171,10 +172,6 @@ class ImpressionRows(RowMaker):
         )
 
     # ---- for conclude
-
-    @property
-    def absent(self) -> Mapping[str, int]:  # type: ignore[override]
-        return self.facts.absent
 
     def check(self, measured: Measured) -> None:
         """Refuse a target's table without a session of the log."""

@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import Clipping, Learned, Learner, Request, clips_of
+from truerank.core.estimator import Clipping, Learner, Request
 from truerank.core.ids import Keys
-from truerank.core.language import as_value, as_values
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Logged
 from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
-from truerank.core.provenance import Input, Provenance, versions
+from truerank.core.provenance import Input
 from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
@@ -36,7 +36,7 @@ from truerank.evaluation.impression_source import ImpressionSource, source_of
 from truerank.evaluation.input_checks import RejectedFits, check_log, check_question, checked_by_tables
 from truerank.evaluation.measure import measure
 from truerank.evaluation.prepare import EvaluationData, allowed, check_call, prepare
-from truerank.evaluation.question import Adjust, Plan, PlannedEstimate, Question
+from truerank.evaluation.question import POPULATION, Adjust, Plan, PlannedEstimate, Question
 from truerank.exposure.policies import TrafficShares
 from truerank.exposure.policies.rankers import with_exposures
 from truerank.exposure.policies.targets import Target, column_names
@@ -44,7 +44,7 @@ from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner, for_places
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.clipping import AutoClip, check_clips
-from truerank.inference.intervals import Interval, Population
+from truerank.inference.intervals import Interval
 from truerank.io.batches import LazyTable
 from truerank.io.spill import is_stream, scratch
 
@@ -111,7 +111,7 @@ def off_policy(
     per = as_value(normaliser, Normaliser)
     check_call(targets, baseline=baseline, word="targets")
     targets = with_exposures(targets, position, temperature=temperature, n_candidates=n_candidates, columns=columns)
-    question = impression_question(
+    question = ImpressionQuestion(
         estimators=estimators,
         position=position,
         normaliser=per,
@@ -121,7 +121,7 @@ def off_policy(
         columns=columns,
         reward_range=reward_range,
         baseline=baseline,
-        interval=interval or Population(),
+        interval=interval or POPULATION,
         level=level,
         adjust=as_value(adjust, Adjust),
         seed=seed,
@@ -160,15 +160,27 @@ def off_policy(
 
 @record(kw_only=True)
 class ImpressionQuestion(Question):
-    """What is requested of a log of impressions; `chooses_clip` says that one of the clips is chosen by the data."""
+    """What is requested of a log of impressions; `chooses_clip` says that one of the clips is chosen by the data.
 
-    estimators: Sequence[RankedEstimator] = (IPS(),)
+    The default estimators are ips and snips, with rewards counted per `normaliser`.
+    """
+
+    kind: ClassVar[Kind[Any]] = RANKED
+
+    normaliser: Normaliser = Normaliser.SESSION
     clips: tuple[float, ...] = (math.inf,)
     chooses_clip: bool = False
     position: Any = None
     loggers: Mapping[str, Target] = field(default_factory=dict)
     columns: Mapping[str, str] | None = None
     reward_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.estimators is None:
+            object.__setattr__(self, "estimators", (IPS(self.normaliser), SNIPS(self.normaliser)))
+        Question.__post_init__(self)
+        if self.position is not None:
+            object.__setattr__(self, "position", as_positions(self.position))
 
     @property
     def columns_read(self) -> list[str]:
@@ -177,22 +189,6 @@ class ImpressionQuestion(Question):
             *(name for target in self.loggers.values() for name in column_names(target)),
             *(name for estimator in self.estimators for name in estimator.columns),
         ]
-
-
-def impression_question(
-    *,
-    estimators: Sequence[RankedEstimator | str] | None,
-    position: Any,
-    normaliser: Normaliser = Normaliser.SESSION,
-    **options: Any,
-) -> ImpressionQuestion:
-    """The question of arguments that may be texts."""
-    default = (IPS(normaliser), SNIPS(normaliser))
-    return ImpressionQuestion(
-        estimators=default if estimators is None else as_values(estimators, RANKED, what="estimators"),
-        position=None if position is None else as_positions(position),
-        **options,
-    )
 
 
 # ------------------------------------------------------------------------------------------------------------- prepare
@@ -222,24 +218,38 @@ def prepare_impressions(
         shares=TrafficShares(tuple(sorted(loggers))) if loggers else None,
         columns=question.columns,
         clips=question.clips,
+        absent=facts.absent,
     )
+    held = source.log if facts.n_units <= MOST_UNITS else None
     data = ImpressionData(
+        question=question,
         chunks=source.chunks,
         rows=rows,
         models=tuple(targets),
+        n_rows=facts.n_rows,
+        n_units=facts.n_units,
+        unit=facts.unit,
+        cluster=facts.cluster,
+        ids=None if held is None else _unit_ids(held),
         learner=learner,
+        inputs=(
+            Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
+            *(Input(role="target", name=name, source=name) for name in targets),
+        ),
+        messages=(),
         source=source,
         requested=requested,
         contexts=_contexts(rows, source),
     )
-    return prepare(question, data, workers=workers, progress=progress)
+    return prepare(data, workers=workers, progress=progress)
 
 
 @record(kw_only=True, eq=False)
 class ImpressionData(EvaluationData):
     """A log of impressions, and what is known of each target; `requested` are the position models as requested."""
 
-    instead: str = "the fitted model itself, as yule:1.5"
+    instead: ClassVar[str] = "the fitted model itself, as yule:1.5"
+
     source: ImpressionSource
     requested: Positions | None
     contexts: Mapping[str, RankedContext]
@@ -248,8 +258,9 @@ class ImpressionData(EvaluationData):
     def keys(self) -> Keys:
         return self.source.keys
 
-    def requests(self, question: ImpressionQuestion) -> tuple[list[PlannedEstimate], list[Message]]:
-        """Every estimator with the rewards, targets and clips that it can take, and messages on what is left out."""
+    def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
+        """Every estimator with the rewards and targets that it can take, and messages on what is left out."""
+        question: ImpressionQuestion = self.question
         if question.interval.needs_rows:
             raise RefusedError("an interval for exactly these sessions is not known for ranked logs; use population.")
         facts, targets = self.rows.facts, dict[RankedEstimator, list[str]]()
@@ -277,21 +288,11 @@ class ImpressionData(EvaluationData):
             for estimator, reward, reason in refused
         ]
         clipped = {limited_by(estimator) for estimator, _ in able if estimator.info.clipping is not Clipping.NONE}
-        return [
-            self._planned(block, estimator, reward, clip, models=tuple(targets[estimator]), several=len(clipped) > 1)
-            for block, (estimator, reward) in enumerate(able)
-            for clip in clips_of(estimator, question.clips)
-        ], left_out
+        several = len(clipped) > 1
+        return [self._planned(*pair, tuple(targets[pair[0]]), several=several) for pair in able], left_out
 
     def _planned(
-        self,
-        block: int,
-        estimator: RankedEstimator,
-        reward: str,
-        clip: float,
-        *,
-        models: tuple[str, ...],
-        several: bool,
+        self, estimator: RankedEstimator, reward: str, models: tuple[str, ...], *, several: bool
     ) -> PlannedEstimate:
         counted = estimator.metric.of(self.rows.facts.unit)
         # two forms of clips in one question are told apart in every table
@@ -299,10 +300,9 @@ class ImpressionData(EvaluationData):
         base = CHOSEN if self.rows.positions is None and not self.rows.facts.sessions else FIVE
         return PlannedEstimate(
             estimator=estimator,
-            request=Request(counted, reward, clip),
+            request=Request(counted, reward),
             name=f"{counted}, clip of the inverse" if inverse else str(counted),
             models=models,
-            block=block,
             assumptions=(*base, *estimator.metric.assumptions),
             refitted=self.learner is not None,
             left_out=counted.left_out,
@@ -314,55 +314,25 @@ class ImpressionData(EvaluationData):
         context = next(iter(self.contexts.values()))
         return (*shares, *planned.estimator.prepare(replace(context, reward=planned.request.reward)))
 
-    def plan(
-        self,
-        question: ImpressionQuestion,
-        estimates: tuple[PlannedEstimate, ...],
-        learned: Learned,
-        left_out: Sequence[Message],
-    ) -> Plan[ImpressionRows]:
-        rows, source, interval = self.rows, self.source, question.interval
-        facts, models = rows.facts, rows.models(learned)
-        keeps_units = source.log is not None and facts.n_units <= MOST_UNITS
+    def finish(self, plan: Plan[ImpressionRows]) -> Plan[ImpressionRows]:
+        question, rows, learned = self.question, self.rows, plan.learned
+        interval, models = question.interval, rows.models(learned)
         nested = rows.shares is not None and learned[rows.shares].nested
-        column = "column propensity" if facts.propensity else f"positions, {models}"
-        return Plan(
-            question=question,
-            models=self.models,
-            estimates=estimates,
-            learned=learned,
-            rows=rows,
-            n_rows=facts.n_rows,
-            n_units=facts.n_units,
-            unit=facts.unit,
-            cluster=facts.cluster,
-            ids=_unit_ids(source.log) if source.log is not None and keeps_units else None,
-            keeps_units=keeps_units,
+        column = "column propensity" if rows.facts.propensity else f"positions, {models}"
+        settings = {
+            "position": None if models is None else str(models),
+            "logging": "loggers" if rows.loggers else column,
+            "rewards": list(rows.facts.rewards),
+            "clips": [limit(clip) for clip in question.clips],
+            "interval": type(interval).__name__,
+            "strata": "logger" if nested and interval.refits else None,
+        }
+        fits = (*check_log(rows, learned), *check_question(self.requested, rows, learned, interval))
+        return replace(
+            plan,
             chooses_clip=question.chooses_clip,
-            messages=(
-                *(message("chunks", sentence=text) for text in source.chunks.notes),
-                *check_log(rows, learned),
-                *check_question(self.requested, rows, learned, interval),
-                *left_out,
-            ),
-            record=Provenance(
-                inputs=(
-                    Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
-                    *(Input(role="target", name=name, source=name) for name in self.models),
-                ),
-                settings={
-                    "position": None if models is None else str(models),
-                    "logging": "loggers" if rows.loggers else column,
-                    "rewards": list(facts.rewards),
-                    "clips": [limit(clip) for clip in question.clips],
-                    "interval": type(interval).__name__,
-                    "strata": "logger" if nested and interval.refits else None,
-                    "level": question.level,
-                    "seed": question.seed,
-                },
-                unit=facts.unit,
-                versions=versions(),
-            ),
+            messages=(*fits, *plan.messages),
+            record=replace(plan.record, settings={**settings, **plan.record.settings}),
         )
 
 

@@ -90,17 +90,13 @@ class LabelRows(RowMaker):
             }
         return views
 
-    def within(self, chunk: JudgedChunk, segment: str | None) -> JudgedChunk:
-        if segment is None:
-            return chunk
+    def within(self, chunk: JudgedChunk, segment: str) -> JudgedChunk:
         labels = chunk.labels
         members = self.segments[segment][labels.item].astype(np.float64)
         rewards = {name: values * members for name, values in labels.rewards.items()}
         return replace(chunk, labels=replace(labels, rewards=rewards))
 
-    def count(
-        self, plan: Plan[LabelRows], chunk: JudgedChunk, views: Mapping[str, Mapping[Pool, RankView]]
-    ) -> MeasuredCounts:
+    def count(self, plan: Plan[LabelRows], chunk: JudgedChunk) -> MeasuredCounts:
         pool, labels = chunk.pools[Pool.CATALOGUE], chunk.labels
         active = pool.exclude if self.excluded is not None else chunk.pools[Pool.JUDGED].only
         counts = MeasuredCounts(
@@ -109,7 +105,6 @@ class LabelRows(RowMaker):
             without_rows=int(np.count_nonzero(chunk.pools[Pool.JUDGED].count == 0)),
             excluded=0 if pool.exclude is None else len(pool.exclude.item),
             active=by_place(chunk.unit, 0.0 if active is None else active.count),
-            models={model: self._count_model(plan, chunk, model, view) for model, view in views.items()},
         )
         labelled = np.bincount(labels.unit, minlength=labels.n_units)
         if self.exposed is Exposed.RANDOM:
@@ -129,7 +124,7 @@ class LabelRows(RowMaker):
         represented = np.array([weight.sum(), noise.sum(), pool.count[answered].sum()])
         return replace(counts, represented=represented, returned=chunk.returned if designed else None)
 
-    def _count_model(
+    def count_model(
         self, plan: Plan[LabelRows], chunk: JudgedChunk, model: str, views: Mapping[Pool, RankView]
     ) -> ModelCounts:
         first, labels = next(iter(views.values())).ranks, chunk.labels

@@ -138,14 +138,6 @@ def rows_of(source: Any, *, role: str, progress: Progress | None = None) -> Rows
     return source.read(source.table.read(source.needed), units=source.users)
 
 
-def source_of(rows: Rows) -> str:
-    return rows.source if isinstance(rows, Log) else rows.table.where
-
-
-def n_rows_of(rows: Rows) -> int:
-    return len(rows) if isinstance(rows, Log) else rows.table.n_rows
-
-
 def first_rows(labels: Rows, n: int = 1000) -> Log:
     """Some rows, which tell what values there are."""
     return labels if isinstance(labels, Log) else labels.read(labels.table.slice(0, n, labels.needed))
@@ -164,7 +156,7 @@ def label_by(rows: Rows, rule: PositiveRule) -> Rows:
 
 def inputs_of(rows: Mapping[str, Rows], models: Mapping[str, Scores]) -> tuple[Input, ...]:
     """What went in, by its role."""
-    tables = [(role, source_of(part), None, n_rows_of(part), part) for role, part in rows.items()]
+    tables = [(role, part.source, None, len(part), part) for role, part in rows.items()]
     scores = [("scores", name, name, None, part) for name, part in models.items()]
     return tuple(
         Input(role=role, source=source, name=name, rows=n_rows, users=len(part.users), items=len(part.items))

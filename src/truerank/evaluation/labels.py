@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from truerank.core.errors import InputError
-from truerank.core.estimator import Estimator, Exposed, Learned, Learner, Request, clips_of
+from truerank.core.estimator import Estimator, Exposed, Learner, Request
 from truerank.core.ids import Ids, Keys
 from truerank.core.language import as_value
 from truerank.core.log import Log
@@ -16,7 +16,6 @@ from truerank.core.messages import Message, message
 from truerank.core.metric import Metric, OfLists, is_directed
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
-from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.ranking import Scores, Ties
 from truerank.core.record import record
 from truerank.core.results import Results
@@ -29,8 +28,7 @@ from truerank.evaluation.compatibility import (
     Compatibility,
     LabelQuestion,
     assisted_by,
-    clips_for,
-    label_question,
+    check_clips,
     metrics_with_estimators,
     usable,
 )
@@ -59,14 +57,12 @@ from truerank.evaluation.label_source import (
     chunked,
     first_rows,
     inputs_of,
-    n_rows_of,
     rows_of,
-    source_of,
     training_rows,
 )
 from truerank.evaluation.prepare import EvaluationData, Mapped, check_call, prepare
 from truerank.evaluation.presets import preset_named
-from truerank.evaluation.question import Adjust, Plan, PlannedEstimate
+from truerank.evaluation.question import POPULATION, Adjust, Plan, PlannedEstimate
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import Exposure, FullExposure, HoldoutExposure
 from truerank.inference.intervals import Interval
@@ -146,7 +142,7 @@ def evaluate(
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
     default: Exposure = FullExposure() if like is None else HoldoutExposure()
-    question = label_question(
+    question = LabelQuestion(
         exposure=default if exposure is None else exposure,
         metrics=metrics,
         estimators=estimators,
@@ -162,7 +158,7 @@ def evaluate(
         assist=assist,
         baseline=baseline,
         ties=as_value(ties, Ties),
-        interval=interval,
+        interval=interval or POPULATION,
         level=level,
         adjust=as_value(adjust, Adjust),
         seed=seed,
@@ -190,7 +186,7 @@ def prepare_labels(
 ) -> tuple[Plan[LabelRows], LabelSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users; `tables` by their role."""
     data = label_data(question, scores, tables, space=space, progress=progress, n_chunks=chunks_wanted(workers))
-    return prepare(question, data, workers=workers, progress=progress), data.chunks
+    return prepare(data, workers=workers, progress=progress), data.chunks
 
 
 @record(kw_only=True, eq=False)
@@ -198,10 +194,11 @@ class LabelData(EvaluationData):
     """Labels laid over the catalogue, and the scores of models; `tables` by their role.
 
     `metrics` are those for which rows have labels, `sample` some of the rows; `predictions` are what assists, `train`
-    the excluded rows, of whole users at a time. `messages` and `inputs` are of what was read.
+    the excluded rows, of whole users at a time.
     """
 
-    instead: str = "propensities in a column"
+    instead: ClassVar[str] = "propensities in a column"
+
     tables: Mapping[str, Rows]
     scores: Mapping[str, Scores]
     sample: Log
@@ -209,45 +206,35 @@ class LabelData(EvaluationData):
     catalogue: Catalogue
     predictions: Mapping[Assistance, Prediction]
     train: Iterable[Log]
-    messages: Sequence[Message]
-    inputs: Sequence[Input]
 
     @property
     def keys(self) -> Keys:
         keys: Keys = self.rows.users.keys()
         return keys
 
-    def requests(self, question: LabelQuestion) -> tuple[list[PlannedEstimate], list[Message]]:
-        """Every estimator with every metric, clip and segment that it can give, and messages on what is left out."""
+    def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
+        """Every estimator with every metric that it can give, and messages on what is left out."""
+        question, preset = self.question, self.question.preset
+        estimators = assisted_by(self.predictions, question.estimators)
         compatibility = Compatibility.of(question, self.scores, self.rows.n_items, self.tables)
-        preset, estimators = question.preset, assisted_by(self.predictions, question.estimators)
         if preset is not None:
             estimators = [preset.users] if any(not isinstance(metric, OfLists) for metric in self.metrics) else None
         able, left_out = metrics_with_estimators(self.metrics, estimators, compatibility)
         if preset is not None:
             left_out += preset.messages(question.requested_metrics)
-        clips = clips_for(question, able)
-        requests = [
-            (estimator, Request(metric, reward_of(metric, self.sample), clip, segment))
-            for metric, estimator in able
-            for clip in clips_of(estimator, clips)
-            for segment in (None, *(() if estimator.info.predicts or estimator.info.of_lists else self.rows.segments))
-        ]
-        labels = self.tables["labels"]
+        check_clips(question, able)
         if self.sample.inclusion is not None and not any("inclusion" in made.info.uses for _, made in able):
-            left_out.append(message("inclusion-unused", source=source_of(labels), rows=n_rows_of(labels)))
-        estimates = [self._planned(number, *request) for number, request in enumerate(requests)]
-        return estimates, left_out
+            left_out.append(message("inclusion-unused", source=self.tables["labels"].source, rows=self.n_rows))
+        return [self._planned(*pair) for pair in able], left_out
 
-    def _planned(self, number: int, estimator: Estimator, request: Request) -> PlannedEstimate:
-        info, metric, n_items = estimator.info, request.metric, self.rows.n_items
+    def _planned(self, metric: Metric, estimator: Estimator) -> PlannedEstimate:
+        info, n_items = estimator.info, self.rows.n_items
         designed = self.rows.exposed is Exposed.DESIGNED
         return PlannedEstimate(
             estimator=estimator,
-            request=request,
+            request=Request(metric, reward_of(metric, self.sample)),
             name=str(metric),
             models=self.models,
-            block=number,
             cutoff=metric.cutoff,
             directed=is_directed(metric),
             bounds=bounds_of(metric, n_items=math.inf if math.isnan(n_items) else n_items),
@@ -259,66 +246,44 @@ class LabelData(EvaluationData):
     def learners(self, planned: PlannedEstimate) -> Sequence[Learner]:
         return planned.estimator.prepare(LearningContext(self.learner, (planned.request,), self.predictions))
 
-    def facts(
-        self, question: LabelQuestion, estimates: Sequence[PlannedEstimate], mapped: Mapped | None
-    ) -> dict[str, Any]:
+    def facts(self, estimates: Sequence[PlannedEstimate], mapped: Mapped | None) -> dict[str, Any]:
         metrics = [planned.request.metric for planned in estimates]
         sizes = [] if mapped is None else list(mapped(sizes_of))
         return {
             "users": self.rows.users,
-            "lists": list_facts(question, metrics, self.catalogue, self.train),
+            "lists": list_facts(self.question, metrics, self.catalogue, self.train),
             "predictions": self.predictions,
             "propensity": self.learner,
-            "rate": question.exposure.rate,
-            "exposed": question.exposed,
-            "exactly_these": question.interval.needs_rows,
+            "rate": self.question.exposure.rate,
+            "exposed": self.rows.exposed,
+            "exactly_these": self.question.interval.needs_rows,
             "n_rows": float(sum(rows for rows, _ in sizes)),
             "n_cells": math.fsum(cells for _, cells in sizes),
         }
 
-    def plan(
-        self,
-        question: LabelQuestion,
-        estimates: tuple[PlannedEstimate, ...],
-        learned: Learned,
-        left_out: Sequence[Message],
-    ) -> Plan[LabelRows]:
-        rows, labels, description = self.rows, self.tables["labels"], question.exposure.description(learned)
-        n_rows, n_users, users = n_rows_of(labels), len(rows.users), rows.users.values
-        if description is not None and question.exposed is not Exposed.DESIGNED:
+    def finish(self, plan: Plan[LabelRows]) -> Plan[LabelRows]:
+        question, estimates, exposed = self.question, plan.estimates, self.rows.exposed
+        description = question.exposure.description(plan.learned)
+        if description is not None and exposed is not Exposed.DESIGNED:
             estimates = tuple(
                 replace(planned, assumptions=(*planned.assumptions, description)) if planned.refitted else planned
                 for planned in estimates
             )
-        added = " and of the judge" if rows.judge_users else ""
         # of uniform draws also for what more of them would show, as long as they are few
-        few = question.exposed is Exposed.RANDOM and n_rows * len(self.models) * len(estimates) <= MOST_ROWS
-        return Plan(
-            question=question,
-            models=self.models,
+        few = exposed is Exposed.RANDOM and self.n_rows * len(self.models) * len(estimates) <= MOST_ROWS
+        settings = {
+            "models": list(self.models),
+            "exposure": str(question.exposure),
+            "ties": question.ties.value,
+            "interval": str(question.interval),
+            "baseline": question.baseline,
+        }
+        return replace(
+            plan,
             estimates=estimates,
-            learned=learned,
-            rows=replace(rows, description=description),
-            n_rows=n_rows,
-            n_units=n_users,
-            ids=(users, users),
-            keeps_rows=question.interval.needs_rows or few,
-            record=Provenance(
-                inputs=(*inputs_of(self.tables, self.scores), *self.inputs),
-                settings={
-                    "models": list(self.models),
-                    "exposure": str(question.exposure),
-                    "ties": question.ties.value,
-                    "interval": str(question.interval),
-                    "level": question.level,
-                    "baseline": question.baseline,
-                    "seed": question.seed,
-                },
-                unit="user",
-                population=f"{n_users:,} users of {source_of(labels)}{added}",
-                versions=versions(),
-            ),
-            messages=(*self.messages, *left_out),
+            rows=replace(self.rows, description=description),
+            keeps_rows=plan.keeps_rows or few,
+            record=replace(plan.record, settings={**settings, **plan.record.settings}),
         )
 
 
@@ -334,20 +299,20 @@ def label_data(
     """Labels, exclusions and candidates as they were read, laid over the catalogue of the models."""
     rows = {role: rows_of(table, role=role, progress=progress) for role, table in tables.items() if table is not None}
     labels = rows.get("labels")
-    if labels is None or n_rows_of(labels) == 0:
-        where = "labels" if labels is None else source_of(labels)
+    if labels is None or len(labels) == 0:
+        where = "labels" if labels is None else labels.source
         raise InputError(f"{where}: no rows; expected labelled pairs of users and items.")
-    exposed, preset, learner = question.exposed, question.preset, question.exposure.learner(question.seed)
+    exposed, preset = question.exposed, question.preset
     requested, relevant_rows = question.requested_metrics, list[Message]()
     given_scores = {name: as_scores(part, name=name) for name, part in scores.items()}
     if preset is not None:
         labels, relevant_rows = preset.labelled(labels)
         requested = [preset.form(metric) for metric in requested]
-    rows["labels"], where, labelled_users = labels, source_of(labels), labels.users
+    rows["labels"], where, labelled_users = labels, labels.source, labels.users
     sample = question.exposure.labelled(first_rows(labels))
     metrics, without_labels = usable(requested, sample)
     # two sources may share a name, so they are told apart by their role
-    others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
+    others = {f"{part.source} ({role})": part.items for role, part in rows.items() if role != "candidates"}
     beside = {role: part for role, part in rows.items() if role != "labels"}
     numbered = check_numbers(given_scores, {where: labels, **beside}, items=question.items)
     if preset is not None:
@@ -360,7 +325,9 @@ def label_data(
     chunks, on_disk = chunked(layout, rows, space=space, progress=progress, n_chunks=n_chunks)
     excluded = rows.get("exclude")
     notes = [text for part in (*rows.values(), *models.values()) for text in getattr(part, "notes", ())]
+    added = " and of the judge" if len(labels.users) > len(labelled_users) else ""
     return LabelData(
+        question=question,
         chunks=chunks,
         rows=LabelRows(
             exposed=exposed,
@@ -371,12 +338,15 @@ def label_data(
             users=labels.users,
             n_items=catalogue.n_items,
             ties=question.ties,
-            excluded=None if excluded is None else (source_of(excluded), n_rows_of(excluded)),
+            excluded=None if excluded is None else (excluded.source, len(excluded)),
             segments=items_by_group(question.item_groups, catalogue.items),
             judge_users=len(labels.users) - len(labelled_users),
         ),
         models=tuple(models),
-        learner=learner,
+        n_rows=len(labels),
+        n_units=len(labels.users),
+        ids=(labels.users.values, labels.users.values),
+        learner=question.exposure.learner(question.seed),
         tables=rows,
         scores=models,
         sample=sample,
@@ -384,10 +354,10 @@ def label_data(
         catalogue=catalogue,
         predictions=predictions,
         train=training_rows(on_disk, excluded),
-        inputs=predicted_from,
+        inputs=(*inputs_of(rows, models), *predicted_from),
+        population=f"{len(labels.users):,} users of {where}{added}",
         messages=(
             *(message("columns", sentence=text) for text in notes),
-            *(message("chunks", sentence=text) for text in chunks.notes),
             *without_labels,
             *relevant_rows,
             *(check_holdout(where, first_rows(labels)) if exposed is Exposed.HOLDOUT else ()),

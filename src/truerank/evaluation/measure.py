@@ -101,7 +101,9 @@ def measure(plan: Plan[Any], chunk: Any) -> Measured:
         terms |= _refitted(plan, chunk, views, terms)
     place = chunk.places()
     size = np.ones(len(place), dtype=np.int64)
-    measured = Measured(place, size, terms, plan.rows.count(plan, chunk, views), chunk.n_rows)
+    models = {model: plan.rows.count_model(plan, chunk, model, view) for model, view in views.items()}
+    counts = replace(plan.rows.count(plan, chunk), models=models)
+    measured = Measured(place, size, terms, counts, chunk.n_rows)
     rows = by_cluster(measured)
     return rows if rows is measured or not plan.keeps_units else replace(rows, single=measured)
 
@@ -143,7 +145,7 @@ def _terms(plan: Plan[Any], chunk: Any, model: str, view: Mapping[Any, Any]) -> 
     terms: dict[Cell, Terms] = {}
     for (estimator, segment), numbers in _together(plan, model).items():
         parts = estimator.terms(
-            plan.rows.within(chunk, segment),
+            chunk if segment is None else plan.rows.within(chunk, segment),
             view[estimator.info.pool],
             requests=[plan.estimates[number].request for number in numbers],
             learned=plan.learned,
@@ -179,7 +181,8 @@ def _refitted(
         for (estimator, segment), numbers in _together(plan, model).items():
             if not plan.estimates[numbers[0]].refitted:
                 continue
-            seen, rows = view[estimator.info.pool], plan.rows.within(chunk, segment)
+            seen = view[estimator.info.pool]
+            rows = chunk if segment is None else plan.rows.within(chunk, segment)
             requests = [plan.estimates[number].request for number in numbers]
             whole = [terms[model, number].whole for number in numbers]
             patterns = []

@@ -24,15 +24,15 @@ from truerank.core.wording import either
 from truerank.engines.engine import Threads
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.refitting import RankedEstimator
-from truerank.evaluation.compatibility import label_question
+from truerank.evaluation.compatibility import LabelQuestion
 from truerank.evaluation.evaluation_checks import check_selected_users
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
-from truerank.evaluation.impressions import impression_question, prepare_impressions
+from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import Evaluation, Measured, measured_chunks
 from truerank.evaluation.power import PlannedPair, planned_pair, sentence_of
-from truerank.evaluation.question import Plan
+from truerank.evaluation.question import POPULATION, Plan
 from truerank.exposure.kinds import RandomExposure
 from truerank.inference.intervals import Interval
 from truerank.inference.power import Sure, assumed_lists, assumed_sessions, users_for
@@ -135,14 +135,14 @@ def plan_exposure(
         pairs = _assumed(metrics, estimators, n_items=n_items, value=value, relevant=relevant, shared=shared)
         return SamplePlan(float(difference), sure, pairs)
     _check_pilot(scores, "models with scores", value=value, relevant=relevant, shared=shared or None)
-    question = label_question(
+    question = LabelQuestion(
         exposure=RandomExposure(),
         metrics=metrics,
         estimators=estimators,
         items=items,
         n_items=n_items,
         baseline=baseline,
-        interval=interval,
+        interval=interval or POPULATION,
         level=level,
         seed=seed,
     )
@@ -190,7 +190,7 @@ def plan_sessions(
     ('ips', 1.0, 15701)
     """
     sure = Sure(power, level)
-    question = impression_question(
+    question = ImpressionQuestion(
         estimators=estimators, position=position, columns=columns, level=level, baseline=baseline, seed=seed
     )
     if pilot is None:

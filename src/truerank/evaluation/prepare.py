@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar
 
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Groups, Learned, Learner, learn
+from truerank.core.estimator import Exposed, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Keys
-from truerank.core.messages import Message
+from truerank.core.messages import Message, message
 from truerank.core.progress import Progress
+from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.record import record
 from truerank.core.wording import either
 from truerank.engines.engine import ONE_THREAD, Chunked, Workers, map_chunks
 from truerank.evaluation.compare import check_pairs
-from truerank.evaluation.question import Plan, PlannedEstimate, Question
+from truerank.evaluation.question import Plan, PlannedEstimate, Question, RowMaker
 
 GROUPS = 40  # of clusters, without each of which models are fitted again
 
@@ -25,52 +28,62 @@ Mapped = Callable[[Callable[[Any], Any]], Iterable[Any]]  # what work makes of e
 
 @record(kw_only=True, eq=False)
 class EvaluationData:
-    """Data of one kind that were read: in chunks of whole units, with what makes their rows.
+    """What is requested of data that were read, in chunks of whole units, and what makes their rows.
 
-    `learner` fits what makes the weights of rows, where that is not given; `instead` says what to give in its place.
+    `ids` are those of units and of their clusters, where every unit is kept. `learner` fits what makes the weights of
+    rows, where that is not given. `inputs` and `messages` are of what was read.
     """
 
+    instead: ClassVar[str]  # of a fit
+
+    question: Any
     chunks: Chunked[Any]
     rows: Any
     models: tuple[str, ...]
+    n_rows: int
+    n_units: int
+    unit: str = "user"
+    cluster: str = "user"
+    ids: tuple[Any, Any] | None
     learner: Learner | None
-    instead: str
+    inputs: tuple[Input, ...]
+    messages: tuple[Message, ...]
+    population: str = ""
 
     @property
     def keys(self) -> Keys:
         """The keys of the clusters of all units."""
         raise NotImplementedError
 
-    def requests(self, question: Any) -> tuple[list[PlannedEstimate], list[Message]]:
-        """Every estimator with what it can give of what is requested, and messages on what is left out."""
+    def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
+        """Every estimator with what it can give of what is requested, before clips and segments; and messages on what
+        is left out."""
         raise NotImplementedError
 
     def learners(self, planned: PlannedEstimate) -> Sequence[Learner]:
         """What must be learned for an estimate."""
         raise NotImplementedError
 
-    def facts(self, question: Any, estimates: Sequence[PlannedEstimate], mapped: Mapped | None) -> dict[str, Any]:
+    def facts(self, estimates: Sequence[PlannedEstimate], mapped: Mapped | None) -> dict[str, Any]:
         """What estimators know of the whole beside what is learned; `mapped` looks at all chunks, if any must learn."""
         return {}
 
-    def plan(
-        self, question: Any, estimates: tuple[PlannedEstimate, ...], learned: Learned, left_out: Sequence[Message]
-    ) -> Plan[Any]:
-        """The plan, with sizes, ids, messages and provenance."""
+    def finish(self, plan: Plan[Any]) -> Plan[Any]:
+        """The plan with what follows from what was learned."""
         raise NotImplementedError
 
 
-def prepare(
-    question: Question, data: EvaluationData, *, workers: Workers = ONE_THREAD, progress: Progress | None = None
-) -> Plan[Any]:
+def prepare(data: EvaluationData, *, workers: Workers = ONE_THREAD, progress: Progress | None = None) -> Plan[Any]:
     """The plan of what can be estimated, with what was learned from all chunks."""
+    question: Question = data.question
     if data.learner is not None and data.learner.refitted and not question.interval.refits:
         raise RefusedError(
             f"{data.rows.fitted} are fitted to the same data, which this interval would take as given. Leave "
             f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits again without each part "
             f"of the data; or give {data.instead}."
         )
-    estimates, left_out = data.requests(question)
+    able, left_out = data.requests()
+    estimates = tuple(_with_clips(able, question.clips or (math.inf,), data.rows))
     check_pairs(question, data.models, len(estimates))
     learners = {} if data.learner is None else {data.learner: None}  # its fit is reported whatever is requested
     for planned in estimates:
@@ -79,12 +92,47 @@ def prepare(
     def mapped(work: Callable[[Any], Any]) -> Iterator[Any]:
         return map_chunks(workers, work, data.chunks, progress=progress, what="learning", ordered=True)
 
-    facts = data.facts(question, estimates, mapped if learners else None)
-    learned = Learned(facts=facts)
+    learned = Learned(facts=data.facts(estimates, mapped if learners else None))
     if learners:
         groups = Groups.of(data.keys, n=GROUPS, seed=question.seed, purpose="jackknife")
-        learned = learn(list(learners), mapped, groups=groups, facts=facts)
-    return data.plan(question, tuple(estimates), learned, left_out)
+        learned = learn(list(learners), mapped, groups=groups, facts=learned.facts)
+    chunks = [message("chunks", sentence=sentence) for sentence in data.chunks.notes]
+    return data.finish(
+        Plan(
+            question=question,
+            models=data.models,
+            estimates=estimates,
+            learned=learned,
+            rows=data.rows,
+            n_rows=data.n_rows,
+            n_units=data.n_units,
+            unit=data.unit,
+            cluster=data.cluster,
+            ids=data.ids,
+            keeps_units=data.ids is not None,
+            keeps_rows=question.interval.needs_rows,
+            messages=(*chunks, *data.messages, *left_out),
+            record=Provenance(
+                inputs=data.inputs,
+                settings={"level": question.level, "seed": question.seed},
+                unit=data.unit,
+                population=data.population,
+                versions=versions(),
+            ),
+        )
+    )
+
+
+def _with_clips(able: Iterable[PlannedEstimate], clips: Sequence[float], rows: RowMaker) -> Iterator[PlannedEstimate]:
+    """Each with every clip of its weights and every segment of items; those of one block differ in clips alone."""
+    number = 0
+    for block, planned in enumerate(able):
+        info, request = planned.estimator.info, planned.request
+        for clip in clips_of(planned.estimator, dict.fromkeys(map(float, clips))):
+            for segment in (None, *(() if info.predicts or info.of_lists else rows.segments)):
+                request = replace(request, clip=clip, segment=segment)
+                yield replace(planned, request=request, block=block if rows.exposed is Exposed.RANKED else number)
+                number += 1
 
 
 def allowed(

@@ -16,7 +16,7 @@ from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discou
 from truerank.core.ranking import Scores
 from truerank.core.record import record
 from truerank.estimators.full import Holdout
-from truerank.evaluation.label_source import Rows, label_by, source_of
+from truerank.evaluation.label_source import Rows, label_by
 from truerank.io.columns import PositiveRule
 from truerank.metrics.additive import DCG, Precision, Recall
 from truerank.metrics.listed import CatalogueCoverage, Novelty
@@ -71,7 +71,7 @@ class ToolPreset:
         labelled = label_by(rows, RELEVANT_VALUES)
         if labelled is rows:
             return rows, []
-        return labelled, [message("relevant-rows.rule", source=source_of(rows), rule=RELEVANT_VALUES, tool=self.name)]
+        return labelled, [message("relevant-rows.rule", source=rows.source, rule=RELEVANT_VALUES, tool=self.name)]
 
     def scores(self, scores: Scores) -> Scores:
         """Scores with ties broken as the tool does, where these are lists."""

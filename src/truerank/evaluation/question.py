@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain, combinations
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from truerank.core.estimator import Estimator, Exposed, Learned, Request
+from truerank.core.language import Kind, as_values
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import Pool
@@ -18,7 +20,7 @@ from truerank.inference.linearization import Bounds
 from truerank.inference.verdicts import UnseenExposure
 
 if TYPE_CHECKING:
-    from truerank.evaluation.counts import MeasuredCounts
+    from truerank.evaluation.counts import MeasuredCounts, ModelCounts
     from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
 
 Cell = tuple[str, int]  # a model, and the number of an estimate of the plan
@@ -35,15 +37,26 @@ class Adjust(StrEnum):
 
 @record(kw_only=True)
 class Question:
-    """What is requested of any kind of data; None leaves a choice to the defaults."""
+    """What is requested of any kind of data, as values or their texts; None leaves a choice to the defaults."""
 
-    estimators: Sequence[Estimator] | None = None
+    kind: ClassVar[Kind[Any]]  # of estimators
+
+    estimators: Any = None
     clips: tuple[float, ...] | None = None
     baseline: str | None = None
     interval: Interval = POPULATION
     level: float = 0.95
     adjust: Adjust = Adjust.ESTIMAND
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        self._parse(estimators=self.kind)
+
+    def _parse(self, **kinds: Kind[Any]) -> None:
+        """The fields of these names as values."""
+        for name, kind in kinds.items():
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_values(getattr(self, name), kind, what=name))
 
     def pairs(self, models: Sequence[str]) -> list[Pair]:
         """The comparisons among these models: all pairs, or each with the baseline."""
@@ -65,7 +78,7 @@ class PlannedEstimate:
     request: Request
     name: str
     models: tuple[str, ...]
-    block: int
+    block: int = 0
     cutoff: int | None = None
     directed: bool = True
     bounds: Bounds | None = None
@@ -100,8 +113,8 @@ class RowMaker:
     """How chunks of one kind of data become rows, and what is particular to values that rest on them.
 
     `exposed` says how rows were observed, `fitted` what may be fitted to them. `excluded` is where exclusions come from
-    and how many rows they have, `description` is of the propensities; `absent` counts sessions of each target's table
-    that were left out. `checks` are those of one estimate.
+    and how many rows they have, `description` is of the propensities, `segments` are groups of items; `absent` counts
+    sessions of each target's table that were left out. `checks` are those of one estimate.
     """
 
     __slots__ = ()
@@ -111,19 +124,24 @@ class RowMaker:
     checks: ClassVar[Sequence[Callable[[Any], Iterable[Message]]]]
     excluded: tuple[str, int] | None = None
     description: str | None = None
-    absent: Mapping[str, int] = {}
+    absent: Mapping[str, int] = MappingProxyType({})
+    segments: Mapping[str, Any] = MappingProxyType({})
 
     def views(self, plan: Plan[Any], chunk: Any) -> dict[str, dict[Pool, Any]]:
         """What estimators see of a chunk through each model, by the pool of candidates."""
         raise NotImplementedError
 
-    def count(self, plan: Plan[Any], chunk: Any, views: Mapping[str, Mapping[Pool, Any]]) -> MeasuredCounts:
+    def count(self, plan: Plan[Any], chunk: Any) -> MeasuredCounts:
         """What is counted for diagnostics; counts of other chunks add."""
         raise NotImplementedError
 
-    def within(self, chunk: Any, segment: str | None) -> Any:
-        """The chunk in which only items of a segment have a gain; all of them where there is none."""
-        return chunk
+    def count_model(self, plan: Plan[Any], chunk: Any, model: str, views: Mapping[Pool, Any]) -> ModelCounts:
+        """What is counted of one model."""
+        raise NotImplementedError
+
+    def within(self, chunk: Any, segment: str) -> Any:
+        """The chunk in which only items of a segment have a gain."""
+        raise NotImplementedError
 
     def check(self, measured: Measured) -> None:
         """Refuse what only all chunks together show to be wrong."""

@@ -26,7 +26,7 @@ from truerank.core.rng import cell_keys
 from truerank.core.terms import Smooth
 from truerank.core.validation import ANYTHING, COUNT, NAMED, POSITIVE, checked_arguments, shown
 from truerank.datasets.split import restrict
-from truerank.evaluation.compatibility import label_question
+from truerank.evaluation.compatibility import LabelQuestion
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.counts import ByPlace
 from truerank.evaluation.evaluation_checks import unequal_labelling
@@ -166,7 +166,7 @@ def watch(
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
     rows, dropped = with_arrival_times(rows) if drop_missing_times else (rows, [])
-    question = label_question(
+    question = LabelQuestion(
         exposure="full" if exposure is None else exposure,
         metrics=metrics,
         estimators=estimators,

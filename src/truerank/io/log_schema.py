@@ -56,6 +56,13 @@ class LogSchema:
     all_viewed: bool = False
     users_declared: bool = False
 
+    def __len__(self) -> int:
+        return self.table.n_rows
+
+    @property
+    def source(self) -> str:
+        return self.table.where
+
     @property
     def needed(self) -> tuple[str, ...]:
         """The columns that are read."""
