@@ -109,7 +109,8 @@ class DoublyRobust(PredictedEstimator):
 
     def term(self, units: ObservedUnits, request: Request) -> Smooth:
         lists, metric, clip = self.lists(units, request), additive(request.metric), self._clip(request)
-        rows = Rows.of(units.chunk, units.ranks, metric, units.learned, exposed=Exposed.BIASED, clip=clip)
+        rows = Rows.of(units.chunk, units.ranks, metric, units.learned, exposed=Exposed.BIASED)
+        rows = rows.limited(clip)
         error = rows.weight * (rows.gain - lists.at_rows)
         inside = lists.inside[2] + per_unit(rows.log, error * rows.discount)
         every = lists.candidates[2] + per_unit(rows.log, error)
@@ -131,7 +132,7 @@ class JudgedLists(PredictedEstimator):
         """The rows of a question, what is predicted of them and of lists, and by what."""
         lists, ranks, facts = self.lists(units, request), units.ranks, units.learned.facts
         rows, kind = (
-            Rows.of(units.chunk, ranks, additive(request.metric), units.learned),
+            Rows.of(units.chunk, ranks, additive(request.metric), units.learned, keeps=units.keep_rows),
             chosen(facts["predictions"], getattr(self, "by", Assistance.JUDGE)).kind,
         )
         if kind is Assistance.JUDGE and not facts.get("exactly_these", False):
@@ -198,7 +199,7 @@ class Assisted(JudgedLists):
             totals = [*lists.inside[:3], *lists.outside]
             form = AssistedShare(self.fewest, self.doubt)
         sums = [per_unit(rows.log, rows.weight * value) for value in values]
-        return rows.smooth(form, [*sums, *totals], values, keep_rows=units.keep_rows)
+        return rows.smooth(form, [*sums, *totals], values)
 
 
 def check_predictions(view: RankView, key: tuple[Assistance, Additive], rows: Rows, lists: PredictedLists) -> None:

@@ -68,12 +68,16 @@ class RankedEstimator(Estimator):
         return ()
 
     def term(self, units: ObservedUnits, request: Request) -> Terms:
-        """The terms of one question, found for all clips of a reward at once."""
-        reward = request.reward
-        requests = [asked for asked in units.requests if asked.reward == reward]
-        clips = np.array([asked.clip for asked in requests])
-        terms = units.once(reward, lambda: self.make(units.view, reward, clips, units.learned))
+        """The terms of one question, found at once for all clips of a metric or reward."""
+        counted, limit = (request.metric, request.reward), getattr(self, "clip", None)
+        requests = [other for other in units.requests if (other.metric, other.reward) == counted]
+        clips = np.array([other.clip if limit is None else limit for other in requests])
+        terms = units.once(counted, lambda: self.make(self.observed(units, request), counted[1], clips, units.learned))
         return terms[requests.index(request)]
+
+    def observed(self, units: ObservedUnits, request: Request) -> Any:
+        """The rows of a question, as the estimator's weights need them."""
+        return units.view
 
     def totals_without(
         self, view: Exposures, requests: Sequence[Request], pattern: Keys

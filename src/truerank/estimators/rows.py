@@ -8,8 +8,7 @@ whatever was observed of them. Kinds of data differ in how these are made, and i
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -26,9 +25,9 @@ from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
 from truerank.core.record import record
 from truerank.core.rows import Column, SampledRows, Weighting
-from truerank.core.terms import Smooth, Terms, smooth
+from truerank.core.terms import Smooth, smooth
 from truerank.core.wording import option
-from truerank.estimators.impressions import Counted, Exposures, Normaliser, limited_by
+from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, limited_by
 from truerank.estimators.refitting import RankedEstimator
 from truerank.estimators.refusals import additive, estimand, is_recall
 from truerank.exposure.propensities import column_of
@@ -76,13 +75,12 @@ class Sample:
         learned: Learned,
         *,
         exposed: Exposed | None = None,
-        clip: float = math.inf,
         usable: Bools | None = None,
     ) -> Sample:
         """As `exposed` says, or else the evaluation; `usable` units are those for which the metric is defined."""
         exposed = exposed or learned.facts.get("exposed")
         if exposed is Exposed.BIASED:
-            return cls.logged(chunk, ranks, learned, clip=clip, usable=usable)
+            return cls.logged(chunk, ranks, learned, usable=usable)
         if exposed is Exposed.DESIGNED:
             return cls.designed(chunk, ranks, usable=usable)
         return cls.uniform(chunk, ranks, rate=learned.facts.get("rate"), usable=usable)
@@ -113,17 +111,19 @@ class Sample:
         return cls(1.0 / inclusion, defined, chunk.clusters, n_labelled, ranks.n_candidates, inclusion=inclusion)
 
     @classmethod
-    def logged(
-        cls, chunk: JudgedChunk, ranks: Ranks, learned: Learned, *, clip: float, usable: Bools | None = None
-    ) -> Sample:
+    def logged(cls, chunk: JudgedChunk, ranks: Ranks, learned: Learned, *, usable: Bools | None = None) -> Sample:
         """Rows that were shown with known or fitted propensities; a unit to which nothing was shown counts too."""
         log = chunk.labels
-        whole = 1.0 / propensity_of(log, learned)
-        weight = np.minimum(whole, clip)
         defined = _scored(ranks, usable) & ~(ranks.n_candidates == 0)
-        return cls(
-            weight, defined, chunk.clusters, _counted(log), ranks.n_candidates, drawn=False, clipped=whole - weight
-        )
+        weight = 1.0 / propensity_of(log, learned)
+        return cls(weight, defined, chunk.clusters, _counted(log), ranks.n_candidates, drawn=False)
+
+    def limited(self, clip: float) -> Sample:
+        """With weights of a log cut at a clip."""
+        if self.drawn:
+            return self
+        weight = np.minimum(self.weight, clip)
+        return replace(self, weight=weight, clipped=self.weight - weight)
 
     @property
     def expansion(self) -> Floats:
@@ -167,7 +167,8 @@ class Rows:
     total_discount: Floats
     sample: Sample
     usable: Bools  # units for which the metric is defined, whatever was labelled of them
-    is_recall: bool
+    metric: Additive
+    keeps: bool = False  # single rows
 
     @classmethod
     def of(
@@ -178,7 +179,7 @@ class Rows:
         learned: Learned,
         *,
         exposed: Exposed | None = None,
-        clip: float = math.inf,
+        keeps: bool = False,
     ) -> Rows:
         """Rows that were drawn or logged as `exposed` says, or else as the evaluation does."""
         log, divisor = chunk.labels, np.ones(chunk.labels.n_units)
@@ -187,10 +188,18 @@ class Rows:
             known = known_divisor(metric.denominator, metric.cutoff, ranks)
             usable = ~np.isnan(known)
             divisor = np.where(usable, known, 1.0)
-        sample = Sample.of(chunk, ranks, learned, exposed=exposed, clip=clip, usable=usable)
+        sample = Sample.of(chunk, ranks, learned, exposed=exposed, usable=usable)
         discount = expected_discount(metric, ranks) / divisor[log.unit]
         gain = metric.gains(log)
-        return cls(log, gain, discount, total_discount(metric, ranks) / divisor, sample, usable, is_recall(metric))
+        return cls(log, gain, discount, total_discount(metric, ranks) / divisor, sample, usable, metric, keeps)
+
+    def limited(self, clip: float) -> Rows:
+        """With weights of a log cut at a clip."""
+        return replace(self, sample=self.sample.limited(clip))
+
+    @property
+    def is_recall(self) -> bool:
+        return is_recall(self.metric)
 
     @property
     def weight(self) -> Floats:
@@ -227,18 +236,22 @@ class Rows:
             return self.sample.n_candidates - self.total_discount
         return np.ones(self.log.n_units) if column is Column.UNITS else None
 
-    def terms(self, form: Form, columns: Sequence[Column], *, keep_rows: bool = False) -> Smooth:
+    def form_terms(
+        self, form: Form, columns: Sequence[Column], reward: str, clips: Iterable[float], of: Limited
+    ) -> list[Smooth]:
+        """Terms of a form of these columns for each clip; the first is the gain."""
+        return [self.limited(clip).terms(form, columns) for clip in clips]
+
+    def terms(self, form: Form, columns: Sequence[Column]) -> Smooth:
         """Terms of a form of these columns."""
         rows = {column: row for column in columns if (row := self.row_values(column)) is not None}
         sums = [
             per_unit(self.log, self.weight * rows[column]) if (known := self.known(column)) is None else known
             for column in columns
         ]
-        return self.smooth(form, sums, list(rows.values()), keep_rows=keep_rows)
+        return self.smooth(form, sums, list(rows.values()))
 
-    def smooth(
-        self, form: Form, sums: Sequence[Floats], row_values: Sequence[Floats] = (), *, keep_rows: bool = False
-    ) -> Smooth:
+    def smooth(self, form: Form, sums: Sequence[Floats], row_values: Sequence[Floats] = ()) -> Smooth:
         """Terms of a form of these sums of units; `row_values` are what single rows add to the first of them."""
         sample = self.sample
         return smooth(
@@ -247,7 +260,7 @@ class Rows:
             sample.defined,
             sample.clusters,
             exact=sample.exact,
-            rows=sample.rows(self.log, row_values) if keep_rows and row_values else None,
+            rows=sample.rows(self.log, row_values) if self.keeps and row_values else None,
             weighting=sample.weighting(self.log, self.base),
         )
 
@@ -272,17 +285,15 @@ class WeightedRows(RankedEstimator):
             return normaliser.estimand(request.reward, unit)
         return estimand(request.metric)
 
-    def term(self, units: ObservedUnits, request: Request) -> Terms:
+    def observed(self, units: ObservedUnits, request: Request) -> Rows | Exposures:
         if isinstance(units.view, Exposures):
-            return RankedEstimator.term(self, units, request)
-        metric = additive(request.metric)
-        limit: float | None = getattr(self, "clip", math.inf)
-        clip = request.clip if limit is None else limit
-        rows = Rows.of(units.chunk, units.ranks, metric, units.learned, exposed=self.exposed, clip=clip)
-        return rows.terms(*self.form(metric), keep_rows=units.keep_rows and self.info.design)
+            return units.view
+        metric, keeps = additive(request.metric), units.keep_rows and self.info.design
+        return Rows.of(units.chunk, units.ranks, metric, units.learned, exposed=self.exposed, keeps=keeps)
 
-    def make(self, view: Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
-        return view.form_terms(*self.form(self.metric), reward, clips, limited_by(self))
+    def make(self, view: Rows | Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+        metric = view.metric if isinstance(view, Rows) else self.metric
+        return view.form_terms(*self.form(metric), reward, clips, limited_by(self))
 
     def counted_columns(self) -> Sequence[Column]:
         return self.form(self.metric)[1]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Clipping, Estimator, Exposed
+from truerank.core.estimator import Clipping, Estimator, EstimatorInfo, Exposed
 from truerank.core.ids import Ids
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
@@ -151,76 +151,76 @@ class Compatibility:
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
-        info, exposure, ties = estimator.info, self.question.exposure, self.question.ties
+        return next(self._reasons(metric, estimator), None)
+
+    def _reasons(self, metric: Metric, estimator: Estimator) -> Iterator[str]:
+        info, question = estimator.info, self.question
+        exposure, here, ties = question.exposure, question.exposed, question.ties
         if info.pool is Pool.JUDGED and exposure == FullExposure(Unlisted.NEGATIVE):
-            return "it ranks the listed items only, and here those are the relevant ones; use full."
+            yield "it ranks the listed items only, and here those are the relevant ones; use full."
         if info.needs_size and math.isnan(self.n_items):
-            return (
+            yield (
                 "top lists do not tell how many candidates there are, which it needs. "
                 f"Give the catalogue: {option('items FILE')} or {option('n_items N')}."
             )
-        reason = self._other_exposure(estimator) or self._without_scale(metric, estimator)
-        if reason is not None:
-            return reason
-        if self.question.interval.needs_rows and not (info.design and exposure.exposed is not Exposed.BIASED):
-            able = [cls.info.name for cls in estimators.catalogue().values() if cls.info.design]
-            return (
-                f"an interval for exactly these users is known for {', '.join(able)} of uniform draws; "
+        if here not in info.exposures:
+            if Exposed.BIASED in info.exposures:
+                yield f"it is for logs with propensities; say {option('exposure biased')}."
+            elif here is Exposed.BIASED:
+                yield f"it does not correct for unequal exposure; use {', '.join(names_for(here))}."
+            elif info.complete:
+                use = ", ".join(names_for(here))
+                yield f"it needs a label for every candidate, and randomly exposed labels are partial; use {use}."
+            yield f"it is not for {here} exposure; use {', '.join(names_for(here))}."
+        if info.needs_scale and not exposure.scaled:  # sums of inverse propensities mean nothing up to a factor
+            unscaled = _named(
+                lambda other: (
+                    Exposed.BIASED in other.info.exposures
+                    and other.info.weighs
+                    and not other.info.needs_scale
+                    and other().refusal(metric) is None
+                )
+            )
+            yield (
+                "it needs propensities that are probabilities, and these are known only up to a factor; "
+                f"use {' or '.join(unscaled)}, which divides by the weights."
+            )
+        if question.interval.needs_rows and not (info.design and here is not Exposed.BIASED):
+            able = ", ".join(_named(lambda other: other.info.design))
+            yield (
+                f"an interval for exactly these users is known for {able} of uniform draws; "
                 f"use {option('interval population', 'interval=Population()')}."
             )
         if ties not in info.ties:
             usable = ", ".join(sorted(info.ties))
-            return f"ties {ties.value} would make ranks depend on what is unknown; use {usable}."
+            yield f"ties {ties.value} would make ranks depend on what is unknown; use {usable}."
         missing = lacking(metric, self.facts) if isinstance(metric, OfLists) else None
-        return estimator.refusal(metric) or missing or self._too_shallow(metric, estimator)
+        reason = estimator.refusal(metric) or missing
+        if reason is not None:
+            yield reason
+        yield from self._too_shallow(metric, info)
 
-    def _other_exposure(self, estimator: Estimator) -> str | None:
-        here, able = self.question.exposed, estimator.info.exposures
-        if here in able:
-            return None
-        use = ", ".join(names_for(here))
-        if Exposed.BIASED in able:
-            return f"it is for logs with propensities; say {option('exposure biased')}."
-        if here is Exposed.BIASED:
-            return f"it does not correct for unequal exposure; use {use}."
-        if estimator.info.complete:
-            return f"it needs a label for every candidate, and randomly exposed labels are partial; use {use}."
-        return f"it is not for {here} exposure; use {use}."
-
-    def _without_scale(self, metric: Metric, estimator: Estimator) -> str | None:
-        """Sums of inverse propensities mean nothing where propensities are known only up to a factor."""
-        if not estimator.info.needs_scale or self.question.exposure.scaled:
-            return None
-        unscaled = [
-            cls.info.name
-            for cls in estimators.catalogue().values()
-            if Exposed.BIASED in cls.info.exposures
-            and cls.info.weighs
-            and not cls.info.needs_scale
-            and cls().refusal(metric) is None
-        ]
-        return (
-            "it needs propensities that are probabilities, and these are known only up to a factor; "
-            f"use {' or '.join(unscaled)}, which divides by the weights."
-        )
-
-    def _too_shallow(self, metric: Metric, estimator: Estimator) -> str | None:
+    def _too_shallow(self, metric: Metric, info: EstimatorInfo) -> Iterator[str]:
         # within a set, each member needs a score; complete lists are all that a model would ever show
-        within = estimator.info.pool is Pool.JUDGED or self.own_candidates
+        within = info.pool is Pool.JUDGED or self.own_candidates
         default = ListsAre.COMPLETE if self.question.exposed is Exposed.HOLDOUT else None
         complete = (self.question.lists or default) is ListsAre.COMPLETE
         for name, scores in self.models.items():
             if scores.depth is None or (complete and not within):
                 continue
-            if within and not estimator.info.of_lists:
-                return f"{name} gives top lists, but ranking within a set needs the score of every member."
+            if within and not info.of_lists:
+                yield f"{name} gives top lists, but ranking within a set needs the score of every member."
             if metric.cutoff is None or metric.cutoff > scores.depth:
-                return (
+                yield (
                     f"{name} lists at most {scores.depth} items per user, which is not deep enough; "
                     f"use a cut-off up to {scores.depth}, or longer lists; if these are all it would ever show, say "
                     f"{option('lists complete')}."
                 )
-        return None
+
+
+def _named(able: Callable[[type[Estimator]], bool]) -> list[str]:
+    """The names of the estimators that are so."""
+    return [cls.info.name for cls in estimators.catalogue().values() if able(cls)]
 
 
 def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[Message]]:
@@ -307,7 +307,7 @@ def check_clips(question: LabelQuestion, requested: Sequence[MetricWith]) -> Non
         check_clip(clip)
     used = dict.fromkeys(estimator.info for _, estimator in requested)
     if all(info.clipping is Clipping.NONE for info in used):
-        able = [cls.info.name for cls in estimators.catalogue().values() if cls.info.clipping is not Clipping.NONE]
+        able = _named(lambda estimator: estimator.info.clipping is not Clipping.NONE)
         names = ", ".join(info.name for info in used)
         raise InputError(f"{option('clip', 'clips=')} cuts weights, which {names} has not; add {' or '.join(able)}.")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.errors import RefusedError, TruerankError
+from truerank.core.errors import InputError, RefusedError, TruerankError
 from truerank.core.messages import message
 from truerank.core.results import Estimate, Evidence, Results
 from truerank.core.terms import Terms
@@ -24,7 +24,7 @@ from truerank.evaluation.compare import (
     in_order,
 )
 from truerank.evaluation.estimate_checks import VERDICT_CHECKS, hit_pairs
-from truerank.evaluation.evaluation_checks import EVALUATION_CHECKS
+from truerank.evaluation.evaluation_checks import EVALUATION_CHECKS, used_counts
 from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
 from truerank.evaluation.power import check_detectable
 from truerank.evaluation.question import Cell, Examined, Plan, PlannedEstimate, run_checks
@@ -47,7 +47,10 @@ def conclude(plan: Plan[Any], measured: Measured, *, complete: bool = False) -> 
     for what, (expected, n) in counted.items():
         if complete and n != expected:
             raise TruerankError(f"{expected:,} {what} went in, and {n:,} were measured.")  # never in silence
-    plan.rows.check(measured)
+    for name, where in plan.rows.tables.items():
+        if not measured.counts.models[name].ranked:
+            log = plan.record.inputs[0].source
+            raise InputError(f"{where}: no session in common with {log}. Check the session ids.")
     question = plan.question
     estimates: dict[Cell, Estimate] = {}
     examined: dict[Cell, Examined] = {}
@@ -82,7 +85,9 @@ def conclude(plan: Plan[Any], measured: Measured, *, complete: bool = False) -> 
         comparisons=comparisons,
         messages=(*plan.messages, *run_checks(EVALUATION_CHECKS, evaluation), *detectable),
         provenance=dataclasses.replace(
-            plan.record, counts=plan.rows.sizes(evaluation), details=plan.rows.details(evaluation)
+            plan.record,
+            counts={**plan.record.counts, **used_counts(plan, measured.counts)},
+            details=plan.rows.details(evaluation),
         ),
         unit_table=UnitsOf(plan, measured) if remembers else None,
         segments=Segments(plan, measured) if remembers else None,

@@ -185,8 +185,7 @@ def check_hits(estimate: MeasuredEstimate) -> Iterator[Message]:
 
 def check_earned(estimate: MeasuredEstimate) -> Iterator[Message]:
     """How many clusters of impressions have a reward, and whether a few of them carry the value."""
-    terms, cluster = estimate.terms, estimate.plan.cluster
-    sums = terms.whole
+    terms, sums, cluster = estimate.terms, estimate.sums, estimate.plan.cluster
     paying = int(np.count_nonzero(sums.clusters.sums(np.abs(sums.sums[:, 0]))))
     if not paying:
         yield message("no-reward")
@@ -212,7 +211,7 @@ def check_view_weights(estimate: MeasuredEstimate) -> Iterator[Message]:
         kind = "viewed rows" if facts.logged is Logged.VIEWED else "displayed rows"
         yield from estimate.weights.check(request.clip, kind=kind, beyond=info.beyond)
         basis = estimate.plan.rows.basis(estimate)
-        yield from check_unseen(estimate.terms.value(), basis.unseen, facts.rewards[request.reward].between)
+        yield from check_unseen(estimate.terms.value(), basis.unseen, facts.between(request.reward))
 
 
 OF_ALL: tuple[Check, ...] = (check_units, check_lists, check_lists_represented)

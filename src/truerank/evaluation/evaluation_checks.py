@@ -52,8 +52,7 @@ def check_counts(evaluation: Evaluation) -> Iterator[Message]:
         return
     n_users, without_rows = len(rows.users), counts.without_rows - rows.judge_users
     items = "an unknown number of" if math.isnan(rows.n_items) else f"{int(rows.n_items):,}"
-    used = used_rows(evaluation.plan, counts)
-    yield message("matched", users=n_users, items=items, judged=used, relevant=counts.relevant)
+    yield message("matched", users=n_users, items=items, **used_counts(evaluation.plan, counts))
     if not counts.relevant:
         yield message("no-positive")
     if without_rows:
@@ -363,9 +362,12 @@ def _represented_pairs(counts: MeasuredCounts) -> tuple[float, float, float]:
     return total, pairs, apart / math.sqrt(noise) if noise > 0 else math.copysign(math.inf, apart)
 
 
-def used_rows(plan: Plan[Any], counts: MeasuredCounts) -> int:
-    """How many labelled rows are used: not those that are excluded, nor those outside the design."""
-    return plan.n_rows - counts.dropped - (0 if counts.returned is None else counts.returned.unasked)
+def used_counts(plan: Plan[Any], counts: MeasuredCounts) -> dict[str, int]:
+    """How many labelled rows are used (not those that are excluded, nor those outside the design), and are relevant."""
+    if counts.relevant is None:
+        return {}
+    unasked = 0 if counts.returned is None else counts.returned.unasked
+    return {"judged": plan.n_rows - counts.dropped - unasked, "relevant": counts.relevant}
 
 
 def missing_share(counts: MeasuredCounts) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import asdict, field, replace
 from typing import Any, ClassVar
@@ -20,7 +19,7 @@ from truerank.evaluation.compare import limit
 from truerank.evaluation.counts import MeasuredCounts, ModelCounts, by_place, diagnostics_of
 from truerank.evaluation.estimate_checks import OF_IMPRESSIONS, Check
 from truerank.evaluation.impression_source import LogFacts
-from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
+from truerank.evaluation.measure import Evaluation, MeasuredEstimate
 from truerank.evaluation.question import Basis, Plan, RowMaker
 from truerank.exposure.policies import (
     Policy,
@@ -58,6 +57,7 @@ class ImpressionRows(RowMaker):
     columns: Mapping[str, str] | None
     clips: tuple[float, ...] = (math.inf,)
     absent: Mapping[str, int] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
 
     def models(self, learned: Learned) -> Positions | None:
         """The position models, fitted."""
@@ -173,13 +173,6 @@ class ImpressionRows(RowMaker):
 
     # ---- for conclude
 
-    def check(self, measured: Measured) -> None:
-        """Refuse a target's table without a session of the log."""
-        for name, target in self.targets.items():
-            if is_table(target) and not measured.counts.models[name].ranked:
-                where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
-                raise InputError(f"{where}: no session in common with {self.facts.source}. Check the session ids.")
-
     def basis(self, estimate: MeasuredEstimate) -> Basis:
         weights, info, request, counts = estimate.weights, estimate.info, estimate.request, estimate.counts
         clips = info.clipping is not Clipping.NONE
@@ -195,12 +188,9 @@ class ImpressionRows(RowMaker):
                 value=estimate.terms.value(),
                 beyond=info.beyond,
                 per=request.metric.per,
-                rewards=self.facts.rewards[request.reward].between,
+                rewards=self.facts.between(request.reward),
             ),
         )
-
-    def sizes(self, evaluation: Evaluation) -> dict[str, int | None]:
-        return {"rows": self.facts.n_rows, "units": self.facts.n_units, "items": self.facts.n_items}
 
     def details(self, evaluation: Evaluation) -> dict[str, Any]:
         plan = evaluation.plan

@@ -31,39 +31,16 @@ from truerank.io.columns import header, table_columns, with_users
 from truerank.io.log_schema import LogSchema
 from truerank.io.partition import Chunks, Keyed, together
 from truerank.io.read import read_impressions, scan_impressions
+from truerank.io.scan import Facts
 from truerank.io.sessions import RankedChunk, SessionChunks, notes_of
 from truerank.io.spill import Scratch
-
-
-@record
-class RewardFacts:
-    """What is known of a reward: the smallest and the largest, whether all are 0 or 1, what was declared of it."""
-
-    minimum: float
-    maximum: float
-    binary: bool
-    declared: Bounds | None = None
-
-    @property
-    def negative(self) -> bool:
-        return self.minimum < 0
-
-    @property
-    def between(self) -> Bounds | None:
-        """What every reward lies between, seen or not: 0 and 1, or what was declared."""
-        return (0.0, 1.0) if self.binary else self.declared
-
-
-def _reward_facts(values: Any) -> RewardFacts:
-    if values.dtype == np.uint8:
-        return RewardFacts(0.0, 1.0, binary=True)
-    return RewardFacts(float(values.min()), float(values.max()), binary=False)
 
 
 @record(kw_only=True)
 class LogFacts:
     """What is known of a whole log before any of it is measured.
 
+    `rewards` are the smallest and the largest, and whether all are 0 or 1; `declared` is what was declared of them.
     `ends_known` says that it tells where lists end. `only` is the surface and the group of all rows, where there is no
     other; `surfaces` and `groups` are all surfaces and user groups, of very many some. `absent` are the sessions of
     each target that were left out when its table was brought to the log, because the log does not have them.
@@ -76,7 +53,7 @@ class LogFacts:
     n_rows: int
     n_units: int
     n_items: int
-    rewards: Mapping[str, RewardFacts]
+    rewards: Mapping[str, Facts]
     propensity: bool
     sessions: bool
     ends_known: bool
@@ -85,6 +62,7 @@ class LogFacts:
     groups: tuple[str, ...]
     notes: tuple[str, ...]
     absent: Mapping[str, int] = field(default_factory=dict)
+    declared: Bounds | None = None
 
     @classmethod
     def of(cls, log: Log, *, surfaces: Sequence[str], groups: Sequence[str], **totals: Any) -> LogFacts:
@@ -95,7 +73,7 @@ class LogFacts:
             "n_rows": len(log),
             "n_units": log.n_units,
             "n_items": len(log.items),
-            "rewards": {name: _reward_facts(values) for name, values in log.rewards.items()},
+            "rewards": {name: range_of(values) for name, values in log.rewards.items()},
             "notes": log.notes,
         }
         return cls(
@@ -126,12 +104,23 @@ class LogFacts:
                     f"{self.source}: {name} has values from {least:g} to {most:g}; expected all "
                     f"between {low:g} and {high:g}, as {option('reward_range')} says."
                 )
-        return replace(self, rewards={name: replace(facts, declared=between) for name, facts in self.rewards.items()})
+        return replace(self, declared=between)
+
+    def between(self, reward: str) -> Bounds | None:
+        """What every reward lies between, seen or not: 0 and 1, or what was declared."""
+        return (0.0, 1.0) if self.rewards[reward].binary else self.declared
 
     @property
     def clicks(self) -> str | None:
         """The reward that stands for clicks: the first of 0 and 1."""
         return next((name for name, facts in self.rewards.items() if facts.binary), None)
+
+
+def range_of(values: Any) -> Facts:
+    """The smallest and the largest of these rewards, and whether all are 0 or 1."""
+    if not len(values):
+        return Facts()
+    return Facts(minimum=float(values.min()), maximum=float(values.max()), binary=values.dtype == np.uint8)
 
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are given by options
@@ -245,9 +234,7 @@ def _streamed(
         n_rows=n_rows,
         n_units=n_units,
         n_items=len(schema.items),
-        rewards={
-            name: RewardFacts(reward.minimum, reward.maximum, reward.binary) for name, reward in schema.facts.items()
-        },
+        rewards=schema.facts,
         notes=notes_of(sample, schema.facts, n_rows=n_rows, n_units=n_units, n_users=n_users, n_empty=counts.n_empty),
         absent={name: lost.sessions for name, lost in tables.absent.items() if name != SESSIONS},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -39,7 +40,7 @@ from truerank.evaluation.prepare import EvaluationData, allowed, check_call, pre
 from truerank.evaluation.question import POPULATION, Adjust, Plan, PlannedEstimate, Question
 from truerank.exposure.policies import TrafficShares
 from truerank.exposure.policies.rankers import with_exposures
-from truerank.exposure.policies.targets import Target, column_names
+from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner, for_places
 from truerank.exposure.positions.position_models import Positions
@@ -219,6 +220,11 @@ def prepare_impressions(
         columns=question.columns,
         clips=question.clips,
         absent=facts.absent,
+        tables={
+            name: str(target) if isinstance(target, str | os.PathLike) else name
+            for name, target in targets.items()
+            if is_table(target)
+        },
     )
     held = source.log if facts.n_units <= MOST_UNITS else None
     data = ImpressionData(
@@ -236,6 +242,7 @@ def prepare_impressions(
             Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
             *(Input(role="target", name=name, source=name) for name in targets),
         ),
+        counts={"rows": facts.n_rows, "units": facts.n_units, "items": facts.n_items},
         messages=(),
         source=source,
         requested=requested,
@@ -278,7 +285,7 @@ class ImpressionData(EvaluationData):
 
         def refusal(estimator: RankedEstimator, reward: str) -> str | None:
             context = self.contexts[targets[estimator][0]]
-            return estimator.refusal(replace(context, reward=reward, negative=facts.rewards[reward].negative))
+            return estimator.refusal(replace(context, reward=reward, negative=facts.rewards[reward].minimum < 0))
 
         able, refused = allowed(
             product(targets, facts.rewards), refusal, lambda estimator, _: estimator.info.name, source=facts.source

@@ -23,9 +23,9 @@ from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import propensity_of
 from truerank.evaluation.counts import ListCounts, MeasuredCounts, ModelCounts, by_place, expansions
 from truerank.evaluation.estimate_checks import OF_LABELS, Check, hit_pairs, rests_on_all_pairs
-from truerank.evaluation.evaluation_checks import missing_share, used_rows
+from truerank.evaluation.evaluation_checks import missing_share
 from truerank.evaluation.label_source import EVERY_LABEL
-from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate, measure
+from truerank.evaluation.measure import Measured, MeasuredEstimate, measure
 from truerank.evaluation.question import Basis, Plan, RowMaker
 from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
@@ -208,15 +208,6 @@ class LabelRows(RowMaker):
             value = estimate.terms.value()
             unseen = UnseenExposure(share, share * (highest - value), fall=share * value)
         return Basis(lost, effective=effective, unseen=unseen)
-
-    def sizes(self, evaluation: Evaluation) -> dict[str, int | None]:
-        counts = evaluation.measured.counts
-        return {
-            "users": len(self.users),
-            "items": None if math.isnan(self.n_items) else int(self.n_items),
-            "judged": used_rows(evaluation.plan, counts),
-            "relevant": counts.relevant,
-        }
 
 
 def _count_lists(chunk: JudgedChunk, view: RankView, cutoff: int | None) -> ListCounts:

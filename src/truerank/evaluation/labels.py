@@ -355,6 +355,7 @@ def label_data(
         predictions=predictions,
         train=training_rows(on_disk, excluded),
         inputs=(*inputs_of(rows, models), *predicted_from),
+        counts={"users": len(labels.users), "items": None if math.isnan(catalogue.n_items) else int(catalogue.n_items)},
         population=f"{len(labels.users):,} users of {where}{added}",
         messages=(
             *(message("columns", sentence=text) for text in notes),

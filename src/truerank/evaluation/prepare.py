@@ -31,7 +31,7 @@ class EvaluationData:
     """What is requested of data that were read, in chunks of whole units, and what makes their rows.
 
     `ids` are those of units and of their clusters, where every unit is kept. `learner` fits what makes the weights of
-    rows, where that is not given. `inputs` and `messages` are of what was read.
+    rows, where that is not given. `inputs`, `counts` and `messages` are of what was read.
     """
 
     instead: ClassVar[str]  # of a fit
@@ -47,6 +47,7 @@ class EvaluationData:
     ids: tuple[Any, Any] | None
     learner: Learner | None
     inputs: tuple[Input, ...]
+    counts: Mapping[str, int | None]
     messages: tuple[Message, ...]
     population: str = ""
 
@@ -78,9 +79,9 @@ def prepare(data: EvaluationData, *, workers: Workers = ONE_THREAD, progress: Pr
     question: Question = data.question
     if data.learner is not None and data.learner.refitted and not question.interval.refits:
         raise RefusedError(
-            f"{data.rows.fitted} are fitted to the same data, which this interval would take as given. Leave "
-            f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits again without each part "
-            f"of the data; or give {data.instead}."
+            f"the fitted {data.rows.fitted} are of the same data, and this interval would take them as given. Leave "
+            f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits them again without each "
+            f"part of the data; or give {data.instead}."
         )
     able, left_out = data.requests()
     estimates = tuple(_with_clips(able, question.clips or (math.inf,), data.rows))
@@ -114,6 +115,7 @@ def prepare(data: EvaluationData, *, workers: Workers = ONE_THREAD, progress: Pr
             messages=(*chunks, *data.messages, *left_out),
             record=Provenance(
                 inputs=data.inputs,
+                counts=data.counts,
                 settings={"level": question.level, "seed": question.seed},
                 unit=data.unit,
                 population=data.population,

@@ -21,7 +21,7 @@ from truerank.inference.verdicts import UnseenExposure
 
 if TYPE_CHECKING:
     from truerank.evaluation.counts import MeasuredCounts, ModelCounts
-    from truerank.evaluation.measure import Evaluation, Measured, MeasuredEstimate
+    from truerank.evaluation.measure import Evaluation, MeasuredEstimate
 
 Cell = tuple[str, int]  # a model, and the number of an estimate of the plan
 Pair = tuple[str, str]  # a model, and the one it is compared with
@@ -114,7 +114,7 @@ class RowMaker:
 
     `exposed` says how rows were observed, `fitted` what may be fitted to them. `excluded` is where exclusions come from
     and how many rows they have, `description` is of the propensities, `segments` are groups of items; `absent` counts
-    sessions of each target's table that were left out. `checks` are those of one estimate.
+    sessions of each target's table that were left out; `tables` names these. `checks` are those of one estimate.
     """
 
     __slots__ = ()
@@ -126,6 +126,7 @@ class RowMaker:
     description: str | None = None
     absent: Mapping[str, int] = MappingProxyType({})
     segments: Mapping[str, Any] = MappingProxyType({})
+    tables: Mapping[str, str] = MappingProxyType({})
 
     def views(self, plan: Plan[Any], chunk: Any) -> dict[str, dict[Pool, Any]]:
         """What estimators see of a chunk through each model, by the pool of candidates."""
@@ -143,19 +144,12 @@ class RowMaker:
         """The chunk in which only items of a segment have a gain."""
         raise NotImplementedError
 
-    def check(self, measured: Measured) -> None:
-        """Refuse what only all chunks together show to be wrong."""
-
     def equal_clusters(self, estimate: MeasuredEstimate) -> float:
         """How many equally weighted clusters a value at a bound of its metric rests on."""
         return 0.0
 
     def basis(self, estimate: MeasuredEstimate) -> Basis:
         """What the weights of an estimate show."""
-        raise NotImplementedError
-
-    def sizes(self, evaluation: Evaluation) -> dict[str, int | None]:
-        """How much data there is, for the record."""
         raise NotImplementedError
 
     def details(self, evaluation: Evaluation) -> dict[str, Any]:
