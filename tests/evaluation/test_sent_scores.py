@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 from truerank.core.ranking import Scores
 from truerank.engines.engine import Threads
 from truerank.evaluation.compatibility import LabelQuestion
-from truerank.evaluation.label_rows import measure_scored, with_scores
 from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import measure
 from truerank.exposure.kinds import RandomExposure
@@ -59,9 +58,10 @@ def test_chunks_are_measured_alike(name: str) -> None:
             question(), {"a": SCORES[name]()}, {"labels": LABELS}, space=space, workers=Threads(2, here=False)
         )
         assert source.n_chunks == 4
-        scored = with_scores(source, plan.rows.models)
         for at in range(source.n_chunks):
-            expected, found = measure(plan, source.chunk(at)), measure_scored(plan, scored.chunk(at))
+            expected, found = (
+                measure(plan, chunk) for chunk in (source.chunk(at), source.read(source.part(at, same_disk=True)))
+            )
             np.testing.assert_array_equal(found.place, expected.place)
             assert found.counts.relevant == expected.counts.relevant
             assert found.counts.models.keys() == expected.counts.models.keys()
@@ -74,10 +74,9 @@ def sizes(n_users: int) -> tuple[int, int]:
     user, item = RNG.normal(size=(n_users, DIM)), RNG.normal(size=(N_ITEMS, DIM))
     labels = pl.DataFrame({"user": np.arange(100), "item": np.zeros(100, dtype=int), "label": np.ones(100, dtype=int)})
     with scratch() as space:
-        plan, source = prepare_labels(question(), {"a": factors(user, item)}, {"labels": labels}, space=space)
-        scored = with_scores(source, plan.rows.models)
-        part = scored.part(0, same_disk=False)
-        return len(pickle.dumps(scored.read)), len(pickle.dumps(part))
+        _, source = prepare_labels(question(), {"a": factors(user, item)}, {"labels": labels}, space=space)
+        part = source.part(0, same_disk=False)
+        return len(pickle.dumps(source.read)), len(pickle.dumps(part))
 
 
 def test_what_is_sent_does_not_grow_with_the_users_of_the_models() -> None:

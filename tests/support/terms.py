@@ -110,7 +110,7 @@ def split(chunk: JudgedChunk, part: Ints) -> Iterator[JudgedChunk]:
             kind: replace(pool, n_units=len(users), only=_of(pool.only, users), exclude=_of(pool.exclude, users))
             for kind, pool in chunk.pools.items()
         }
-        yield JudgedChunk(own, pools, chunk.unit[users], dropped)
+        yield JudgedChunk(own, pools, chunk.unit[users], dropped, models=chunk.models)
         dropped = 0
 
 

@@ -176,6 +176,7 @@ class JudgedChunk:
     unit: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     dropped: int = 0  # rows that are no longer there, because they are excluded
     returned: Returned | None = None  # of a design, where the rows were shown by one
+    models: Mapping[str, Any] = field(default_factory=dict)  # what each says of the users
     clusters: Clusters = field(init=False)
 
     def __post_init__(self) -> None:

@@ -118,13 +118,6 @@ class Sample:
         weight = 1.0 / propensity_of(log, learned)
         return cls(weight, defined, chunk.clusters, _counted(log), ranks.n_candidates, drawn=False)
 
-    def limited(self, clip: float) -> Sample:
-        """With weights of a log cut at a clip."""
-        if self.drawn:
-            return self
-        weight = np.minimum(self.weight, clip)
-        return replace(self, weight=weight, clipped=self.weight - weight)
-
     @property
     def expansion(self) -> Floats:
         """How many candidates of a unit each of its labelled rows represents, where rows were drawn uniformly."""
@@ -137,14 +130,6 @@ class Sample:
         """Whether every candidate was labelled; under independent draws a full sample is chance, and is expanded."""
         complete = self.drawn and self.rate is None
         return complete and bool((self.n_labelled == self.n_candidates)[self.defined].all())
-
-    def weighting(self, log: Log, base: Floats) -> Weighting | None:
-        """How unequal the weights are: of a log those of the rows that add to the denominator (`base`)."""
-        if self.drawn:  # weights that only the units' numbers of rows make are judged by these
-            return None if self.inclusion is None else Weighting.of(self.weight)
-        base = np.where(self.defined[log.unit], base, 0.0)
-        lost = 0.0 if self.clipped is None else float((base * self.clipped).sum())
-        return Weighting.of(base * self.weight, cut=lost)
 
     def rows(self, log: Log, columns: Sequence[Floats]) -> SampledRows | None:
         """What each row adds to the first sums of its unit, before it is weighted."""
@@ -195,7 +180,8 @@ class Rows:
 
     def limited(self, clip: float) -> Rows:
         """With weights of a log cut at a clip."""
-        return replace(self, sample=self.sample.limited(clip))
+        weight = np.minimum(self.weight, clip)
+        return replace(self, sample=replace(self.sample, weight=weight, clipped=self.weight - weight))
 
     @property
     def is_recall(self) -> bool:
@@ -227,6 +213,15 @@ class Rows:
             case _:
                 return None
 
+    def weighting(self) -> Weighting | None:
+        """How unequal the weights are: of a log those of the rows that add to the denominator of a ratio."""
+        sample = self.sample
+        if sample.drawn:  # weights that only the units' numbers of rows make are judged by these
+            return None if sample.inclusion is None else Weighting.of(self.weight)
+        base = np.where(sample.defined[self.log.unit], self.base, 0.0)
+        lost = 0.0 if sample.clipped is None else float((base * sample.clipped).sum())
+        return Weighting.of(base * self.weight, cut=lost)
+
     def known(self, column: Column) -> Floats | None:
         """What is known of units; of a complete log also what no row tells: unlisted pairs are known negatives."""
         complete = self.log.complete and self.sample.drawn
@@ -240,7 +235,8 @@ class Rows:
         self, form: Form, columns: Sequence[Column], reward: str, clips: Iterable[float], of: Limited
     ) -> list[Smooth]:
         """Terms of a form of these columns for each clip; the first is the gain."""
-        return [self.limited(clip).terms(form, columns) for clip in clips]
+        logged = not self.sample.drawn
+        return [(self.limited(clip) if logged else self).terms(form, columns) for clip in clips]
 
     def terms(self, form: Form, columns: Sequence[Column]) -> Smooth:
         """Terms of a form of these columns."""
@@ -261,7 +257,7 @@ class Rows:
             sample.clusters,
             exact=sample.exact,
             rows=sample.rows(self.log, row_values) if self.keeps and row_values else None,
-            weighting=sample.weighting(self.log, self.base),
+            weighting=self.weighting(),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, ClassVar
 
 from truerank import estimators
@@ -254,7 +255,7 @@ def metrics_with_estimators(
         candidates = requested or (compatibility.default(metric),)
         if isinstance(metric, OfLists) and not any(estimator.info.of_lists for estimator in requested or ()):
             candidates = (RecommendedLists(),)  # metrics of lists have one way, whatever is requested of labels
-        pairs += [(metric, estimator) for estimator in candidates]
+        pairs += product([metric], candidates)
     able, refused = allowed(pairs, compatibility.refusal, _question)
     reasons = [(_question(metric, estimator), reason) for metric, estimator, reason in refused]
     unused = f"nothing that is asked for looks at labels; leave {option('estimator', 'estimators=')} out."

@@ -144,6 +144,8 @@ def check_row_weights(estimate: MeasuredEstimate) -> Iterator[Message]:
             yield message("much-clipped", lost=weights.lost, clip=request.clip, much=MUCH_LOST)
         elif weights.lost > 0:
             yield message("clipped", lost=weights.lost, clip=request.clip)
+    if estimate.planned.bounds is None:
+        return
     value, (low, high) = estimate.sums.value(), bounds_of(request.metric)
     if value < low - BEYOND or value > high + BEYOND:
         yield message("outside-bounds", metric=request.metric, low=low, high=high, numbers={"value": value})
@@ -151,6 +153,8 @@ def check_row_weights(estimate: MeasuredEstimate) -> Iterator[Message]:
 
 def check_hits(estimate: MeasuredEstimate) -> Iterator[Message]:
     """What an interval of a value from labels rests on."""
+    if estimate.of_impressions:
+        return
     terms, sums = estimate.terms, estimate.sums
     population = not estimate.plan.question.interval.needs_rows
     counted = bool(np.isnan(terms.unit_values()).all())  # a function of all lists: no user has a value
@@ -185,6 +189,8 @@ def check_hits(estimate: MeasuredEstimate) -> Iterator[Message]:
 
 def check_earned(estimate: MeasuredEstimate) -> Iterator[Message]:
     """How many clusters of impressions have a reward, and whether a few of them carry the value."""
+    if not estimate.of_impressions:
+        return
     terms, sums, cluster = estimate.terms, estimate.sums, estimate.plan.cluster
     paying = int(np.count_nonzero(sums.clusters.sums(np.abs(sums.sums[:, 0]))))
     if not paying:
@@ -206,17 +212,24 @@ def check_earned(estimate: MeasuredEstimate) -> Iterator[Message]:
 
 def check_view_weights(estimate: MeasuredEstimate) -> Iterator[Message]:
     """Weights of impressions that make a value unreliable, and the bounds of what the log cannot show."""
-    info, request, facts = estimate.info, estimate.request, estimate.plan.rows.facts
-    if info.clipping is not Clipping.NONE:
+    info, request = estimate.info, estimate.request
+    if estimate.of_impressions and info.clipping is not Clipping.NONE:
+        facts = estimate.plan.rows.facts
         kind = "viewed rows" if facts.logged is Logged.VIEWED else "displayed rows"
         yield from estimate.weights.check(request.clip, kind=kind, beyond=info.beyond)
         basis = estimate.plan.rows.basis(estimate)
         yield from check_unseen(estimate.terms.value(), basis.unseen, facts.between(request.reward))
 
 
-OF_ALL: tuple[Check, ...] = (check_units, check_lists, check_lists_represented)
-OF_LABELS: tuple[Check, ...] = (*OF_ALL, check_row_weights, check_hits)
-OF_IMPRESSIONS: tuple[Check, ...] = (*OF_ALL, check_earned, check_view_weights)
+ESTIMATE_CHECKS: tuple[Check, ...] = (
+    check_units,
+    check_row_weights,
+    check_view_weights,
+    check_hits,
+    check_earned,
+    check_lists,
+    check_lists_represented,
+)
 
 
 # ----------------------------------------------------------------------------------------------- what forbids a verdict

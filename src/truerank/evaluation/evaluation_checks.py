@@ -50,7 +50,7 @@ def check_counts(evaluation: Evaluation) -> Iterator[Message]:
     counts, rows = evaluation.measured.counts, evaluation.plan.rows
     if counts.relevant is None:
         return
-    n_users, without_rows = len(rows.users), counts.without_rows - rows.judge_users
+    n_users, without_rows = evaluation.plan.n_units, counts.without_rows - rows.judge_users
     items = "an unknown number of" if math.isnan(rows.n_items) else f"{int(rows.n_items):,}"
     yield message("matched", users=n_users, items=items, **used_counts(evaluation.plan, counts))
     if not counts.relevant:
@@ -198,6 +198,8 @@ def check_orders(evaluation: Evaluation) -> Iterator[Message]:
             by_model = groups.setdefault(estimate.metric, {}).setdefault(estimate.estimator, {})
             by_model.setdefault(estimate.model, estimate)
     for metric, by_estimator in groups.items():
+        if len(by_estimator) == 1:
+            continue
         orders = {
             name: (" > ".join(sorted(models, key=lambda model: -models[model].value)), next(iter(models.values())))
             for name, models in by_estimator.items()

@@ -17,7 +17,6 @@ from truerank.core.record import record
 from truerank.estimators.impressions import Exposures, Limited, Refits, limited_by
 from truerank.evaluation.compare import limit
 from truerank.evaluation.counts import MeasuredCounts, ModelCounts, by_place, diagnostics_of
-from truerank.evaluation.estimate_checks import OF_IMPRESSIONS, Check
 from truerank.evaluation.impression_source import LogFacts
 from truerank.evaluation.measure import Evaluation, MeasuredEstimate
 from truerank.evaluation.question import Basis, Plan, RowMaker
@@ -44,7 +43,6 @@ class ImpressionRows(RowMaker):
     A target that is a table is represented by its part of each chunk.
     """
 
-    checks: ClassVar[tuple[Check, ...]] = OF_IMPRESSIONS
     fitted: ClassVar[str] = "position models"
     exposed: ClassVar[Exposed] = Exposed.RANKED  # type: ignore[misc]
 

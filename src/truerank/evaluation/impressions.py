@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -24,18 +23,18 @@ from truerank.core.provenance import Input
 from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
-from truerank.engines.engine import ONE_THREAD, Workers, map_chunks
+from truerank.engines.engine import ONE_THREAD, Workers
 from truerank.engines.named import as_engine
 from truerank.estimators import RANKED
 from truerank.estimators.impressions import Limited, Normaliser, RankedContext, limited_by
 from truerank.estimators.refitting import CHOSEN, FIVE, RankedEstimator
 from truerank.estimators.weighted import IPS, SNIPS
 from truerank.evaluation.compare import limit
-from truerank.evaluation.gather import concluded
+from truerank.evaluation.conclude import concluded
 from truerank.evaluation.impression_rows import ImpressionRows, with_tables
 from truerank.evaluation.impression_source import ImpressionSource, source_of
 from truerank.evaluation.input_checks import RejectedFits, check_log, check_question, checked_by_tables
-from truerank.evaluation.measure import measure
+from truerank.evaluation.measure import measured_by
 from truerank.evaluation.prepare import EvaluationData, allowed, check_call, prepare
 from truerank.evaluation.question import POPULATION, Adjust, Plan, PlannedEstimate, Question
 from truerank.exposure.policies import TrafficShares
@@ -145,7 +144,7 @@ def off_policy(
             progress=say,
         )
         plan = prepare_impressions(question, source, targets, workers=workers, progress=say)
-        results = concluded(plan, map_chunks(workers, partial(measure, plan), source.chunks, progress=say))
+        results = concluded(plan, measured_by(workers, plan, source.chunks, progress=say))
         learner = plan.rows.learner
         fits = {} if learner is None else plan.learned[learner].rejected()
         if learner is None or not fits:
@@ -154,8 +153,7 @@ def off_policy(
         if rejected.from_clicks:
             return checked_by_tables(results, None, rejected)
         plan = with_tables(plan, fits)
-        work = partial(measure, plan)
-        parts = map_chunks(workers, work, source.chunks, progress=say, what="checking the position model")
+        parts = measured_by(workers, plan, source.chunks, progress=say, what="checking the position model")
         return checked_by_tables(results, concluded(plan, parts), rejected)
 
 
@@ -273,7 +271,7 @@ class ImpressionData(EvaluationData):
         facts, targets = self.rows.facts, dict[RankedEstimator, list[str]]()
         able, refused = allowed(
             product(dict.fromkeys(question.estimators), self.contexts),
-            lambda estimator, target: estimator.refusal(self.contexts[target]),
+            self._refusal,
             lambda estimator, _: estimator.info.name,
         )
         left_out = [
@@ -283,12 +281,11 @@ class ImpressionData(EvaluationData):
         for estimator, target in able:
             targets.setdefault(estimator, []).append(target)
 
-        def refusal(estimator: RankedEstimator, reward: str) -> str | None:
-            context = self.contexts[targets[estimator][0]]
-            return estimator.refusal(replace(context, reward=reward, negative=facts.rewards[reward].minimum < 0))
-
         able, refused = allowed(
-            product(targets, facts.rewards), refusal, lambda estimator, _: estimator.info.name, source=facts.source
+            product(targets, facts.rewards),
+            lambda estimator, reward: self._refusal(estimator, targets[estimator][0], reward),
+            lambda estimator, _: estimator.info.name,
+            source=facts.source,
         )
         left_out += [
             message("left-out.reward", estimator=estimator.info.name, reward=reward, reason=reason)
@@ -297,6 +294,13 @@ class ImpressionData(EvaluationData):
         clipped = {limited_by(estimator) for estimator, _ in able if estimator.info.clipping is not Clipping.NONE}
         several = len(clipped) > 1
         return [self._planned(*pair, tuple(targets[pair[0]]), several=several) for pair in able], left_out
+
+    def _refusal(self, estimator: RankedEstimator, target: str, reward: str | None = None) -> str | None:
+        """Why an estimator cannot be had of a target, or of a reward, or None."""
+        context = self.contexts[target]
+        if reward is not None:
+            context = replace(context, reward=reward, negative=self.rows.facts.rewards[reward].minimum < 0)
+        return estimator.refusal(context)
 
     def _planned(
         self, estimator: RankedEstimator, reward: str, models: tuple[str, ...], *, several: bool

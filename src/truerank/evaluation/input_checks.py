@@ -163,9 +163,8 @@ def check_question(
     requested: Positions | None, data: ImpressionRows, learned: Learned, interval: Interval
 ) -> Iterator[Message]:
     """Surfaces that are too many for a fit of their own, and logging policies whose number of sessions is fixed."""
-    requests = () if requested is None or from_clicks(requested) else requested.requests
-    per_surface = any(model.per_surface and place.surface is None for place, model in requests)
-    if len(data.facts.surfaces) > MOST_GROUPS and per_surface:
+    many = len(data.facts.surfaces) > MOST_GROUPS and requested is not None and not from_clicks(requested)
+    if many and any(model.per_surface and place.surface is None for place, model in requested.requests):
         yield message("many-surfaces", most=MOST_GROUPS)
     if data.shares is not None and learned[data.shares].nested and interval.refits:
         yield message("loggers-fixed")

@@ -112,15 +112,15 @@ def catalogued(
 ) -> tuple[dict[str, Scores], Catalogue]:
     """The models, and the catalogue: what is declared, else the items of candidate sets, else what models have."""
     items = question.items
-    lists = all(model.depth is not None for model in scores.values())
-    if items is None and question.n_items is None and candidates is not None and lists:
+    declared = items is not None or question.n_items is not None
+    if not declared and candidates is not None and all(model.depth is not None for model in scores.values()):
         parts = {f"{name}, items": model.items for name, model in scores.items()}
         items = Ids.union({**parts, **others, "candidates": candidates.items})
-    declared: dict[str, Any] = {"others": others, "items": items, "n_items": question.n_items}
-    models = whole_tables(scores, **declared)
+    options: dict[str, Any] = {"others": others, "items": items, "n_items": question.n_items}
+    models = whole_tables(scores, **options)
     if isinstance(candidates, Log):
         models = whole_within(models, candidates)
-    return models, catalogue_of(models, **declared, union=question.exposed is Exposed.HOLDOUT)
+    return models, catalogue_of(models, **options, union=question.exposed is Exposed.HOLDOUT)
 
 
 def list_facts(

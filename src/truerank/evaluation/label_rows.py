@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -12,20 +12,19 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, equal_parts
 from truerank.core.estimator import Clipping, Exposed
-from truerank.core.ids import Ids
 from truerank.core.metric import Additive, Metric, OfCounts
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopLists
 from truerank.core.record import record
-from truerank.engines.engine import Chunked, Workers, map_chunks
+from truerank.engines.engine import Chunked
 from truerank.estimators.listed_predictions import PredictionBalance
 from truerank.estimators.refusals import is_recall
 from truerank.estimators.rows import propensity_of
 from truerank.evaluation.counts import ListCounts, MeasuredCounts, ModelCounts, by_place, expansions
-from truerank.evaluation.estimate_checks import OF_LABELS, Check, hit_pairs, rests_on_all_pairs
+from truerank.evaluation.estimate_checks import hit_pairs, rests_on_all_pairs
 from truerank.evaluation.evaluation_checks import missing_share
 from truerank.evaluation.label_source import EVERY_LABEL
-from truerank.evaluation.measure import Measured, MeasuredEstimate, measure
+from truerank.evaluation.measure import MeasuredEstimate
 from truerank.evaluation.question import Basis, Plan, RowMaker
 from truerank.exposure.randomness.labelled import LabelledItems, UserCounts
 from truerank.inference.balance import Balance, designed_balance, uniform_balance, weighted_balance
@@ -42,18 +41,15 @@ BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 
 @record(kw_only=True, eq=False)
 class LabelRows(RowMaker):
-    """The models' scores, and how labels were collected.
+    """How labels were collected, and how models rank them.
 
     `excluded` is where exclusions come from, and how many rows they have; `segments` are the items of each in the
     catalogue; `judge_users` have labels of the judge alone; `description` is of the propensities.
     """
 
-    checks: ClassVar[tuple[Check, ...]] = OF_LABELS
     fitted: ClassVar[str] = "propensities"
 
     exposed: Exposed
-    models: Mapping[str, Aligned]
-    users: Ids
     n_items: float
     ties: Ties
     excluded: tuple[str, int] | None = None
@@ -71,7 +67,7 @@ class LabelRows(RowMaker):
         options: dict[str, Any] = {"ties": self.ties, "seed": plan.question.seed}
         views = {}
         for model in plan.models:
-            aligned = self.models[model].of_units(chunk.unit)
+            aligned = chunk.models[model].of_units(chunk.unit)
             ranks = rank(
                 aligned.scores,
                 chunk.labels,
@@ -81,7 +77,7 @@ class LabelRows(RowMaker):
                 name=model,
                 progress=None if self.progress is None else partial(self.progress, f"ranking {model}"),
                 aligned=aligned,
-                n_models=len(self.models),
+                n_models=len(plan.models),
                 **options,
             )
             views[model] = {
@@ -129,7 +125,7 @@ class LabelRows(RowMaker):
     ) -> ModelCounts:
         first, labels = next(iter(views.values())).ranks, chunk.labels
         positive = relevant(labels) & first.scored[labels.user]
-        listed, excluded = excluded_in_lists(self.models[model], chunk)
+        listed, excluded = excluded_in_lists(chunk.models[model], chunk)
         checked = self._checked_lists(plan)
         balance = self._balance(plan, chunk) if checked else designed_balance
         lists: dict[tuple[Pool, Metric], ListCounts] = {}
@@ -238,32 +234,14 @@ def excluded_in_lists(model: Aligned, chunk: JudgedChunk) -> tuple[int, int]:
 
 # ------------------------------------------------------------------------------------------------------ other processes
 
-ScoredChunk = tuple[JudgedChunk, Mapping[str, Aligned]]  # labelled rows, and what every model says of their users
 
-
-def measured_by(
-    workers: Workers, plan: Plan[LabelRows], source: Chunked[JudgedChunk], *, progress: Progress | None
-) -> Iterator[Measured]:
-    """What is measured of every chunk, as it is done; threads of this process have all scores anyway.
+def with_scores(source: Chunked[JudgedChunk], models: Mapping[str, Aligned]) -> Chunked[JudgedChunk]:
+    """Chunks of labelled rows, with the scores of their users.
 
     Factors and rows of scores of all users may be many times what a worker has memory for: what belongs to all users,
     such as item factors, travels once to each process; what belongs to a user travels with the chunk of the user.
+    Threads of this process have all scores anyway.
     """
-    if workers.here:
-        return map_chunks(workers, partial(measure, plan), source, progress=progress)
-    rows = replace(plan.rows, models={}, users=Ids.of([]), progress=None)
-    work = partial(measure_scored, replace(plan, rows=rows, ids=None))
-    return map_chunks(workers, work, with_scores(source, plan.rows.models), progress=progress)
-
-
-def measure_scored(plan: Plan[LabelRows], chunk: ScoredChunk) -> Measured:
-    """On a worker: the plan has all but the models, which come with the chunk."""
-    rows, models = chunk
-    return measure(replace(plan, rows=replace(plan.rows, models=models)), rows)
-
-
-def with_scores(source: Chunked[JudgedChunk], models: Mapping[str, Aligned]) -> Chunked[ScoredChunk]:
-    """Chunks of labelled rows, with the scores of their users."""
 
     def part(at: int, *, same_disk: bool) -> tuple[Any, dict[str, UnitSide]]:
         rows = source.part(at, same_disk=same_disk)
@@ -271,12 +249,12 @@ def with_scores(source: Chunked[JudgedChunk], models: Mapping[str, Aligned]) -> 
         return rows, {name: model.side(unit) for name, model in models.items()}
 
     read = partial(_read_scored, source.read, {name: model.shared() for name, model in models.items()})
-    return Chunked(source.n_rows, lambda at: read(part(at, same_disk=True)), part, read)
+    return Chunked(source.n_rows, lambda at: replace(source.chunk(at), models=models), part, read, source.notes)
 
 
 def _read_scored(
     read: Callable[[Any], JudgedChunk], models: Mapping[str, Aligned], part: tuple[Any, Mapping[str, UnitSide]]
-) -> ScoredChunk:
+) -> JudgedChunk:
     """A chunk, with what models say of its users put to what they say of all."""
     rows, sides = part
-    return read(rows), {name: model.with_side(sides[name]) for name, model in models.items()}
+    return replace(read(rows), models={name: model.with_side(sides[name]) for name, model in models.items()})

@@ -154,14 +154,12 @@ def label_by(rows: Rows, rule: PositiveRule) -> Rows:
     return replace(rows, rewards={"label": frozen(label), **rows.rewards})
 
 
-def inputs_of(rows: Mapping[str, Rows], models: Mapping[str, Scores]) -> tuple[Input, ...]:
+def inputs_of(rows: Mapping[str, Rows], models: Mapping[str, Scores]) -> Iterator[Input]:
     """What went in, by its role."""
-    tables = [(role, part.source, None, len(part), part) for role, part in rows.items()]
-    scores = [("scores", name, name, None, part) for name, part in models.items()]
-    return tuple(
-        Input(role=role, source=source, name=name, rows=n_rows, users=len(part.users), items=len(part.items))
-        for role, source, name, n_rows, part in [*tables, *scores]
-    )
+    for role, part in rows.items():
+        yield Input(role=role, source=part.source, rows=len(part), users=len(part.users), items=len(part.items))
+    for name, scores in models.items():
+        yield Input(role="scores", source=name, name=name, users=len(scores.users), items=len(scores.items))
 
 
 # -------------------------------------------------------------------------------------------------------------- chunks

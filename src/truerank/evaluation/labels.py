@@ -32,7 +32,7 @@ from truerank.evaluation.compatibility import (
     metrics_with_estimators,
     usable,
 )
-from truerank.evaluation.gather import concluded
+from truerank.evaluation.conclude import concluded
 from truerank.evaluation.input_checks import (
     check_absent_users,
     check_holdout,
@@ -48,7 +48,7 @@ from truerank.evaluation.label_facts import (
     sizes_of,
     with_judge_users,
 )
-from truerank.evaluation.label_rows import LabelRows, measured_by
+from truerank.evaluation.label_rows import LabelRows, with_scores
 from truerank.evaluation.label_source import (
     CatalogueLayout,
     LabelSource,
@@ -60,6 +60,7 @@ from truerank.evaluation.label_source import (
     rows_of,
     training_rows,
 )
+from truerank.evaluation.measure import measured_by
 from truerank.evaluation.prepare import EvaluationData, Mapped, check_call, prepare
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import POPULATION, Adjust, Plan, PlannedEstimate
@@ -186,7 +187,10 @@ def prepare_labels(
 ) -> tuple[Plan[LabelRows], LabelSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users; `tables` by their role."""
     data = label_data(question, scores, tables, space=space, progress=progress, n_chunks=chunks_wanted(workers))
-    return prepare(data, workers=workers, progress=progress), data.chunks
+    plan = prepare(data, workers=workers, progress=progress)
+    users, items = data.tables["labels"].users, data.catalogue.items
+    aligned = {name: Aligned.of(part, users=users, items=items, name=name) for name, part in data.scores.items()}
+    return plan, with_scores(data.chunks, aligned)
 
 
 @record(kw_only=True, eq=False)
@@ -209,8 +213,7 @@ class LabelData(EvaluationData):
 
     @property
     def keys(self) -> Keys:
-        keys: Keys = self.rows.users.keys()
-        return keys
+        return self.tables["labels"].users.keys()
 
     def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
         """Every estimator with every metric that it can give, and messages on what is left out."""
@@ -229,7 +232,9 @@ class LabelData(EvaluationData):
 
     def _planned(self, metric: Metric, estimator: Estimator) -> PlannedEstimate:
         info, n_items = estimator.info, self.rows.n_items
-        designed = self.rows.exposed is Exposed.DESIGNED
+        assumptions = info.assumptions
+        if self.rows.exposed is Exposed.DESIGNED:
+            assumptions = tuple(DESIGNED if text == UNIFORM else text for text in assumptions)
         return PlannedEstimate(
             estimator=estimator,
             request=Request(metric, reward_of(metric, self.sample)),
@@ -238,7 +243,7 @@ class LabelData(EvaluationData):
             cutoff=metric.cutoff,
             directed=is_directed(metric),
             bounds=bounds_of(metric, n_items=math.inf if math.isnan(n_items) else n_items),
-            assumptions=tuple(DESIGNED if designed and text == UNIFORM else text for text in info.assumptions),
+            assumptions=assumptions,
             refitted=info.weighs,
             left_out=info.left_out,
         )
@@ -246,20 +251,20 @@ class LabelData(EvaluationData):
     def learners(self, planned: PlannedEstimate) -> Sequence[Learner]:
         return planned.estimator.prepare(LearningContext(self.learner, (planned.request,), self.predictions))
 
-    def facts(self, estimates: Sequence[PlannedEstimate], mapped: Mapped | None) -> dict[str, Any]:
-        metrics = [planned.request.metric for planned in estimates]
-        sizes = [] if mapped is None else list(mapped(sizes_of))
-        return {
-            "users": self.rows.users,
-            "lists": list_facts(self.question, metrics, self.catalogue, self.train),
+    def facts(self, mapped: Mapped | None) -> dict[str, Any]:
+        facts: dict[str, Any] = {
+            "users": self.tables["labels"].users,
+            "lists": list_facts(self.question, self.metrics, self.catalogue, self.train),
             "predictions": self.predictions,
             "propensity": self.learner,
             "rate": self.question.exposure.rate,
             "exposed": self.rows.exposed,
             "exactly_these": self.question.interval.needs_rows,
-            "n_rows": float(sum(rows for rows, _ in sizes)),
-            "n_cells": math.fsum(cells for _, cells in sizes),
         }
+        if mapped is not None:
+            n_rows, n_cells = map(math.fsum, zip(*mapped(sizes_of), strict=True))
+            facts |= {"n_rows": n_rows, "n_cells": n_cells}
+        return facts
 
     def finish(self, plan: Plan[LabelRows]) -> Plan[LabelRows]:
         question, estimates, exposed = self.question, plan.estimates, self.rows.exposed
@@ -331,11 +336,6 @@ def label_data(
         chunks=chunks,
         rows=LabelRows(
             exposed=exposed,
-            models={
-                name: Aligned.of(part, users=labels.users, items=catalogue.items, name=name)
-                for name, part in models.items()
-            },
-            users=labels.users,
             n_items=catalogue.n_items,
             ties=question.ties,
             excluded=None if excluded is None else (excluded.source, len(excluded)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial, reduce
@@ -20,7 +19,7 @@ from truerank.core.progress import Progress
 from truerank.core.record import record
 from truerank.core.results import Estimate
 from truerank.core.terms import Refitted, Smooth, Terms, Totals
-from truerank.engines.engine import Chunked, Threads, map_chunks
+from truerank.engines.engine import Chunked, Workers, map_chunks
 from truerank.estimators.impressions import limited_by
 from truerank.evaluation.counts import ListCounts, ModelCounts, diagnostics_of
 from truerank.evaluation.question import Cell, Pair, Plan, PlannedEstimate
@@ -108,11 +107,12 @@ def measure(plan: Plan[Any], chunk: Any) -> Measured:
     return rows if rows is measured or not plan.keeps_units else replace(rows, single=measured)
 
 
-def measured_chunks(
-    plan: Plan[Any], chunks: Chunked[Any], *, threads: int | None = None, progress: Progress | None = None
+def measured_by(
+    workers: Workers, plan: Plan[Any], chunks: Chunked[Any], *, progress: Progress | None, what: str = "measuring"
 ) -> Iterator[Measured]:
-    """What is measured of every chunk by threads of this process, all cores by default."""
-    return map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), chunks, progress=progress)
+    """What is measured of every chunk, as it is done; ids of units do not travel."""
+    sent = plan if workers.here else replace(plan, ids=None)
+    return map_chunks(workers, partial(measure, sent), chunks, progress=progress, what=what)
 
 
 def by_cluster(measured: Measured) -> Measured:
@@ -285,6 +285,11 @@ class MeasuredEstimate:
         """The weights of impressions where they are cut."""
         clip = math.inf if self.info.clipping is Clipping.NONE else self.request.clip
         return diagnostics_of(self.counts, clip, limited_by(self.estimator))
+
+    @property
+    def of_impressions(self) -> bool:
+        """Whether views of impressions were weighted."""
+        return self.counts.support is not None
 
     @property
     def sums(self) -> Smooth:

@@ -25,12 +25,12 @@ from truerank.engines.engine import Threads
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.compatibility import LabelQuestion
+from truerank.evaluation.conclude import gathered
 from truerank.evaluation.evaluation_checks import check_selected_users
-from truerank.evaluation.gather import gathered
 from truerank.evaluation.impression_source import source_of
 from truerank.evaluation.impressions import ImpressionQuestion, prepare_impressions
 from truerank.evaluation.labels import prepare_labels
-from truerank.evaluation.measure import Evaluation, Measured, measured_chunks
+from truerank.evaluation.measure import Evaluation, Measured, measured_by
 from truerank.evaluation.power import PlannedPair, planned_pair, sentence_of
 from truerank.evaluation.question import POPULATION, Plan
 from truerank.exposure.kinds import RandomExposure
@@ -146,10 +146,11 @@ def plan_exposure(
         level=level,
         seed=seed,
     )
+    workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
         tables = {"labels": pilot, "exclude": exclude}
         plan, source = prepare_labels(question, scores or {}, tables, space=space, progress=progress)
-        with gathered(measured_chunks(plan, source, threads=threads, progress=progress)) as measured:
+        with gathered(measured_by(workers, plan, source, progress=progress)) as measured:
             selected = tuple(check_selected_users(Evaluation(plan, measured)))
             return replace(_planned(plan, measured, float(difference), sure), messages=selected)
 
@@ -198,13 +199,14 @@ def plan_sessions(
         return SamplePlan(float(difference), sure, pairs)
     logger = f"""targets (the policy that logged is one of them, {either("log=@position", "RankColumn('position')")})"""
     _check_pilot(targets, logger, reward=reward, effective=effective)
+    workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
         source = source_of(
             pilot, targets or {}, others=question.columns_read, rewards=rewards, columns=columns, space=space,
-            workers=Threads(threads or os.cpu_count() or 1), progress=progress,
+            workers=workers, progress=progress,
         )  # fmt: skip
         plan = prepare_impressions(question, source, targets or {})
-        with gathered(measured_chunks(plan, source.chunks, threads=threads, progress=progress)) as measured:
+        with gathered(measured_by(workers, plan, source.chunks, progress=progress)) as measured:
             return _planned(plan, measured, float(difference), sure)
 
 

@@ -65,7 +65,7 @@ class EvaluationData:
         """What must be learned for an estimate."""
         raise NotImplementedError
 
-    def facts(self, estimates: Sequence[PlannedEstimate], mapped: Mapped | None) -> dict[str, Any]:
+    def facts(self, mapped: Mapped | None) -> dict[str, Any]:
         """What estimators know of the whole beside what is learned; `mapped` looks at all chunks, if any must learn."""
         return {}
 
@@ -93,7 +93,7 @@ def prepare(data: EvaluationData, *, workers: Workers = ONE_THREAD, progress: Pr
     def mapped(work: Callable[[Any], Any]) -> Iterator[Any]:
         return map_chunks(workers, work, data.chunks, progress=progress, what="learning", ordered=True)
 
-    learned = Learned(facts=data.facts(estimates, mapped if learners else None))
+    learned = Learned(facts=data.facts(mapped if learners else None))
     if learners:
         groups = Groups.of(data.keys, n=GROUPS, seed=question.seed, purpose="jackknife")
         learned = learn(list(learners), mapped, groups=groups, facts=learned.facts)

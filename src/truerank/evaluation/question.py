@@ -114,14 +114,13 @@ class RowMaker:
 
     `exposed` says how rows were observed, `fitted` what may be fitted to them. `excluded` is where exclusions come from
     and how many rows they have, `description` is of the propensities, `segments` are groups of items; `absent` counts
-    sessions of each target's table that were left out; `tables` names these. `checks` are those of one estimate.
+    sessions of each target's table that were left out; `tables` names these.
     """
 
     __slots__ = ()
 
     exposed: Exposed
     fitted: ClassVar[str]
-    checks: ClassVar[Sequence[Callable[[Any], Iterable[Message]]]]
     excluded: tuple[str, int] | None = None
     description: str | None = None
     absent: Mapping[str, int] = MappingProxyType({})

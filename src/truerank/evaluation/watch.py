@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -26,15 +27,15 @@ from truerank.core.rng import cell_keys
 from truerank.core.terms import Smooth
 from truerank.core.validation import ANYTHING, COUNT, NAMED, POSITIVE, checked_arguments, shown
 from truerank.datasets.split import restrict
+from truerank.engines.engine import Threads
 from truerank.evaluation.compatibility import LabelQuestion
-from truerank.evaluation.conclude import conclude
+from truerank.evaluation.conclude import conclude, gathered
 from truerank.evaluation.counts import ByPlace
 from truerank.evaluation.evaluation_checks import unequal_labelling
-from truerank.evaluation.gather import gathered
 from truerank.evaluation.label_rows import LabelRows
 from truerank.evaluation.label_source import rows_of
 from truerank.evaluation.labels import prepare_labels
-from truerank.evaluation.measure import Measured, MeasuredEstimate, measured_chunks
+from truerank.evaluation.measure import Measured, MeasuredEstimate, measured_by
 from truerank.evaluation.prepare import check_call
 from truerank.evaluation.question import Plan
 from truerank.exposure.kinds import Exposure
@@ -179,7 +180,7 @@ def watch(
     with watching(progress) as say, scratch() as space:
         tables = {"labels": rows, "exclude": exclude}
         plan, source = prepare_labels(question, scores, tables, space=space, progress=say)
-        with gathered(measured_chunks(plan, source, threads=threads, progress=say)) as measured:
+        with gathered(measured_by(Threads(threads or os.cpu_count() or 1), plan, source, progress=say)) as measured:
             results = conclude(plan, measured)
             comparisons = [comparison for rule in rules for comparison in rule.comparisons(results)]
             sequence = ConfidenceSequence(planned, (1 - level) / len(comparisons))
