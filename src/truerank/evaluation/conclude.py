@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from truerank.core.arrays import Ints
 from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError, TruerankError
 from truerank.core.messages import message
-from truerank.core.record import record
 from truerank.core.results import Estimate, Evidence, Results
 from truerank.core.terms import Terms
 from truerank.core.threads import without_collecting
@@ -227,18 +225,12 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
         yield join(held)
         return
     with scratch() as aside:
-        store = Store(aside.make("sums"))
-        for part in held:
-            store.add(part)
-        held.clear()
+        store = StoredTerms(aside.make("sums") / "columns")
+        while held:
+            store.add(held.pop(0))
         for part in waiting:
             store.add(part)
         yield store.measured()
-
-
-def _columns(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The columns of values of rows, [columns x rows]."""
-    return values[:, None].T if values.ndim == 1 else values.T
 
 
 def _bytes(part: Measured) -> int:
@@ -248,83 +240,66 @@ def _bytes(part: Measured) -> int:
 
 
 @dataclass(slots=True)
-class Store:
-    """Columns of all questions in files, to which every chunk appends; `kinds` are the terms without rows."""
+class StoredTerms(Mapping[Cell, Terms]):
+    """The terms of each question, whose columns are in a file, once where questions share them, and read when needed.
 
-    folder: Path
-    place: list[Ints] = field(default_factory=list)
-    size: list[Ints] = field(default_factory=list)
-    clusters: list[Clusters] = field(default_factory=list)
+    `kinds` are the terms without rows; `places` say where the columns of each chunk begin, and how long they are.
+    `clusters` are those of chunks, and then of the rows of all in their `order`.
+    """
+
+    path: Path
+    parts: list[Measured] = field(default_factory=list)
     kinds: dict[Cell, Terms] = field(default_factory=dict)
-    counts: Any = None
-    n_rows: int = 0
+    places: dict[tuple[Cell, str], list[tuple[int, int]]] = field(default_factory=dict)
+    clusters: list[Clusters] = field(default_factory=list)
+    order: Ints | None = None
 
     def add(self, part: Measured) -> None:
         if not part.terms:
             return
-        self.place.append(part.place)
-        self.size.append(part.size)
-        self.counts = part.counts if self.counts is None else self.counts + part.counts
-        self.n_rows += part.n_rows
         self.clusters.append(next(iter(part.terms.values())).clusters)
+        self.parts.append(dataclasses.replace(part, terms={}, single=None))
+        written: dict[int, int] = {}
         try:
-            for number, (cell, terms) in enumerate(part.terms.items()):
-                for name, values in terms.columns().items():
-                    for path, column in zip(self._paths(number, name, values), _columns(values), strict=True):
-                        with path.open("ab") as file:
-                            np.ascontiguousarray(column).tofile(file)
-                kind = terms.from_columns({name: values[:0] for name, values in terms.columns().items()}, NO_CLUSTERS)
-                self.kinds[cell] = self.kinds[cell].merge([kind]) if cell in self.kinds else kind
+            with self.path.open("ab") as file:
+                for cell, terms in part.terms.items():
+                    for name, values in terms.columns().items():
+                        if id(values) not in written:
+                            written[id(values)] = file.tell()
+                            np.ascontiguousarray(values.T).tofile(file)
+                        self.places.setdefault((cell, name), []).append((written[id(values)], values.size))
+                    kind = terms.from_columns(
+                        {name: values[:0] for name, values in terms.columns().items()}, NO_CLUSTERS
+                    )
+                    self.kinds[cell] = self.kinds[cell].merge([kind]) if cell in self.kinds else kind
         except OSError as error:
             raise InputError(
-                f"{self.folder}: cannot be written ({error.strerror}); what is measured is kept there until the end. "
-                "Make room, or name another place with TMPDIR."
+                f"{self.path.parent}: cannot be written ({error.strerror}); what is measured is kept there until the "
+                "end. Make room, or name another place with TMPDIR."
             ) from None
 
     def measured(self) -> Measured:
-        place, size = np.concatenate(self.place), np.concatenate(self.size)
-        order = None if (np.diff(place) >= 0).all() else np.argsort(place, kind="stable")
-        clusters = Clusters.join(self.clusters)
-        if order is not None:
-            place, size, clusters = place[order], size[order], clusters.take(order)
-        terms = StoredTerms(self, order, clusters)
-        return Measured(place, size, terms, self.counts, self.n_rows, kept=False)
-
-    def read(self, cell: Cell, order: Ints | None, clusters: Clusters) -> Terms:
-        number, kind = list(self.kinds).index(cell), self.kinds[cell]
-        columns = {}
-        for name, empty in kind.columns().items():
-            paths = self._paths(number, name, empty)
-            values = np.empty((len(paths), len(clusters.of_row)), empty.dtype)
-            for column, path in zip(values, paths, strict=True):
-                read = np.fromfile(path, empty.dtype)
-                column[:] = read if order is None else read[order]
-            columns[name] = values.T.reshape(-1, *empty.shape[1:])
-        return kind.from_columns(columns, clusters)
-
-    def _paths(self, number: int, name: str, values: npt.NDArray[Any]) -> list[Path]:
-        """The file of each column of values."""
-        return [self.folder / f"{number}.{name}{place}" for place in range(len(_columns(values)))]
-
-
-@record(eq=False)
-class StoredTerms(Mapping[Cell, Terms]):
-    """The terms of each question, read when they are asked for."""
-
-    store: Store
-    order: Ints | None
-    clusters: Clusters
+        place, clusters = np.concatenate([part.place for part in self.parts]), Clusters.join(self.clusters)
+        self.order = None if (np.diff(place) >= 0).all() else np.argsort(place, kind="stable")
+        self.clusters = [clusters if self.order is None else clusters.take(self.order)]
+        return dataclasses.replace(join(self.parts), terms=self, kept=False)
 
     def __getitem__(self, cell: Cell) -> Terms:
-        if cell not in self.store.kinds:
-            raise KeyError(cell)
-        return self.store.read(cell, self.order, self.clusters)
+        columns = {}
+        for name, empty in self.kinds[cell].columns().items():
+            parts = [
+                np.fromfile(self.path, empty.dtype, n, offset=begin).reshape(*empty.shape[:0:-1], -1)
+                for begin, n in self.places[cell, name]
+            ]
+            values = np.concatenate(parts, axis=-1)
+            columns[name] = (values if self.order is None else values.take(self.order, axis=-1)).T
+        return self.kinds[cell].from_columns(columns, self.clusters[0])
 
     def __contains__(self, cell: object) -> bool:
-        return cell in self.store.kinds
+        return cell in self.kinds
 
     def __iter__(self) -> Iterator[Cell]:
-        return iter(self.store.kinds)
+        return iter(self.kinds)
 
     def __len__(self) -> int:
-        return len(self.store.kinds)
+        return len(self.kinds)
