@@ -142,7 +142,7 @@ class Way:
     def lacks(self, metric: Metric) -> bool:
         """Whether a metric of lists needs more than there is here."""
         question = LabelQuestion(exposure=self.exposure, item_features=ITEM_FEATURES)
-        facts = Compatibility.of(question, MODELS, N_ITEMS, ["exclude"]).facts
+        facts = Compatibility(question, MODELS, N_ITEMS, ["exclude"]).facts
         return isinstance(metric, OfLists) and lacking(metric, facts) is not None
 
     @property

@@ -119,30 +119,23 @@ class LabelQuestion(Question):
 
 @record
 class Compatibility:
-    """Which estimators can give a metric; `own_candidates` says that users have candidates of their own.
-
-    `facts` are what is known beside lists.
-    """
+    """Which estimators can give a metric, with the tables of these `roles`."""
 
     question: LabelQuestion
     models: Mapping[str, Scores]
     n_items: float
-    own_candidates: bool
-    facts: frozenset[ListNeed]
+    roles: Collection[str]
 
-    @classmethod
-    def of(
-        cls, question: LabelQuestion, models: Mapping[str, Scores], n_items: float, roles: Collection[str]
-    ) -> Compatibility:
-        """With the tables of these roles."""
+    @property
+    def facts(self) -> set[ListNeed]:
+        """What is known beside lists."""
         has = {
-            ListNeed.CATALOGUE: not math.isnan(n_items),
-            ListNeed.POPULARITY: "exclude" in roles,
-            ListNeed.FEATURES: question.item_features is not None,
-            ListNeed.LABELS: question.exposed in (Exposed.FULL, Exposed.HOLDOUT),
+            ListNeed.CATALOGUE: not math.isnan(self.n_items),
+            ListNeed.POPULARITY: "exclude" in self.roles,
+            ListNeed.FEATURES: self.question.item_features is not None,
+            ListNeed.LABELS: self.question.exposed in (Exposed.FULL, Exposed.HOLDOUT),
         }
-        facts = frozenset(need for need, there in has.items() if there)
-        return cls(question, models, n_items, "candidates" in roles, facts)
+        return {need for need, there in has.items() if there}
 
     def default(self, metric: Metric) -> Estimator:
         """The default estimator of a metric: the first that is able, else the one whose refusal says best why not."""
@@ -203,7 +196,7 @@ class Compatibility:
 
     def _too_shallow(self, metric: Metric, info: EstimatorInfo) -> Iterator[str]:
         # within a set, each member needs a score; complete lists are all that a model would ever show
-        within = info.pool is Pool.JUDGED or self.own_candidates
+        within = info.pool is Pool.JUDGED or "candidates" in self.roles  # of a user's own
         default = ListsAre.COMPLETE if self.question.exposed is Exposed.HOLDOUT else None
         complete = (self.question.lists or default) is ListsAre.COMPLETE
         for name, scores in self.models.items():

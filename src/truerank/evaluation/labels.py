@@ -219,7 +219,7 @@ class LabelData(EvaluationData):
         """Every estimator with every metric that it can give, and messages on what is left out."""
         question, preset = self.question, self.question.preset
         estimators = assisted_by(self.predictions, question.estimators)
-        compatibility = Compatibility.of(question, self.scores, self.rows.n_items, self.tables)
+        compatibility = Compatibility(question, self.scores, self.rows.n_items, self.tables)
         if preset is not None:
             estimators = [preset.users] if any(not isinstance(metric, OfLists) for metric in self.metrics) else None
         able, left_out = metrics_with_estimators(self.metrics, estimators, compatibility)
