@@ -14,12 +14,11 @@ import polars as pl
 
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Clipping, Learner, Request
-from truerank.core.ids import Keys
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Logged
 from truerank.core.messages import Message, message
 from truerank.core.progress import Progress, Watching, watching
-from truerank.core.provenance import Input
+from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.record import record
 from truerank.core.results import Results
 from truerank.core.validation import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
@@ -225,24 +224,39 @@ def prepare_impressions(
         },
     )
     held = source.log if facts.n_units <= MOST_UNITS else None
-    data = ImpressionData(
+    draft = Plan(
         question=question,
-        chunks=source.chunks,
-        rows=rows,
         models=tuple(targets),
+        rows=rows,
         n_rows=facts.n_rows,
         n_units=facts.n_units,
         unit=facts.unit,
         cluster=facts.cluster,
         ids=None if held is None else _unit_ids(held),
-        learner=learner,
-        inputs=(
-            Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
-            *(Input(role="target", name=name, source=name) for name in targets),
+        keeps_units=held is not None,
+        chooses_clip=question.chooses_clip,
+        record=Provenance(
+            inputs=(
+                Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
+                *(Input(role="target", name=name, source=name) for name in targets),
+            ),
+            settings={
+                "rewards": list(facts.rewards),
+                "clips": [limit(clip) for clip in question.clips],
+                "interval": type(question.interval).__name__,
+                "level": question.level,
+                "seed": question.seed,
+            },
+            counts={"rows": facts.n_rows, "units": facts.n_units, "items": facts.n_items},
+            unit=facts.unit,
+            versions=versions(),
         ),
-        counts={"rows": facts.n_rows, "units": facts.n_units, "items": facts.n_items},
-        messages=(),
-        source=source,
+    )
+    data = ImpressionData(
+        draft=draft,
+        chunks=source.chunks,
+        learner=learner,
+        keys=lambda: source.keys,
         requested=requested,
         contexts=_contexts(rows, source),
     )
@@ -255,20 +269,15 @@ class ImpressionData(EvaluationData):
 
     instead: ClassVar[str] = "the fitted model itself, as yule:1.5"
 
-    source: ImpressionSource
     requested: Positions | None
     contexts: Mapping[str, RankedContext]
 
-    @property
-    def keys(self) -> Keys:
-        return self.source.keys
-
     def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
         """Every estimator with the rewards and targets that it can take, and messages on what is left out."""
-        question: ImpressionQuestion = self.question
+        question, facts = self.draft.question, self.draft.rows.facts
         if question.interval.needs_rows:
             raise RefusedError("an interval for exactly these sessions is not known for ranked logs; use population.")
-        facts, targets = self.rows.facts, dict[RankedEstimator, list[str]]()
+        targets: dict[RankedEstimator, list[str]] = {}
         able, refused = allowed(
             product(dict.fromkeys(question.estimators), self.contexts),
             self._refusal,
@@ -299,16 +308,16 @@ class ImpressionData(EvaluationData):
         """Why an estimator cannot be had of a target, or of a reward, or None."""
         context = self.contexts[target]
         if reward is not None:
-            context = replace(context, reward=reward, negative=self.rows.facts.rewards[reward].minimum < 0)
+            context = replace(context, reward=reward, negative=self.draft.rows.facts.rewards[reward].minimum < 0)
         return estimator.refusal(context)
 
     def _planned(
         self, estimator: RankedEstimator, reward: str, models: tuple[str, ...], *, several: bool
     ) -> PlannedEstimate:
-        counted = estimator.metric.of(self.rows.facts.unit)
+        counted, rows = estimator.metric.of(self.draft.unit), self.draft.rows
         # two forms of clips in one question are told apart in every table
         inverse = several and limited_by(estimator) is Limited.INVERSE
-        base = CHOSEN if self.rows.positions is None and not self.rows.facts.sessions else FIVE
+        base = CHOSEN if rows.positions is None and not rows.facts.sessions else FIVE
         return PlannedEstimate(
             estimator=estimator,
             request=Request(counted, reward),
@@ -321,30 +330,22 @@ class ImpressionData(EvaluationData):
         )
 
     def learners(self, planned: PlannedEstimate) -> Sequence[Learner]:
-        shares = () if self.rows.shares is None else (self.rows.shares,)
+        shares = () if self.draft.rows.shares is None else (self.draft.rows.shares,)
         context = next(iter(self.contexts.values()))
         return (*shares, *planned.estimator.prepare(replace(context, reward=planned.request.reward)))
 
     def finish(self, plan: Plan[ImpressionRows]) -> Plan[ImpressionRows]:
-        question, rows, learned = self.question, self.rows, plan.learned
-        interval, models = question.interval, rows.models(learned)
-        nested = rows.shares is not None and learned[rows.shares].nested
+        rows, learned, interval = plan.rows, plan.learned, plan.question.interval
+        models, nested = rows.models(learned), rows.shares is not None and learned[rows.shares].nested
         column = "column propensity" if rows.facts.propensity else f"positions, {models}"
         settings = {
             "position": None if models is None else str(models),
             "logging": "loggers" if rows.loggers else column,
-            "rewards": list(rows.facts.rewards),
-            "clips": [limit(clip) for clip in question.clips],
-            "interval": type(interval).__name__,
             "strata": "logger" if nested and interval.refits else None,
         }
         fits = (*check_log(rows, learned), *check_question(self.requested, rows, learned, interval))
-        return replace(
-            plan,
-            chooses_clip=question.chooses_clip,
-            messages=(*fits, *plan.messages),
-            record=replace(plan.record, settings={**settings, **plan.record.settings}),
-        )
+        record = replace(plan.record, settings={**settings, **plan.record.settings})
+        return replace(plan, messages=(*fits, *plan.messages), record=record)
 
 
 def _contexts(rows: ImpressionRows, source: ImpressionSource) -> dict[str, RankedContext]:

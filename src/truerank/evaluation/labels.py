@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 from truerank.core.errors import InputError
 from truerank.core.estimator import Estimator, Exposed, Learner, Request
-from truerank.core.ids import Ids, Keys
+from truerank.core.ids import Ids
 from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.messages import Message, message
 from truerank.core.metric import Metric, OfLists, is_directed
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
+from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Scores, Ties
 from truerank.core.record import record
 from truerank.core.results import Results
@@ -211,15 +212,12 @@ class LabelData(EvaluationData):
     predictions: Mapping[Assistance, Prediction]
     train: Iterable[Log]
 
-    @property
-    def keys(self) -> Keys:
-        return self.tables["labels"].users.keys()
-
     def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
         """Every estimator with every metric that it can give, and messages on what is left out."""
-        question, preset = self.question, self.question.preset
+        question, rows = self.draft.question, self.draft.rows
+        preset = question.preset
         estimators = assisted_by(self.predictions, question.estimators)
-        compatibility = Compatibility(question, self.scores, self.rows.n_items, self.tables)
+        compatibility = Compatibility(question, self.scores, rows.n_items, self.tables)
         if preset is not None:
             estimators = [preset.users] if any(not isinstance(metric, OfLists) for metric in self.metrics) else None
         able, left_out = metrics_with_estimators(self.metrics, estimators, compatibility)
@@ -227,22 +225,22 @@ class LabelData(EvaluationData):
             left_out += preset.messages(question.requested_metrics)
         check_clips(question, able)
         if self.sample.inclusion is not None and not any("inclusion" in made.info.uses for _, made in able):
-            left_out.append(message("inclusion-unused", source=self.tables["labels"].source, rows=self.n_rows))
+            left_out.append(message("inclusion-unused", source=self.tables["labels"].source, rows=self.draft.n_rows))
         return [self._planned(*pair) for pair in able], left_out
 
     def _planned(self, metric: Metric, estimator: Estimator) -> PlannedEstimate:
-        info, n_items = estimator.info, self.rows.n_items
+        info, rows = estimator.info, self.draft.rows
         assumptions = info.assumptions
-        if self.rows.exposed is Exposed.DESIGNED:
+        if rows.exposed is Exposed.DESIGNED:
             assumptions = tuple(DESIGNED if text == UNIFORM else text for text in assumptions)
         return PlannedEstimate(
             estimator=estimator,
             request=Request(metric, reward_of(metric, self.sample)),
             name=str(metric),
-            models=self.models,
+            models=self.draft.models,
             cutoff=metric.cutoff,
             directed=is_directed(metric),
-            bounds=bounds_of(metric, n_items=math.inf if math.isnan(n_items) else n_items),
+            bounds=bounds_of(metric, n_items=math.inf if math.isnan(rows.n_items) else rows.n_items),
             assumptions=assumptions,
             refitted=info.weighs,
             left_out=info.left_out,
@@ -252,14 +250,15 @@ class LabelData(EvaluationData):
         return planned.estimator.prepare(LearningContext(self.learner, (planned.request,), self.predictions))
 
     def facts(self, mapped: Mapped | None) -> dict[str, Any]:
+        question = self.draft.question
         facts: dict[str, Any] = {
             "users": self.tables["labels"].users,
-            "lists": list_facts(self.question, self.metrics, self.catalogue, self.train),
+            "lists": list_facts(question, self.metrics, self.catalogue, self.train),
             "predictions": self.predictions,
             "propensity": self.learner,
-            "rate": self.question.exposure.rate,
-            "exposed": self.rows.exposed,
-            "exactly_these": self.question.interval.needs_rows,
+            "rate": question.exposure.rate,
+            "exposed": question.exposed,
+            "exactly_these": question.interval.needs_rows,
         }
         if mapped is not None:
             n_rows, n_cells = map(math.fsum, zip(*mapped(sizes_of), strict=True))
@@ -267,29 +266,17 @@ class LabelData(EvaluationData):
         return facts
 
     def finish(self, plan: Plan[LabelRows]) -> Plan[LabelRows]:
-        question, estimates, exposed = self.question, plan.estimates, self.rows.exposed
-        description = question.exposure.description(plan.learned)
+        estimates, exposed = plan.estimates, plan.rows.exposed
+        description = plan.question.exposure.description(plan.learned)  # type: ignore[attr-defined]
         if description is not None and exposed is not Exposed.DESIGNED:
             estimates = tuple(
                 replace(planned, assumptions=(*planned.assumptions, description)) if planned.refitted else planned
                 for planned in estimates
             )
         # of uniform draws also for what more of them would show, as long as they are few
-        few = exposed is Exposed.RANDOM and self.n_rows * len(self.models) * len(estimates) <= MOST_ROWS
-        settings = {
-            "models": list(self.models),
-            "exposure": str(question.exposure),
-            "ties": question.ties.value,
-            "interval": str(question.interval),
-            "baseline": question.baseline,
-        }
-        return replace(
-            plan,
-            estimates=estimates,
-            rows=replace(self.rows, description=description),
-            keeps_rows=plan.keeps_rows or few,
-            record=replace(plan.record, settings={**settings, **plan.record.settings}),
-        )
+        few = exposed is Exposed.RANDOM and plan.n_rows * len(plan.models) * len(estimates) <= MOST_ROWS
+        rows = replace(plan.rows, description=description)
+        return replace(plan, estimates=estimates, rows=rows, keeps_rows=plan.keeps_rows or few)
 
 
 def label_data(
@@ -330,22 +317,51 @@ def label_data(
     chunks, on_disk = chunked(layout, rows, space=space, progress=progress, n_chunks=n_chunks)
     excluded = rows.get("exclude")
     notes = [text for part in (*rows.values(), *models.values()) for text in getattr(part, "notes", ())]
-    added = " and of the judge" if len(labels.users) > len(labelled_users) else ""
+    n_users, n_items, added = len(labels.users), catalogue.n_items, len(labels.users) - len(labelled_users)
     return LabelData(
-        question=question,
-        chunks=chunks,
-        rows=LabelRows(
-            exposed=exposed,
-            n_items=catalogue.n_items,
-            ties=question.ties,
-            excluded=None if excluded is None else (excluded.source, len(excluded)),
-            segments=items_by_group(question.item_groups, catalogue.items),
-            judge_users=len(labels.users) - len(labelled_users),
+        draft=Plan(
+            question=question,
+            models=tuple(models),
+            rows=LabelRows(
+                exposed=exposed,
+                n_items=n_items,
+                ties=question.ties,
+                excluded=None if excluded is None else (excluded.source, len(excluded)),
+                segments=items_by_group(question.item_groups, catalogue.items),
+                judge_users=added,
+            ),
+            n_rows=len(labels),
+            n_units=n_users,
+            ids=(labels.users.values, labels.users.values),
+            record=Provenance(
+                inputs=(*inputs_of(rows, models), *predicted_from),
+                settings={
+                    "models": list(models),
+                    "exposure": str(question.exposure),
+                    "ties": question.ties.value,
+                    "interval": str(question.interval),
+                    "level": question.level,
+                    "baseline": question.baseline,
+                    "seed": question.seed,
+                },
+                counts={"users": n_users, "items": None if math.isnan(n_items) else int(n_items)},
+                unit="user",
+                population=f"{n_users:,} users of {where}{' and of the judge' if added else ''}",
+                versions=versions(),
+            ),
+            messages=(
+                *(message("columns", sentence=text) for text in notes),
+                *without_labels,
+                *relevant_rows,
+                *(check_holdout(where, first_rows(labels)) if exposed is Exposed.HOLDOUT else ()),
+                *check_absent_users(len(labelled_users), labels.users, question.exposure),
+                *(check_without_exclusions(models, exposed) if excluded is None else ()),
+                *numbered,
+                *check_scores(models, labels, catalogue.items, source=where),
+            ),
         ),
-        models=tuple(models),
-        n_rows=len(labels),
-        n_units=len(labels.users),
-        ids=(labels.users.values, labels.users.values),
+        chunks=chunks,
+        keys=labels.users.keys,
         learner=question.exposure.learner(question.seed),
         tables=rows,
         scores=models,
@@ -354,17 +370,4 @@ def label_data(
         catalogue=catalogue,
         predictions=predictions,
         train=training_rows(on_disk, excluded),
-        inputs=(*inputs_of(rows, models), *predicted_from),
-        counts={"users": len(labels.users), "items": None if math.isnan(catalogue.n_items) else int(catalogue.n_items)},
-        population=f"{len(labels.users):,} users of {where}{added}",
-        messages=(
-            *(message("columns", sentence=text) for text in notes),
-            *without_labels,
-            *relevant_rows,
-            *(check_holdout(where, first_rows(labels)) if exposed is Exposed.HOLDOUT else ()),
-            *check_absent_users(len(labelled_users), labels.users, question.exposure),
-            *(check_without_exclusions(models, exposed) if excluded is None else ()),
-            *numbered,
-            *check_scores(models, labels, catalogue.items, source=where),
-        ),
     )

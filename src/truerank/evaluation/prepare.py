@@ -12,12 +12,11 @@ from truerank.core.estimator import Exposed, Groups, Learned, Learner, clips_of,
 from truerank.core.ids import Keys
 from truerank.core.messages import Message, message
 from truerank.core.progress import Progress
-from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.record import record
 from truerank.core.wording import either
 from truerank.engines.engine import ONE_THREAD, Chunked, Workers, map_chunks
 from truerank.evaluation.compare import check_pairs
-from truerank.evaluation.question import Plan, PlannedEstimate, Question, RowMaker
+from truerank.evaluation.question import Plan, PlannedEstimate, RowMaker
 
 GROUPS = 40  # of clusters, without each of which models are fitted again
 
@@ -28,33 +27,18 @@ Mapped = Callable[[Callable[[Any], Any]], Iterable[Any]]  # what work makes of e
 
 @record(kw_only=True, eq=False)
 class EvaluationData:
-    """What is requested of data that were read, in chunks of whole units, and what makes their rows.
+    """Data that were read, in chunks of whole units, and the `draft` of a plan for them: without estimates.
 
-    `ids` are those of units and of their clusters, where every unit is kept. `learner` fits what makes the weights of
-    rows, where that is not given. `inputs`, `counts` and `messages` are of what was read.
+    `keys` gives those of the clusters of all units. `learner` fits what makes the weights of rows, where that is not
+    given.
     """
 
     instead: ClassVar[str]  # of a fit
 
-    question: Any
+    draft: Plan[Any]
     chunks: Chunked[Any]
-    rows: Any
-    models: tuple[str, ...]
-    n_rows: int
-    n_units: int
-    unit: str = "user"
-    cluster: str = "user"
-    ids: tuple[Any, Any] | None
+    keys: Callable[[], Keys]
     learner: Learner | None
-    inputs: tuple[Input, ...]
-    counts: Mapping[str, int | None]
-    messages: tuple[Message, ...]
-    population: str = ""
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of the clusters of all units."""
-        raise NotImplementedError
 
     def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
         """Every estimator with what it can give of what is requested, before clips and segments; and messages on what
@@ -76,16 +60,16 @@ class EvaluationData:
 
 def prepare(data: EvaluationData, *, workers: Workers = ONE_THREAD, progress: Progress | None = None) -> Plan[Any]:
     """The plan of what can be estimated, with what was learned from all chunks."""
-    question: Question = data.question
+    draft, question = data.draft, data.draft.question
     if data.learner is not None and data.learner.refitted and not question.interval.refits:
         raise RefusedError(
-            f"the fitted {data.rows.fitted} are of the same data, and this interval would take them as given. Leave "
+            f"the fitted {draft.rows.fitted} are of the same data, and this interval would take them as given. Leave "
             f"{either('--bootstrap and --interval', 'interval=')} out: the interval then fits them again without each "
             f"part of the data; or give {data.instead}."
         )
     able, left_out = data.requests()
-    estimates = tuple(_with_clips(able, question.clips or (math.inf,), data.rows))
-    check_pairs(question, data.models, len(estimates))
+    estimates = tuple(_with_clips(able, question.clips or (math.inf,), draft.rows))
+    check_pairs(question, draft.models, len(estimates))
     learners = {} if data.learner is None else {data.learner: None}  # its fit is reported whatever is requested
     for planned in estimates:
         learners |= dict.fromkeys(data.learners(planned))
@@ -95,34 +79,13 @@ def prepare(data: EvaluationData, *, workers: Workers = ONE_THREAD, progress: Pr
 
     learned = Learned(facts=data.facts(mapped if learners else None))
     if learners:
-        groups = Groups.of(data.keys, n=GROUPS, seed=question.seed, purpose="jackknife")
+        groups = Groups.of(data.keys(), n=GROUPS, seed=question.seed, purpose="jackknife")
         learned = learn(list(learners), mapped, groups=groups, facts=learned.facts)
     chunks = [message("chunks", sentence=sentence) for sentence in data.chunks.notes]
-    return data.finish(
-        Plan(
-            question=question,
-            models=data.models,
-            estimates=estimates,
-            learned=learned,
-            rows=data.rows,
-            n_rows=data.n_rows,
-            n_units=data.n_units,
-            unit=data.unit,
-            cluster=data.cluster,
-            ids=data.ids,
-            keeps_units=data.ids is not None,
-            keeps_rows=question.interval.needs_rows,
-            messages=(*chunks, *data.messages, *left_out),
-            record=Provenance(
-                inputs=data.inputs,
-                counts=data.counts,
-                settings={"level": question.level, "seed": question.seed},
-                unit=data.unit,
-                population=data.population,
-                versions=versions(),
-            ),
-        )
-    )
+    messages = (*chunks, *draft.messages, *left_out)
+    rows_kept = question.interval.needs_rows
+    plan = replace(draft, estimates=estimates, learned=learned, keeps_rows=rows_kept, messages=messages)
+    return data.finish(plan)
 
 
 def _with_clips(able: Iterable[PlannedEstimate], clips: Sequence[float], rows: RowMaker) -> Iterator[PlannedEstimate]:

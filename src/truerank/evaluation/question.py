@@ -170,8 +170,8 @@ class Plan(Generic[Maker]):
 
     question: Question
     models: tuple[str, ...]
-    estimates: tuple[PlannedEstimate, ...]
-    learned: Learned
+    estimates: tuple[PlannedEstimate, ...] = ()
+    learned: Learned = Learned()
     rows: Maker
     n_rows: int
     n_units: int
