@@ -177,10 +177,11 @@ class JudgedChunk:
     dropped: int = 0  # rows that are no longer there, because they are excluded
     returned: Returned | None = None  # of a design, where the rows were shown by one
     models: Mapping[str, Any] = field(default_factory=dict)  # what each says of the users
-    clusters: Clusters = field(init=False)
+    clusters: Clusters = field(default_factory=lambda: Clusters.numbered(0))  # each user, made once
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clusters", Clusters.alone(self.labels.users.keys()))
+        if len(self.clusters.of_row) != self.labels.n_units:
+            object.__setattr__(self, "clusters", Clusters.alone(self.labels.users.keys()))
         if len(self.unit) != self.labels.n_units:
             object.__setattr__(self, "unit", np.arange(self.labels.n_units))
 
