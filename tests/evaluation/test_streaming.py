@@ -13,7 +13,7 @@ from refusals import refused
 
 import truerank as tr
 from truerank.core.results import Results
-from truerank.evaluation import gather, sources
+from truerank.evaluation import conclude, sources
 from truerank.exposure.policies.targets import RankColumn
 from truerank.io import partition
 
@@ -26,7 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Any:
         for module in (sources, partition):
             monkeypatch.setattr(module, "MEMORY_ROWS", 100)
         monkeypatch.setattr(partition, "CHUNK_ROWS", 400)
-        monkeypatch.setattr(gather, "BUDGET", 1000)
+        monkeypatch.setattr(conclude, "BUDGET", 1000)
 
     return shrink
 
