@@ -287,9 +287,10 @@ class WeightedRows(RankedEstimator):
         metric, keeps = additive(request.metric), units.keep_rows and self.info.design
         return Rows.of(units.chunk, units.ranks, metric, units.learned, exposed=self.exposed, keeps=keeps)
 
-    def make(self, view: Rows | Exposures, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
+    def make(self, view: Any, reward: str, clips: Floats, learned: Learned) -> list[Smooth]:
         metric = view.metric if isinstance(view, Rows) else self.metric
-        return view.form_terms(*self.form(metric), reward, clips, limited_by(self))
+        terms: list[Smooth] = view.form_terms(*self.form(metric), reward, clips, limited_by(self))
+        return terms
 
     def counted_columns(self) -> Sequence[Column]:
         return self.form(self.metric)[1]

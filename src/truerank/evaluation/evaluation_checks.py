@@ -364,7 +364,7 @@ def _represented_pairs(counts: MeasuredCounts) -> tuple[float, float, float]:
     return total, pairs, apart / math.sqrt(noise) if noise > 0 else math.copysign(math.inf, apart)
 
 
-def used_counts(plan: Plan[Any], counts: MeasuredCounts) -> dict[str, int]:
+def used_counts(plan: Plan[Any], counts: MeasuredCounts) -> dict[str, Any]:
     """How many labelled rows are used (not those that are excluded, nor those outside the design), and are relevant."""
     if counts.relevant is None:
         return {}

@@ -163,8 +163,9 @@ def check_question(
     requested: Positions | None, data: ImpressionRows, learned: Learned, interval: Interval
 ) -> Iterator[Message]:
     """Surfaces that are too many for a fit of their own, and logging policies whose number of sessions is fixed."""
-    many = len(data.facts.surfaces) > MOST_GROUPS and requested is not None and not from_clicks(requested)
-    if many and any(model.per_surface and place.surface is None for place, model in requested.requests):
+    requests = () if requested is None or from_clicks(requested) else requested.requests
+    many = len(data.facts.surfaces) > MOST_GROUPS
+    if many and any(model.per_surface and place.surface is None for place, model in requests):
         yield message("many-surfaces", most=MOST_GROUPS)
     if data.shares is not None and learned[data.shares].nested and interval.refits:
         yield message("loggers-fixed")

@@ -204,6 +204,7 @@ class LabelData(EvaluationData):
 
     instead: ClassVar[str] = "propensities in a column"
 
+    question: LabelQuestion
     tables: Mapping[str, Rows]
     scores: Mapping[str, Scores]
     sample: Log
@@ -214,8 +215,7 @@ class LabelData(EvaluationData):
 
     def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
         """Every estimator with every metric that it can give, and messages on what is left out."""
-        question, rows = self.draft.question, self.draft.rows
-        preset = question.preset
+        question, rows, preset = self.question, self.draft.rows, self.question.preset
         estimators = assisted_by(self.predictions, question.estimators)
         compatibility = Compatibility(question, self.scores, rows.n_items, self.tables)
         if preset is not None:
@@ -250,7 +250,7 @@ class LabelData(EvaluationData):
         return planned.estimator.prepare(LearningContext(self.learner, (planned.request,), self.predictions))
 
     def facts(self, mapped: Mapped | None) -> dict[str, Any]:
-        question = self.draft.question
+        question = self.question
         facts: dict[str, Any] = {
             "users": self.tables["labels"].users,
             "lists": list_facts(question, self.metrics, self.catalogue, self.train),
@@ -267,7 +267,7 @@ class LabelData(EvaluationData):
 
     def finish(self, plan: Plan[LabelRows]) -> Plan[LabelRows]:
         estimates, exposed = plan.estimates, plan.rows.exposed
-        description = plan.question.exposure.description(plan.learned)  # type: ignore[attr-defined]
+        description = self.question.exposure.description(plan.learned)
         if description is not None and exposed is not Exposed.DESIGNED:
             estimates = tuple(
                 replace(planned, assumptions=(*planned.assumptions, description)) if planned.refitted else planned
@@ -360,6 +360,7 @@ def label_data(
                 *check_scores(models, labels, catalogue.items, source=where),
             ),
         ),
+        question=question,
         chunks=chunks,
         keys=labels.users.keys,
         learner=question.exposure.learner(question.seed),
