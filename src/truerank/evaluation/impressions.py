@@ -32,7 +32,7 @@ from truerank.evaluation.compare import limit
 from truerank.evaluation.conclude import concluded
 from truerank.evaluation.impression_rows import ImpressionRows, with_tables
 from truerank.evaluation.impression_source import ImpressionSource, source_of
-from truerank.evaluation.input_checks import RejectedFits, check_log, check_question, checked_by_tables
+from truerank.evaluation.input_checks import RejectedFits, check_log, checked_by_tables
 from truerank.evaluation.measure import measured_by
 from truerank.evaluation.prepare import EvaluationData, allowed, check_call, prepare
 from truerank.evaluation.question import POPULATION, Adjust, Plan, PlannedEstimate, Question
@@ -343,7 +343,7 @@ class ImpressionData(EvaluationData):
             "logging": "loggers" if rows.loggers else column,
             "strata": "logger" if nested and interval.refits else None,
         }
-        fits = (*check_log(rows, learned), *check_question(self.requested, rows, learned, interval))
+        fits = check_log(self.requested, rows, learned, interval)
         record = replace(plan.record, settings={**settings, **plan.record.settings})
         return replace(plan, messages=(*fits, *plan.messages), record=record)
 

@@ -101,8 +101,11 @@ def _first(ids: Ids) -> str:
 # --------------------------------------------------------------------------------------------------------- impressions
 
 
-def check_log(data: ImpressionRows, learned: Learned) -> Iterator[Message]:
-    """What was read, where exposures come from, what was fitted."""
+def check_log(
+    requested: Positions | None, data: ImpressionRows, learned: Learned, interval: Interval
+) -> Iterator[Message]:
+    """What was read, where exposures come from, what was fitted; surfaces that are too many for a fit of their own, and
+    logging policies whose number of sessions is fixed."""
     facts = data.facts
     for sentence in facts.notes:
         yield message("log-read", sentence=sentence)
@@ -118,6 +121,12 @@ def check_log(data: ImpressionRows, learned: Learned) -> Iterator[Message]:
         yield from check_fits(learned[data.learner], data.learner.positions, facts)
     if data.shares is not None and not learned[data.shares].nested:
         yield message("loggers-share-users")
+    elif data.shares is not None and interval.refits:
+        yield message("loggers-fixed")
+    requests = () if requested is None or from_clicks(requested) else requested.requests
+    many = len(data.facts.surfaces) > MOST_GROUPS
+    if many and any(model.per_surface and place.surface is None for place, model in requests):
+        yield message("many-surfaces", most=MOST_GROUPS)
 
 
 def check_fits(fitted: FittedPositions, requested: Positions, facts: LogFacts) -> Iterator[Message]:
@@ -157,18 +166,6 @@ def position_remedy(facts: LogFacts, *, clicks: bool) -> str:
         wanted = [*surface, "candidates (how many items a list has)", viewed]
     columns = f", and add to the log the column{'s' if len(wanted) > 1 else ''} {', '.join(wanted)}" if wanted else ""
     return f"Use the position model fit:table{columns}"
-
-
-def check_question(
-    requested: Positions | None, data: ImpressionRows, learned: Learned, interval: Interval
-) -> Iterator[Message]:
-    """Surfaces that are too many for a fit of their own, and logging policies whose number of sessions is fixed."""
-    requests = () if requested is None or from_clicks(requested) else requested.requests
-    many = len(data.facts.surfaces) > MOST_GROUPS
-    if many and any(model.per_surface and place.surface is None for place, model in requests):
-        yield message("many-surfaces", most=MOST_GROUPS)
-    if data.shares is not None and learned[data.shares].nested and interval.refits:
-        yield message("loggers-fixed")
 
 
 # ------------------------------------------------------------------------------------------- rejected position models

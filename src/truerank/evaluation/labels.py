@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -62,7 +62,7 @@ from truerank.evaluation.label_source import (
     training_rows,
 )
 from truerank.evaluation.measure import measured_by
-from truerank.evaluation.prepare import EvaluationData, Mapped, check_call, prepare
+from truerank.evaluation.prepare import EvaluationData, check_call, prepare
 from truerank.evaluation.presets import preset_named
 from truerank.evaluation.question import POPULATION, Adjust, Plan, PlannedEstimate
 from truerank.evaluation.units import items_by_group
@@ -198,8 +198,7 @@ def prepare_labels(
 class LabelData(EvaluationData):
     """Labels laid over the catalogue, and the scores of models; `tables` by their role.
 
-    `metrics` are those for which rows have labels, `sample` some of the rows; `predictions` are what assists, `train`
-    the excluded rows, of whole users at a time.
+    `metrics` are those for which rows have labels, `sample` some of the rows; `predictions` are what assists.
     """
 
     instead: ClassVar[str] = "propensities in a column"
@@ -211,7 +210,6 @@ class LabelData(EvaluationData):
     metrics: Sequence[Metric]
     catalogue: Catalogue
     predictions: Mapping[Assistance, Prediction]
-    train: Iterable[Log]
 
     def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
         """Every estimator with every metric that it can give, and messages on what is left out."""
@@ -249,22 +247,6 @@ class LabelData(EvaluationData):
     def learners(self, planned: PlannedEstimate) -> Sequence[Learner]:
         return planned.estimator.prepare(LearningContext(self.learner, (planned.request,), self.predictions))
 
-    def facts(self, mapped: Mapped | None) -> dict[str, Any]:
-        question = self.question
-        facts: dict[str, Any] = {
-            "users": self.tables["labels"].users,
-            "lists": list_facts(question, self.metrics, self.catalogue, self.train),
-            "predictions": self.predictions,
-            "propensity": self.learner,
-            "rate": question.exposure.rate,
-            "exposed": question.exposed,
-            "exactly_these": question.interval.needs_rows,
-        }
-        if mapped is not None:
-            n_rows, n_cells = map(math.fsum, zip(*mapped(sizes_of), strict=True))
-            facts |= {"n_rows": n_rows, "n_cells": n_cells}
-        return facts
-
     def finish(self, plan: Plan[LabelRows]) -> Plan[LabelRows]:
         estimates, exposed = plan.estimates, plan.rows.exposed
         description = self.question.exposure.description(plan.learned)
@@ -294,7 +276,7 @@ def label_data(
     if labels is None or len(labels) == 0:
         where = "labels" if labels is None else labels.source
         raise InputError(f"{where}: no rows; expected labelled pairs of users and items.")
-    exposed, preset = question.exposed, question.preset
+    exposed, preset, learner = question.exposed, question.preset, question.exposure.learner(question.seed)
     requested, relevant_rows = question.requested_metrics, list[Message]()
     given_scores = {name: as_scores(part, name=name) for name, part in scores.items()}
     if preset is not None:
@@ -363,12 +345,21 @@ def label_data(
         question=question,
         chunks=chunks,
         keys=labels.users.keys,
-        learner=question.exposure.learner(question.seed),
+        learner=learner,
+        facts={
+            "users": labels.users,
+            "lists": list_facts(question, metrics, catalogue, training_rows(on_disk, excluded)),
+            "predictions": predictions,
+            "propensity": learner,
+            "rate": question.exposure.rate,
+            "exposed": exposed,
+            "exactly_these": question.interval.needs_rows,
+        },
+        sizes=sizes_of,
         tables=rows,
         scores=models,
         sample=sample,
         metrics=metrics,
         catalogue=catalogue,
         predictions=predictions,
-        train=training_rows(on_disk, excluded),
     )

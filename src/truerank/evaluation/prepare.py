@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, TypeVar
 
 from truerank.core.errors import InputError, RefusedError
@@ -22,7 +22,6 @@ GROUPS = 40  # of clusters, without each of which models are fitted again
 
 First = TypeVar("First")
 Second = TypeVar("Second")
-Mapped = Callable[[Callable[[Any], Any]], Iterable[Any]]  # what work makes of each chunk, in their order
 
 
 @record(kw_only=True, eq=False)
@@ -30,7 +29,7 @@ class EvaluationData:
     """Data that were read, in chunks of whole units, and the `draft` of a plan for them: without estimates.
 
     `keys` gives those of the clusters of all units. `learner` fits what makes the weights of rows, where that is not
-    given.
+    given; `facts` are what else estimators know of the whole, and `sizes` how many rows and candidates a chunk has.
     """
 
     instead: ClassVar[str]  # of a fit
@@ -39,6 +38,8 @@ class EvaluationData:
     chunks: Chunked[Any]
     keys: Callable[[], Keys]
     learner: Learner | None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Callable[[Any], tuple[int, float]] | None = None
 
     def requests(self) -> tuple[list[PlannedEstimate], list[Message]]:
         """Every estimator with what it can give of what is requested, before clips and segments; and messages on what
@@ -48,10 +49,6 @@ class EvaluationData:
     def learners(self, planned: PlannedEstimate) -> Sequence[Learner]:
         """What must be learned for an estimate."""
         raise NotImplementedError
-
-    def facts(self, mapped: Mapped | None) -> dict[str, Any]:
-        """What estimators know of the whole beside what is learned; `mapped` looks at all chunks, if any must learn."""
-        return {}
 
     def finish(self, plan: Plan[Any]) -> Plan[Any]:
         """The plan with what follows from what was learned."""
@@ -77,10 +74,13 @@ def prepare(data: EvaluationData, *, workers: Workers = ONE_THREAD, progress: Pr
     def mapped(work: Callable[[Any], Any]) -> Iterator[Any]:
         return map_chunks(workers, work, data.chunks, progress=progress, what="learning", ordered=True)
 
-    learned = Learned(facts=data.facts(mapped if learners else None))
+    learned = Learned(facts=data.facts)
     if learners:
+        facts = dict(data.facts)
+        if data.sizes is not None:
+            facts["n_rows"], facts["n_cells"] = map(math.fsum, zip(*mapped(data.sizes), strict=True))
         groups = Groups.of(data.keys(), n=GROUPS, seed=question.seed, purpose="jackknife")
-        learned = learn(list(learners), mapped, groups=groups, facts=learned.facts)
+        learned = learn(list(learners), mapped, groups=groups, facts=facts)
     chunks = [message("chunks", sentence=sentence) for sentence in data.chunks.notes]
     messages = (*chunks, *draft.messages, *left_out)
     rows_kept = question.interval.needs_rows
