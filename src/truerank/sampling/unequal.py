@@ -76,11 +76,13 @@ def conditional_inclusion(odds: Floats, n: int) -> Floats:
     >>> (35 * conditional_inclusion(np.array([1.0, 2.0, 3.0, 4.0]), 2)).round(9).tolist()
     [9.0, 16.0, 21.0, 24.0]
     """
-    p = odds / (1 + odds)
-    before, after = _counted(p, n), _counted(p[::-1], n)[::-1]
-    # how many of those before and of those after i add up to n - 1
-    others = (before[:-1, :n] * after[1:, :n][:, ::-1]).sum(axis=1) if n else np.zeros(len(p))
-    return np.asarray(p * others / before[-1, n])
+    from truerank.sampling import fast_clocks
+
+    p, others = odds / (1 + odds), np.zeros((len(odds), n))
+    if n == 0:
+        return np.zeros(len(odds))
+    fast_clocks.add_without_each(p[None, :], np.ones((1, len(odds))), others)
+    return np.asarray(n * p * others[:, -1] / (p * others[:, -1]).sum())  # Σ π = n
 
 
 def odds_for(chance: Floats) -> Floats:
@@ -109,16 +111,6 @@ def _odds_of(sorted_chances: bytes) -> Floats:
         # half way between the update in chances, which is slow near 1, and that in odds, which overshoots
         odds = odds * chance / reached * np.sqrt((1 - reached) / (1 - chance))
     return odds
-
-
-def _counted(p: Floats, n: int) -> Floats:
-    """P(j of the first i are drawn), [i = 0 ... members x j = 0 ... n], by additions of positive numbers only."""
-    count = np.zeros((len(p) + 1, n + 1))
-    count[0, 0] = 1.0
-    for member, chance in enumerate(p.tolist()):
-        count[member + 1] = count[member] * (1 - chance)
-        count[member + 1, 1:] += count[member, :-1] * chance
-    return count
 
 
 def allocate(base: Floats, wish: Floats, n: int) -> Floats:
