@@ -291,7 +291,7 @@ class LastCells:
 
 def cell_bits(n_pools: int) -> int:
     """How many of the first bits of a key tell the cell of a pool."""
-    return max(FEWEST_BITS, int(math.log2(CELLS / n_pools)))
+    return max(FEWEST_BITS, int(math.log2(CELLS / max(n_pools, 1))))
 
 
 @record(eq=False)
