@@ -46,3 +46,18 @@ def test_files_are_read_and_it_is_said(how: Any, tmp_path: Path) -> None:
     found = how(path)
     assert found.users.texts() == ["1", "2"]
     assert "'userId' is taken for the user, 'movieId' for the item" in found.notes[0]
+
+
+def test_logs_and_targets_of_impressions_are_recognised_as_labels_are() -> None:
+    """item_id, session_id, propensity_score and click (C8): the values are those of the library's own names."""
+    log = pl.DataFrame(
+        {"session": [1, 1, 2, 2, 3, 3], "item": [7, 8, 8, 7, 7, 9], "position": [1, 2, 1, 2, 1, 2],
+         "propensity": [0.9, 0.5, 0.8, 0.4, 0.9, 0.5], "label": [1, 0, 0, 1, 1, 1]}
+    )  # fmt: skip
+    target = log.select("session", "item", exposure=1.3 - pl.col("propensity"))
+    named = {"session": "session_id", "item": "item_id", "propensity": "propensity_score", "label": "click"}
+    found = tr.off_policy(log.rename(named), {"new": target.rename({"session": "visit_id", "item": "video_id"})},
+                          rewards=["click"])  # fmt: skip
+    expected = tr.off_policy(log, {"new": target})
+    assert [estimate.value for estimate in found.estimates] == [estimate.value for estimate in expected.estimates]
+    assert "'propensity_score' for the propensity" in " ".join(map(str, found.messages))

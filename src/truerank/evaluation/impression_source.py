@@ -27,7 +27,7 @@ from truerank.exposure.policies.targets import Target, column_names, is_table
 from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.inference.linearization import Bounds
 from truerank.io.batches import LazyTable
-from truerank.io.columns import header, table_columns, with_users
+from truerank.io.columns import OF_TARGETS, header, target_columns, with_users, with_usual
 from truerank.io.log_schema import LogSchema
 from truerank.io.partition import Chunks, Keyed, together
 from truerank.io.read import read_impressions, scan_impressions
@@ -162,7 +162,7 @@ def chunks_of(
 
 def _cut(source: Any, log: Log, edges: Ints, *, name: str, columns: Mapping[str, str] | None) -> list[pl.DataFrame]:
     """The rows of a table for the units of each chunk; those of sessions that the log does not have come first."""
-    rows = table_columns(source, columns, unnamed=name)
+    rows = target_columns(source, columns, unnamed=name)
     unit = log.unit_of_session(rows.get("session"), where=f"{rows.where}, column 'session'")
     order = np.argsort(unit, kind="stable")
     starts = np.searchsorted(unit[order], edges)
@@ -235,7 +235,10 @@ def _streamed(
         n_units=n_units,
         n_items=len(schema.items),
         rewards=schema.facts,
-        notes=notes_of(sample, schema.facts, n_rows=n_rows, n_units=n_units, n_users=n_users, n_empty=counts.n_empty),
+        notes=(
+            *notes_of(sample, schema.facts, n_rows=n_rows, n_units=n_units, n_users=n_users, n_empty=counts.n_empty),
+            *schema.notes,
+        ),
         absent={name: lost.sessions for name, lost in tables.absent.items() if name != SESSIONS},
     )
     first = np.cumsum([0, *counts.n_units[:-1]])
@@ -272,7 +275,7 @@ def _brought(
 
 def _keyed(target: Target, name: str, columns: Mapping[str, str] | None) -> Keyed:
     table = LazyTable.of(target, name=None if isinstance(target, str | Path) else name, columns=columns)
-    return Keyed(table, header(table, columns or {}).get("session").name)
+    return Keyed(table, header(table, with_usual(table.columns, columns or {}, OF_TARGETS)).get("session").name)
 
 
 # -------------------------------------------------------------------------------------------------------------- source

@@ -53,6 +53,8 @@ USUAL = {
 PAIR = ("user", "item")
 LABELLED = (*PAIR, "label", "rating", "time", "propensity")
 SCORED = (*PAIR, "score")
+DISPLAYED = ("session", "item", "position", "propensity")  # in a log of impressions, beside its users
+OF_TARGETS = ("session", "item")  # in what another ranker would display
 PROBABILITY = f"a probability in (0, 1], and no less than {LEAST_CHANCE:g}: no row stands for more than 1e40 rows"
 # what the numbers of a column may not be, what is expected instead, and their type
 NUMBERS: dict[str, tuple[Callable[[pl.Series], pl.Series], str, type[pl.DataType]]] = {
@@ -158,6 +160,18 @@ def table_columns(
     where = name or (unnamed if unnamed and rows.where in UNNAMED else rows.where)
     notes = (*rows.notes, *recognition(where, columns, mapping))
     return TableColumns(rows.as_written(mapping).read(), mapping, where, notes=notes)
+
+
+def target_columns(
+    source: Any, columns: Mapping[str, str] | None = None, *, unnamed: str | None = None
+) -> TableColumns:
+    """All rows of what another ranker would display, by session and item under their own or their usual names.
+
+    >>> target_columns(pl.DataFrame({"session_id": [7], "item_id": ["a"], "rank": [1]})).get("item").to_list()
+    ['a']
+    """
+    rows = LazyTable.of(source, columns=columns)
+    return table_columns(rows, with_usual(rows.columns, columns or {}, OF_TARGETS), unnamed=unnamed)
 
 
 def header(table: LazyTable, mapping: Mapping[str, str]) -> TableColumns:

@@ -21,6 +21,7 @@ from truerank.core.wording import columns_option, either
 from truerank.io.batches import MATRIX, LazyTable
 from truerank.io.columns import (
     ALL,
+    DISPLAYED,
     LABELLED,
     PAIR,
     RULE,
@@ -52,18 +53,36 @@ def read(
     values: bool = True,
     name: str | None = None,
 ) -> Log:
-    """A Log from a Parquet, CSV, TSV or TREC qrels file, or from a polars, pandas or arrow frame.
-    A dict gives the items of each user, {user: [items]}, or their values, {user: {item: rating}}.
+    """Read a Log from a file, a frame, a dict or a sparse matrix.
 
-    A folder of part files and a glob are read as one file. Text files may be gzipped. Of a scipy.sparse matrix every
-    stored entry is a row, explicit zeros too; `users` and `items` then name its rows and columns in their order, which
-    are numbered from 0 without them.
+    A folder of part files and a glob are read as one file. Text files may be gzipped. A relevance below 0 in qrels is
+    read as 0.
 
-    `columns` maps this library's names to the file's (`{"user": "user_id"}`). The value column is one of label,
-    reward, rating, value; 0/1 or boolean values are labels as they are, others become labels by `positive`, such as
-    ">3". A relevance below 0 in qrels is read as 0. `users` and `items` declare populations larger than what the rows
-    show. Without `values` only pairs are read.
+    Parameters
+    ----------
+    source
+        A Parquet, CSV, TSV or TREC qrels file, a polars, pandas or arrow frame, {user: [items]} or {user: {item:
+        rating}}, or a scipy.sparse matrix, of which every stored entry is a row, explicit zeros too.
+    columns
+        Column names of the table by the names of this library, as {"user": "user_id"}; usual names are recognised.
+    positive
+        Which values are positive, as ">3"; not needed for 0/1. The value column is label, reward, rating or value.
+    users
+        All users, where there are more than the rows have; of a matrix the names of its rows.
+    items
+        All items, where there are more than the rows have; of a matrix the names of its columns.
+    values
+        False reads pairs alone.
+    name
+        Name of the source in messages.
 
+    Returns
+    -------
+    Log
+        Users, items, labels or values, and what else the columns have.
+
+    Examples
+    --------
     >>> log = read(pl.DataFrame({"user": ["b", "a"], "item": [7, 7], "rating": [5, 2]}), positive=">3")
     >>> log.users.texts(), log.label.tolist()
     (['a', 'b'], [0.0, 1.0])
@@ -101,7 +120,8 @@ def read_impressions(
     Columns: item; session (without it each row is its own unit); position; one or several rewards (by default the one
     called label, reward, rating or value); where known user, propensity (the logging exposure of the item, or the
     probability that it was chosen), viewed, candidates (how many items compete, or a list of them), surface, group,
-    logger, time. A column of users is also known by its usual names (`columns.USUAL`). `sessions` declares all
+    logger, time. Users, sessions, items, positions and propensities are also known by their usual names
+    (`columns.USUAL`). `sessions` declares all
     sessions: those without a row count as sessions in which nothing was viewed.
 
     >>> log = read_impressions(pl.DataFrame({"session": [7, 7, 5], "item": [1, 2, 1], "position": [1, 2, 1],
@@ -113,14 +133,15 @@ def read_impressions(
 
     def make(mapping: Mapping[str, str]) -> Log:
         schema = impression_schema(table, columns=mapping, rewards=rewards, extra=extra, logged=logged)
-        return schema.log(schema.table.read(schema.needed), declared(sessions, "session"), None)
+        log = schema.log(schema.table.read(schema.needed), declared(sessions, "session"), None)
+        return replace(log, notes=schema.notes)
 
     log, notes = with_users(table.columns, dict(columns or {}), make, taken=[*(rewards or ()), *extra])
     facts = {key: Facts.of(values) for key, values in log.rewards.items()}
     n_empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
     n_users = len(log.users) if log.has_users else None
     counts = notes_of(log, facts, n_rows=len(log), n_units=log.n_units, n_users=n_users, n_empty=n_empty)
-    return replace(log, notes=(*counts, *notes, *table.notes))
+    return replace(log, notes=(*counts, *log.notes, *notes, *table.notes))
 
 
 @checked_arguments(positive=RULE)
@@ -242,8 +263,9 @@ def impression_schema(
     logged: Logged,
 ) -> LogSchema:
     """The columns of a log of impressions, before its rows are read."""
-    mapping = check_columns(columns, also=(*(rewards or ()), *extra))
-    table = LazyTable.of(source).as_written(mapping)
+    table = LazyTable.of(source)
+    mapping = with_usual(table.columns, check_columns(columns, also=(*(rewards or ()), *extra)), DISPLAYED)
+    table = table.as_written(mapping)
     if table.n_rows == 0:
         raise InputError(f"{table.where}: no rows; expected one row for each item that was viewed.")
     empty = header(table, mapping)
@@ -258,6 +280,7 @@ def impression_schema(
     return LogSchema(
         table, mapping, name_of("user"), item, tuple(dict.fromkeys(name for name in names if name)), keys,
         session=name_of("session"), ranked=True, extra=tuple(extra), logged=logged,
+        notes=recognition(table.where, columns, mapping),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.position_models import FitRequest, Place, PositionModel, Positions
 from truerank.io.batches import LazyTable
-from truerank.io.columns import table_columns
+from truerank.io.columns import target_columns
 from truerank.sampling.clocks import rank_probabilities
 
 NEGLIGIBLE = 1e-18  # a probability that is left out
@@ -55,7 +55,7 @@ def exposures(
     [0.875, 0.625]
     """
     model = _only_model(position)
-    table = table_columns(source, columns)
+    table = target_columns(source, columns)
     where, session, item = table.where, table.get("session"), table.get("item")
     values, retrieval = table.finite(table.get("score")).to_numpy(), table.find("retrieval")
     probability = None

@@ -17,7 +17,7 @@ from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.exposure.policies import POSITION, Policy, TrafficCounts, WholeList, groups_of, rules_of
 from truerank.exposure.positions.position_models import Positions
-from truerank.io.columns import TableColumns, table_columns
+from truerank.io.columns import TableColumns, target_columns
 
 
 @record
@@ -193,7 +193,7 @@ def _from_table(
     only: Mapping[str, str],
 ) -> Policy:
     """From a table session, item and rank or exposure, in the order of sessions and items."""
-    table = table_columns(source, columns, unnamed=name)
+    table = target_columns(source, columns, unnamed=name)
     where, session, ids = table.where, table.get("session"), table.get("item")
     unit = log.unit_of_session(session, where=f"{where}, column 'session'")
     item = log.items.locate(ids, where=f"{where}, column 'item'")
