@@ -517,7 +517,7 @@ MATCHING = [
     Case(
         "judged items within a top list",
         f"{TOP} --metric Recall@2 --n-items 5 --estimator traditional",
-        ("traditional", "top lists", "every member"),
+        ("traditional", "top lists", "score of each of them"),
     ),
 ]
 
@@ -527,7 +527,7 @@ OPTIONS = [
     Case("half a K", f"{FULL} --metric Recall@1.5", ("metric", "'Recall@1.5'", "k=1.5; expected a whole number")),
     Case("no K", f"{FULL} --metric Recall", ("metric 'Recall'", "Recall@K")),
     Case(
-        "unknown metric", f"{FULL} --metric Recal@5", ("unknown metric 'Recal@5'", "Recall@K", "Did you mean Recall?")
+        "unknown metric", f"{FULL} --metric Recal@5", ("unknown metric 'Recal@5'", "Recall@K", "Did you mean Recall@5?")
     ),
     Case(
         "unknown estimator", f"{FULL} --estimator poled", ("unknown estimator 'poled'", "hajek", "Did you mean pooled?")

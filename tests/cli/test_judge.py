@@ -80,7 +80,7 @@ def test_what_is_missing_or_useless_is_said(files: Path) -> None:
     with refused("scores that assist are needed", RefusedError):
         tr.evaluate(scores, labels, estimators=["assisted(by=scores)"], **how)
     twice = pl.DataFrame({"user": [1, 1], "item": [2, 2], "label": [0, 1]})
-    with refused("user 1, item 2; expected one word of the judge per pair"):
+    with refused("user 1, item 2; expected one value per pair"):
         tr.evaluate(scores, labels, judge=twice, **how)
     with refused("no value column"):
         tr.evaluate(scores, labels, judge=files / "bare.csv", **how)
@@ -159,4 +159,63 @@ def test_search_files_work_at_once(run: Run) -> None:
     words = "evaluate labels.qrels --exposure random --scores bm25.run --scores dense.run --candidates pairs.csv"
     found = run(f"{words} --judge llm.qrels --metric Precision@5")
     assert found.code == 0, found.err
-    assert found.out.startswith("dense beats bm25 on both estimators.")
+    assert found.out.startswith("dense beats bm25 on Precision@5, assisted.")
+
+
+def test_grades_of_a_judge_become_labels_by_the_rule_of_the_labels(files: Path, run: Any) -> None:
+    judge, graded = pl.read_csv(files / "judge.csv"), files / "grades.csv"
+    judge.select("user", "item", grade=3 * pl.col("probability")).write_csv(graded)
+    expected, _ = found(run, files, "--judge", str(files / "judge.csv"))
+    assert found(run, files, "--judge", str(graded), "--positive", ">=1")[0] == expected
+    refused = run(*asked(files, "--judge", str(graded)))
+    assert refused.code == 2
+    assert "grades.csv: values from 0 to 3" in refused.message
+    assert "--positive" in refused.message
+
+
+def test_runs_within_a_pool_are_ranked_as_deep_as_they_list_it(tmp_path: Path, run: Any) -> None:
+    """Top lists that lack members of a candidate set: the first places are known, later ones are refused (C5)."""
+    rng = np.random.default_rng(8)
+    queries, documents = [f"q{number}" for number in range(40)], [f"d{number}" for number in range(12)]
+    pool = [(query, document) for query in queries for document in documents]
+    grade = dict(zip(pool, rng.integers(0, 4, len(pool)).tolist(), strict=True))
+    (tmp_path / "pairs.csv").write_text("query,doc\n" + "".join(f"{query},{document}\n" for query, document in pool))
+    for name, share in (("judge", 1.0), ("people", 0.5)):
+        rows = [f"{query} 0 {document} {grade[query, document]}\n" for query, document in pool if rng.random() < share]
+        (tmp_path / f"{name}.qrels").write_text("".join(rows))
+    for name in ("a", "b"):  # nine of the twelve, and one that is not in the pool
+        lists = {query: ["other", *rng.permutation(documents)[:9]] for query in queries}
+        lines = [
+            f"{query} Q0 {item} {rank} {-rank} {name}\n"
+            for query in queries
+            for rank, item in enumerate(lists[query], 1)
+        ]
+        (tmp_path / f"{name}.run").write_text("".join(lines))
+    call = [
+        "evaluate", str(tmp_path / "people.qrels"), "--exposure", "random", "--positive", ">=2", "--candidates",
+        str(tmp_path / "pairs.csv"), "--judge", str(tmp_path / "judge.qrels"), "--format", "json",
+        *(part for name in ("a", "b") for part in ("--scores", f"{name}={tmp_path / f'{name}.run'}")),
+    ]  # fmt: skip
+    done = run(*call, "--metric", "Precision@5", "--metric", "Recall@9")
+    assert done.code == 0, done.err
+    results = json.loads(done.out)
+    values = {
+        (each["model"], each["metric"]): each["value"]
+        for each in results["estimates"]
+        if each["estimator"] == "judge-alone"
+    }
+    listed = {query: [item for item in _run(tmp_path / "a.run")[query] if item != "other"] for query in queries}
+    expected = np.mean([np.mean([grade[query, item] >= 2 for item in listed[query][:5]]) for query in queries])
+    assert values["a", "Precision@5"] == pytest.approx(expected)
+    assert "no-exclusions.lists" not in {each["code"] for each in results["messages"]}
+    refused = run(*call, "--metric", "Precision@10")
+    assert refused.code == 2
+    assert "only 9 candidates" in refused.message
+
+
+def _run(path: Path) -> dict[str, list[str]]:
+    lists: dict[str, list[str]] = {}
+    for line in path.read_text().splitlines():
+        query, _, item, *_ = line.split()
+        lists.setdefault(query, []).append(item)
+    return lists

@@ -115,17 +115,22 @@ class JudgeTable(Prediction):
             user, item = divmod(int(cell[twice[0]]), len(judged.items))
             raise InputError(
                 f"{judged.source}: {len(twice):,} pairs occur more than once, such as user "
-                f"{judged.users.values[user]}, item {judged.items.values[item]}; expected one word of the "
-                "judge per pair. Keep one, or their mean."
+                f"{judged.users.values[user]}, item {judged.items.values[item]}; expected one "
+                "value per pair. Keep one, or their mean."
             )
+
+    @property
+    def values(self) -> Floats:
+        """The label or probability of each row."""
+        values: Floats = self.rows.rewards.get("label", next(iter(self.rows.rewards.values())))
+        return values
 
     def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
         log, judged = chunk.labels, self.rows
         unit, item = judged.places_in(log.users, log.items)
         there = np.flatnonzero((unit >= 0) & (item >= 0))
         order = there[np.argsort(unit[there], kind="stable")]
-        said = judged.rewards.get("label", next(iter(judged.rewards.values())))
-        unit, item, value = unit[order], item[order], said[order]
+        unit, item, value = unit[order], item[order], self.values[order]
 
         def block(units: Ints) -> Floats:
             pairs = np.full((len(units), len(log.items)), np.nan)

@@ -195,19 +195,26 @@ class Compatibility:
         yield from self._too_shallow(metric, info)
 
     def _too_shallow(self, metric: Metric, info: EstimatorInfo) -> Iterator[str]:
-        # within a set, each member needs a score; complete lists are all that a model would ever show
-        within = info.pool is Pool.JUDGED or "candidates" in self.roles  # of a user's own
+        # within a set, members beyond a list have no order; complete lists are all that a model would ever display
+        judged = info.pool is Pool.JUDGED
+        within = judged or "candidates" in self.roles  # of a user's own
         default = ListsAre.COMPLETE if self.question.exposed is Exposed.HOLDOUT else None
         complete = (self.question.lists or default) is ListsAre.COMPLETE
         for name, scores in self.models.items():
             if scores.depth is None or (complete and not within):
                 continue
-            if within and not info.of_lists:
-                yield f"{name} gives top lists, but ranking within a set needs the score of every member."
-            if metric.cutoff is None or metric.cutoff > scores.depth:
+            deep = metric.cutoff is not None and metric.cutoff <= scores.depth
+            if judged and not info.of_lists:
+                yield f"{name} gives top lists, but ranking the labelled items needs the score of each of them."
+            if within and not info.of_lists and not deep:
+                yield (
+                    f"{name} lists only {scores.depth} candidates of some user; use a cut-off up to "
+                    f"{scores.depth}, longer lists, or candidates that the models list."
+                )
+            if not deep:
                 yield (
                     f"{name} lists at most {scores.depth} items per user, which is not deep enough; "
-                    f"use a cut-off up to {scores.depth}, or longer lists; if these are all it would ever show, say "
+                    f"use a cut-off up to {scores.depth}, or longer lists; if these are all it would ever display, use "
                     f"{option('lists complete')}."
                 )
 
@@ -249,17 +256,17 @@ def metrics_with_estimators(
         if isinstance(metric, OfLists) and not any(estimator.info.of_lists for estimator in requested or ()):
             candidates = (RecommendedLists(),)  # metrics of lists have one way, whatever is requested of labels
         pairs += product([metric], candidates)
-    able, refused = allowed(pairs, compatibility.refusal, _question)
-    reasons = [(_question(metric, estimator), reason) for metric, estimator, reason in refused]
+
+    def question(metric: Metric, estimator: Estimator) -> str:
+        return f"{metric} with {estimator.info.name}" if requested else str(metric)
+
+    able, refused = allowed(pairs, compatibility.refusal, question)
+    reasons = [(question(metric, estimator), reason) for metric, estimator, reason in refused]
     unused = f"nothing that is asked for looks at labels; leave {option('estimator', 'estimators=')} out."
     tried = {estimator for _, estimator in pairs}
     reasons += [(estimator.info.name, unused) for estimator in requested or () if estimator not in tried]
     defaults = check_defaults(able, compatibility.question.default_estimators) if requested is None else ()
     return able, [*defaults, *(message("left-out-question", question=name, reason=reason) for name, reason in reasons)]
-
-
-def _question(metric: Metric, estimator: Estimator) -> str:
-    return f"{metric} with {estimator.info.name}"
 
 
 def check_defaults(chosen: Sequence[MetricWith], defaults: Sequence[Estimator]) -> tuple[Message, ...]:

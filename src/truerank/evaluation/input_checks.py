@@ -23,6 +23,7 @@ from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.learner import MOST_GROUPS, FittedPositions, from_clicks
 from truerank.exposure.positions.position_models import Positions
 from truerank.inference.intervals import Interval
+from truerank.io.text import are_qrels
 from truerank.ranking.scores.scores import Lists
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ def check_holdout(source: str, rows: Log) -> Iterator[Message]:
     """What a hold-out takes as relevant, and that the rest is taken as irrelevant."""
     if not rows.rewards:
         yield message("relevant-rows", source=source)
-    yield message("holdout")
+    yield message("holdout.pooled" if are_qrels(source) else "holdout")
 
 
-def check_without_exclusions(models: Mapping[str, Scores], exposed: Exposed) -> Iterator[Message]:
-    """That training pairs are candidates, where none are excluded."""
-    if exposed is not Exposed.FULL:
+def check_without_exclusions(models: Mapping[str, Scores], exposed: Exposed, source: str) -> Iterator[Message]:
+    """That training pairs are candidates, where none are excluded; queries have none."""
+    if exposed is not Exposed.FULL and not are_qrels(source):
         lists = all(isinstance(scores, Lists) and scores.depth is not None for scores in models.values())
         yield message("no-exclusions.lists" if lists else "no-exclusions")
 

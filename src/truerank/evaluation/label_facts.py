@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Ints, frozen
+from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.errors import InputError, RefusedError, some
 from truerank.core.estimator import Exposed, Request
 from truerank.core.ids import Ids
@@ -20,13 +20,13 @@ from truerank.core.metric import ListNeed, Metric
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.core.record import record
-from truerank.core.wording import option
+from truerank.core.wording import option, positive_option
 from truerank.estimators.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
 from truerank.evaluation.compatibility import LabelQuestion, needed
 from truerank.evaluation.label_source import Rows
 from truerank.io.batches import LazyTable
-from truerank.io.columns import VALUE_NAMES
+from truerank.io.columns import VALUE_NAMES, PositiveRule
 from truerank.io.features import Features, read_features
 from truerank.io.log_schema import LogSchema
 from truerank.io.read import read
@@ -63,15 +63,42 @@ def predictions_of(question: LabelQuestion) -> tuple[dict[Assistance, Prediction
     return predictions, inputs
 
 
-def read_judge(source: Any, *, columns: Mapping[str, str] | None = None) -> Log:
-    """Rows of what a judge says; its value may be called probability."""
+def read_judge(
+    source: Any, *, columns: Mapping[str, str] | None = None, positive: str | PositiveRule | None = None
+) -> Log:
+    """Labels or probabilities of a judge; grades become labels by the rule of the labels, probabilities stay.
+
+    >>> grades = pl.DataFrame({"query": ["q", "q"], "doc": ["a", "b"], "grade": [1, 3]})
+    >>> read_judge(grades, positive=">=2").label.tolist()
+    [0.0, 1.0]
+    """
     if has_user_units(source):
         return source
     mapping = dict(columns or {})
     names = () if isinstance(source, Mapping) else LazyTable.of(source).columns
     if PROBABILITY in names and not any(name in mapping or name in names for name in VALUE_NAMES):
         mapping["value"] = PROBABILITY
-    return read(source, columns=mapping, name=None if isinstance(source, str | Path) else "judge")
+    name = None if isinstance(source, str | Path) else "judge"
+    rows = read(source, columns=mapping, name=name)
+    if positive is None or all(map(_are_probabilities, rows.rewards.values())):
+        return rows
+    return read(source, columns=mapping, name=name, positive=positive)
+
+
+def check_judge(predictions: Mapping[Assistance, Prediction], sample: Log) -> None:
+    """Refuse grades of a judge beside labels that are 0 or 1."""
+    judge = predictions.get(Assistance.JUDGE)
+    if isinstance(judge, JudgeTable) and "label" in sample.rewards:
+        values = judge.values
+        if not _are_probabilities(values):
+            raise InputError(
+                f"{judge.rows.source}: values from {values.min():g} to {values.max():g}, where labels are 0 or 1; "
+                f"expected labels or probabilities. Say which values are positive: {positive_option('>0')}."
+            )
+
+
+def _are_probabilities(values: Floats) -> bool:
+    return bool(((values >= 0) & (values <= 1)).all())
 
 
 def with_judge_users(

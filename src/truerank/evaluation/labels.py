@@ -43,9 +43,11 @@ from truerank.evaluation.input_checks import (
 from truerank.evaluation.label_facts import (
     LearningContext,
     catalogued,
+    check_judge,
     check_numbers,
     list_facts,
     predictions_of,
+    read_judge,
     sizes_of,
     with_judge_users,
 )
@@ -113,28 +115,26 @@ def evaluate(
 ) -> Results:
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
-    `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says how the
-    labels were collected: "full" (default), "holdout" (other pairs count as irrelevant), "random", "designed" (drawn
-    with known probabilities) or "biased", or such a value. `positive` is the rule of positive values, as ">3".
-    `lists="complete"` says that lists of recommended items are all a model would ever show (default with "holdout");
-    else a cut-off beyond their length is refused. `like` names a tool, as "trec_eval" or "rectools", whose forms of the
-    metrics and whose users are taken, so that numbers equal its own.
-    Metrics and estimators are values or their texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking.
-    Every metric is combined with every estimator; a pair that has no honest answer is left out with a note, and the
-    call is refused if none is left. Weights of rows that were unlikely to be shown are cut at each of `clips`,
-    where an estimator has no clip of its own.
-    `item_groups` (a mapping from item to group, or a frame of both) asks everything again for each group of items: only
-    its items earn, ranks stay among all candidates.
-    Metrics of lists, such as "Coverage@10" or "Novelty@10", look at what is recommended instead of labels; popularity
-    is counted in `exclude`, the training log, and `item_features` (a frame or a file) tell how different items are.
-    `judge` (a frame or a file of user, item and label or probability) and `assist` (scores) predict labels that nobody
-    has, for the estimator "assisted"; what the judge says alone is shown beside it.
-    p and intervals of differences are adjusted together over the comparisons of one metric and estimator, or over all
-    (`adjust="all"`): a difference is significant where its interval is without 0.
-    `block_users`, `threads` and `engine` change speed and memory, never a bit of the results. An engine is "local"
-    (threads of this process), "dask", "dask:ADDRESS", "spark" or "spark:URL", a Dask `Client` or a `SparkSession`.
-    `progress=True` shows how far it is, as a bar in a terminal or a notebook; a function is told (what, done, of how
-    much).
+    Parameters
+    ----------
+    scores : by the name of each model a matrix, frame, file, TREC run or fitted model
+    labels : rows of user, item and label: a frame, a file, a Log
+    exposure : how labels were collected: "full" (default), "holdout", "random", "designed", "biased", or a tr.exposure
+    positive : which values are positive, as ">3"; not needed for 0/1
+    metrics, estimators : such as "Recall@50" or "Recall@{1,5,50}", and "hajek"; default by exposure and metric
+    clips : upper limits of the weights of rows that were unlikely to be exposed
+    exclude, overlap : training pairs, which are no candidates; labelled ones are "drop" (default), "keep" or "error"
+    candidates, items, n_items : pairs of each user; else the catalogue or its size, where scores do not give it
+    lists : "complete" (default with "holdout"): lists are all that a model would display; "top": of a longer ranking
+    like : a tool, as "trec_eval" or "rectools", whose metrics and users are used, so that values equal its own
+    item_groups, item_features : also the metrics of each group of items; features for the distances of Diversity@K
+    judge, assist : labels or probabilities of a judge, or scores: they predict missing labels for "assisted"
+    baseline : compare every model with this one instead of all pairs
+    ties : order of equal scores: "expected" (default), "random", "optimistic", "pessimistic" or "strict"
+    interval : tr.Population() (default), tr.Design() (for exactly these users) or tr.Bootstrap(1000)
+    level, seed : confidence level; the same seed gives the same results
+    adjust : p and intervals together over the comparisons of one metric and estimator ("estimand"), or over "all"
+    threads, block_users, engine, progress : "local", "dask", "dask:ADDRESS", "spark"; results do not depend on them
 
     >>> import numpy as np, polars as pl
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
@@ -156,7 +156,7 @@ def evaluate(
         preset=None if like is None else preset_named(like),
         item_groups=item_groups,
         item_features=item_features,
-        judge=judge,
+        judge=None if judge is None else read_judge(judge, positive=positive),
         assist=assist,
         baseline=baseline,
         ties=as_value(ties, Ties),
@@ -294,6 +294,7 @@ def label_data(
     models, catalogue = catalogued(question, given_scores, others, rows.get("candidates"))
     check_users(models, labels.users, where)
     predictions, predicted_from = predictions_of(question)
+    check_judge(predictions, sample)
     labels = rows["labels"] = with_judge_users(question, labels, predictions, models)
     layout = CatalogueLayout(catalogue, question.exposure, question.overlap)
     chunks, on_disk = chunked(layout, rows, space=space, progress=progress, n_chunks=n_chunks)
@@ -337,7 +338,7 @@ def label_data(
                 *relevant_rows,
                 *(check_holdout(where, first_rows(labels)) if exposed is Exposed.HOLDOUT else ()),
                 *check_absent_users(len(labelled_users), labels.users, question.exposure),
-                *(check_without_exclusions(models, exposed) if excluded is None else ()),
+                *(check_without_exclusions(models, exposed, where) if excluded is None else ()),
                 *numbered,
                 *check_scores(models, labels, catalogue.items, source=where),
             ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePath
 
 import polars as pl
 
@@ -16,6 +17,15 @@ from truerank.core.record import record
 
 FIELDS = {4: "query iteration docno relevance", 6: "query Q0 docno rank score tag"}
 ENDINGS = {".qrels": (4,), ".run": (6,), ".trec": (4, 6)}
+
+
+def are_qrels(source: str) -> bool:
+    """Whether labels of this name are TREC qrels, whose users are queries and whose items are documents.
+
+    >>> are_qrels("dl21.qrels.gz"), are_qrels("qrels.csv")
+    (True, False)
+    """
+    return bool({".qrels", ".trec"} & set(PurePath(source).suffixes))
 
 
 def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:

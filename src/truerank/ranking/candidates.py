@@ -141,7 +141,11 @@ def whole_tables(
 
 
 def whole_within(scores: Mapping[str, Scores], candidates: Log) -> dict[str, Scores]:
-    """Lists that name every member of every candidate set are whole there, not top lists of some depth."""
+    """Lists within candidate sets: whole where they name every member, else as deep as the members that they name.
+
+    Members that a list does not name come after all that it names. The depth is that of the user of whose set the
+    fewest members are named, and some are not.
+    """
 
     def settled(model: Scores) -> Scores:
         if not isinstance(model, Lists) or model.depth is None:
@@ -150,7 +154,12 @@ def whole_within(scores: Mapping[str, Scores], candidates: Log) -> dict[str, Sco
         listed = np.repeat(np.arange(len(model.users)), np.diff(model.start)) * len(model.items) + model.item
         member = user * len(model.items) + item[candidates.item]
         named = (user >= 0) & (item[candidates.item] >= 0) & np.isin(member, listed)
-        return replace(model, depth=None) if named.all() else model
+        if named.all():
+            return replace(model, depth=None)
+        n_named, size = (
+            np.bincount(candidates.user[rows], minlength=len(candidates.users)) for rows in (named, user >= 0)
+        )
+        return replace(model, depth=int(np.min(n_named[n_named < size], initial=model.depth)))
 
     return {name: settled(model) for name, model in scores.items()}
 

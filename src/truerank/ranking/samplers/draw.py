@@ -252,13 +252,35 @@ def sample_candidates(
     random: Log | None = None,
     exclude: Log | None = None,
 ) -> SampledNegatives:
-    """The candidate sets of all users: their positives, and the negatives that a sampler draws from the pool.
+    """Sample the candidate set of each user: the user's positives, and negatives that a sampler draws from the pool.
 
-    n negatives by draws without replacement proportional to the sampler's weights; all there are where fewer than n
-    have positive weight. Negatives are items without a positive row: most are unlabelled, and count as 0. Users without
-    positives get negatives like others. Pairs to `exclude`, such as those of training, are never drawn; rows of the log
-    stay.
+    Negatives are drawn without replacement, proportional to the weights of the sampler. Items without a positive row
+    are negatives: most are unlabelled, and count as 0. Users without positives get negatives like others.
 
+    Parameters
+    ----------
+    log
+        Labels.
+    sampler
+        A sampler or its text, such as "Random@100".
+    seed
+        The same seed gives the same results.
+    pool
+        The items to draw from; by default those of the log.
+    train
+        Training log, for samplers that count it.
+    random
+        Randomly exposed rows, for WTD samplers.
+    exclude
+        Pairs that are never drawn, such as training interactions; rows of the log stay.
+
+    Returns
+    -------
+    SampledNegatives
+        `sampled.labels()` are labels of all candidates.
+
+    Examples
+    --------
     >>> import polars as pl
     >>> from truerank.io.read import read
     >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "label": [1, 0, 1]}))
