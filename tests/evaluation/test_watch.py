@@ -63,9 +63,9 @@ def test_a_clear_winner_is_shown() -> None:
     assert render(watch_answer(result).summary, width=80) == (
         "Stop: a is better than b on Precision@1, significant with 400 users.\n"
         "Evidence: sufficient\n\n"
-        "any look               a - b (95% CI)    users  differ\n"
+        "metric                 a - b (95% CI)    users  differ\n"
         "Precision@1, full  +0.62 (0.49, 0.74) *    400     400\n"
-        "Precision: mean over users, full.\n"
+        "Precision: mean over users, full. Intervals are anytime-valid.\n"
     )
 
 

@@ -41,6 +41,12 @@ def test_every_sentence_can_be_filled_for_either_reader(key: str) -> None:
     assert str(made) == made.said(for_cli=False)
 
 
+@pytest.mark.parametrize("key", [key for key in SENTENCES if fields(key)])
+def test_a_sentence_without_its_figures_reaches_nobody(key: str) -> None:
+    with pytest.raises(KeyError):
+        message(key)
+
+
 def calls() -> Iterator[tuple[str, ast.Call, ast.AST]]:
     """Every call of the table in the library, with the function (or module) it stands in."""
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -36,7 +36,7 @@ NOTES = {
     ),
     "randomness.untestable": "random exposure cannot be tested: no user has more candidates than labelled items.",
     "drawn-among-unseen": (
-        "if items were sampled among those that a user had not seen, give the seen ones ({option:exclude})"
+        "if items were sampled from those that a user had not seen, exclude the seen ones ({option:exclude})"
     ),
     "propensities": "{description}.",
     "propensities.sum": "Σ 1 / propensity is {stand_for:,.0f}, near the {pairs:,} pairs",
@@ -129,6 +129,11 @@ CAUTIONS = {
         "hold-out evaluation treats unobserved pairs as irrelevant. This underestimates the metrics, most for models "
         "that recommend items the old system did not expose, so the winner need not be the better model. A few "
         "randomly exposed items per user would show it (docs/random-exposure.md)."
+    ),
+    "holdout.pooled": (
+        "documents without a label count as irrelevant. This underestimates the metrics, most for systems whose "
+        "documents were not pooled, so the winner need not be the better system. Labels of a random sample of the "
+        "documents that they retrieve would show it ({option:exposure random})."
     ),
     "overlap-dropped": "{rows:,} labelled rows are excluded items and were dropped ({option:overlap}).",
     "no-exclusions": (

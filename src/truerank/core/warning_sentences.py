@@ -166,7 +166,7 @@ WARNINGS = {
     "interval-outside": (
         "the interval, {low:.4g} to {high:.4g}, is wholly outside the range of the metric and is left out"
     ),
-    "few-informative": "the two differ for {informative:,} {cluster}s, and a verdict needs at least {fewest}",
+    "few-informative": "the two differ for {informative:,} of the {cluster}s, and a verdict needs at least {fewest}",
     "one-cluster": (
         "one {cluster} has {share:.0%} of the variance, and without it the difference reverses or is inconclusive"
     ),

@@ -123,7 +123,7 @@ class Holdout(MeanOfUsers):
         Full.info,
         name="holdout",
         exposures=frozenset({Exposed.HOLDOUT}),
-        assumptions=("pairs that are not listed are irrelevant: a convention, nobody asked about them",),
+        assumptions=("pairs without a label are irrelevant, which is a convention",),
         design=False,
     )
     pairs_undefined = False

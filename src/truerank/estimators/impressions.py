@@ -125,7 +125,7 @@ class Normaliser(StrEnum):
         """What is estimated, in words."""
         means = f", averaged over {unit}s" if self is Normaliser.MEAN_OF_MEANS else ""
         per = unit if self is Normaliser.SESSION else "viewed item"
-        return f"mean {reward} per {per}{means} had the target been shown"
+        return f"mean {reward} per {per}{means} under the target policy"
 
 
 @record

@@ -123,9 +123,10 @@ def sentence_of(pair: PlannedPair, sure: Sure) -> list[Message]:
     if users is None or smallest is None or not math.isfinite(smallest):
         return []
     by_rows = f" x {rows:.3g} {pair.row}s" if pair.varies_by_rows else ""
+    first, second = (pair.model, pair.baseline) if (pair.seen or 0) >= 0 else (pair.baseline, pair.model)
     text = (
-        f"with these {users:,} {pair.cluster}s{by_rows} a difference of {pair.model} and {pair.baseline} is detected "
-        f"with {sure.power:.0%} power from {smallest:.2g} on"
+        f"{users:,} {pair.cluster}s{by_rows} detect a difference between {first} and {second} of at least "
+        f"{smallest:.2g} ({sure.power:.0%} power)"
     )
     numbers: dict[str, float | int | str | None] = {
         "detectable": smallest, "power": sure.power, "users": users, "rows": rows, "comparisons": sure.family,
@@ -136,17 +137,19 @@ def sentence_of(pair: PlannedPair, sure: Sure) -> list[Message]:
         more_rows = rows_for(pair.components, pair.seen, users=users, sure=sure) if pair.varies_by_rows else None
         numbers |= {"users_needed": more_users, "rows_needed": more_rows}
         if more_users is None or more_users > users:
-            text += f"; if they differ by {abs(pair.seen):.2g}, as here, {_needed(pair, more_users, more_rows)}"
+            text += f". The estimated difference, {abs(pair.seen):.2g}, {_needed(pair, more_users, more_rows)}"
     subjects = (pair.model, pair.baseline, pair.metric)
     return [message(DETECTABLE[0], question=pair.name, detection=text, numbers=numbers, subjects=subjects)]
 
 
 def _needed(pair: PlannedPair, more_users: int | None, more_rows: int | None) -> str:
-    many = "no number of users would show it" if more_users is None else f"{more_users:,} {pair.cluster}s like these"
-    if more_rows is None and pair.components.by_rows:
-        return "not even all items of these users would show it"
-    if more_rows is None:
-        return f"it takes about {many}" if more_users is not None else many
-    more = max(math.ceil(more_rows - pair.components.rows), 1)
-    further = f"about {more:,} more {pair.row}s per {pair.cluster} would"
-    return further if pair.components.by_rows else f"{further} show it, or {many}"
+    many = "" if more_users is None or pair.components.by_rows else f"{more_users:,} {pair.cluster}s like these"
+    if more_rows is not None:
+        more = max(math.ceil(more_rows - pair.components.rows), 1)
+        text = f"needs about {more:,} more {pair.row}s per {pair.cluster}"
+        return f"{text}, or {many}" if many else text
+    return (
+        f"needs about {many}"
+        if many
+        else f"is too small for any number of {pair.row if pair.components.by_rows else pair.cluster}s"
+    )

@@ -19,29 +19,29 @@ from truerank.report.view import Answer, AnswerSummary, DataTable
 
 MOST_FINDINGS = 5
 KINDS = {
-    "full": "full labels: every pair has one, so every metric is simply computed",
-    "holdout": "a hold-out: pairs that are not listed count as irrelevant, which is a convention",
-    "random": "random exposure: labelled items represent the unlabelled ones, without a model",
-    "biased": "biased exposure: some pairs were more likely to be exposed, which weights must correct",
-    "ranked": "a ranked log: it can estimate the reward of other rankers",
+    "full": "complete labels: every metric can be computed",
+    "holdout": "a hold-out: pairs without a row count as irrelevant, by convention",
+    "random": "a random sample: labelled items represent the unlabelled ones",
+    "biased": "a biased log: some pairs were more likely to be exposed, and weights must correct for it",
+    "ranked": "a ranked log: the reward of other rankers can be estimated",
 }
 
 
-def diagnosis_answer(diagnosis: Diagnosis, commands: Sequence[str], *, for_cli: bool = True) -> Answer:
+def diagnosis_answer(
+    diagnosis: Diagnosis, commands: Sequence[str], *, hints: Sequence[str] = (), for_cli: bool = True
+) -> Answer:
     """What kind of data it is and why, what was found in it, what estimates it supports, and what to run next."""
     columns = ", ".join(name if name == kind else f"{name} (the {kind})" for kind, name in diagnosis.columns.items())
     facts = ", ".join(f"{name.replace('_', ' ')} {_fact(value)}" for name, value in diagnosis.facts.items())
     grave = ["warning", "caution", "note"]
     findings = sorted(diagnosis.findings, key=lambda message: grave.index(message.severity))[:MOST_FINDINGS]
     notes = [f"Why: {diagnosis.why.removesuffix('.')}.", f"Columns: {columns}. {facts}."]
-    for title, cautious in (("Estimators to use", False), ("Only to compare with", True)):
-        names = [usable.name for usable in diagnosis.estimators if usable.valid and bool(usable.caution) == cautious]
-        notes += [f"{title}: {', '.join(names)}."] if names else []
+    names = [usable.name for usable in diagnosis.estimators if usable.valid and not usable.caution]
+    notes += [f"Valid estimators: {', '.join(names)}."] if names else []
     if diagnosis.needs_positive is not None:
-        notes.append(f"Values are no labels: name the rule of positive ones, as below {diagnosis.needs_positive}.")
-    if any("model=scores.csv" in command for command in commands):
-        notes.append("In the command, scores.csv stands in for the scores of your model, a table user,item,score.")
-    notes += [] if commands else ["Next: repair the log, and run advise again."]
+        notes.append(f"Values are not labels: choose which are positive, for example {diagnosis.needs_positive}.")
+    notes += hints
+    notes += [] if commands else ["Next: correct the log, and run advise again."]
     summary = AnswerSummary(
         f"{diagnosis.source} is {KINDS[diagnosis.exposed]}.",
         notes=tuple(notes),

@@ -115,7 +115,7 @@ KEY = ("metric", "estimator", "reward", "segment")
 VALUES = ("model", "clip", "value", "low", "high", "units", "undefined", "ess")
 DIFFERENCES = ("clip", "difference", "low", "high", "p", "p_adjusted", "verdict")
 OPTIONAL = ("reward", "segment", "clip", "ess", "warning_codes", "reasons")  # columns that may tell nothing
-TITLES = {"segment": "items", "stderr": "standard error", "undefined": "left out", "ess": "effective rows",
+TITLES = {"segment": "items", "stderr": "standard error", "undefined": "excluded", "ess": "effective rows",
           "warning_codes": "warnings", "p_adjusted": "p adjusted"}  # fmt: skip
 
 
@@ -146,7 +146,9 @@ def _clip_texts(results: Results, entries: Sequence[Estimate | Comparison]) -> p
 
 
 def titled(frame: pl.DataFrame, names: Sequence[str], *, unit: str) -> pl.DataFrame:
-    """Columns that tell something, under their titles."""
+    """Columns that tell something, under their titles; effective rows as whole numbers."""
+    if "ess" in names:
+        frame = frame.with_columns(pl.col("ess").fill_nan(None).round().cast(pl.Int64, strict=False))
     texts = frame.select(pl.col(name).cast(pl.String).fill_null("") for name in names if name in OPTIONAL)
     told = {
         column.name: (column != "").any() and (column.name != "reward" or column.n_unique() > 1) for column in texts

@@ -33,7 +33,7 @@ from truerank.report.charts import (
 )
 from truerank.report.frames import clips as clips_frame
 from truerank.report.numbers import clip_text, interval, number
-from truerank.report.questions import SIGNIFICANT, ShownQuestion, questions_of
+from truerank.report.questions import SIGNIFICANT, WORDS, ShownQuestion, questions_of
 
 VALUE = ("model", "value", "low", "high", "units")
 PAIR = ("difference", "low", "high", "p_adjusted", "verdict")
@@ -87,7 +87,9 @@ def pair_name(comparison: Comparison) -> str:
 
 def _differences(rows: Rows, metric: str, by: str) -> Any:
     """Intervals about 0, by pair of models or by group; the verdict in colour, shape and filling."""
-    present = {kind: style for kind, style in VERDICTS.items() if any(row["verdict"] == kind for row in rows)}
+    present = {WORDS.get(kind, kind): style for kind, style in VERDICTS.items()
+               if any(row["verdict"] == kind for row in rows)}  # fmt: skip
+    rows = [{**row, "verdict": WORDS.get(row["verdict"], row["verdict"])} for row in rows]
     styles = colours_and_shapes("verdict", present)
     base = chart_of(rows).encode(y=rows_of_names(by, rows), color=styles["color"])
     tips = (f"of={by}:N", "difference:Q", "low:Q", "high:Q", "p_adjusted:Q", "verdict:N")

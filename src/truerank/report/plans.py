@@ -98,7 +98,7 @@ def _needs_table(pair: PlannedPair, title: str, rows: Mapping[str, dict[str, Any
         head: [row[name] for row in rows.values()]
         for head, name in (
             (f"{pair.cluster}s needed", "users"), ("rows", "rows"),
-            *([] if pair.users is None else [(f"seen by {pair.users:,} from", "detectable")]),
+            *([] if pair.users is None else [(f"detected by {pair.users:,}", "detectable")]),
         )
     }  # fmt: skip
     return DataTable("", pl.DataFrame(columns, strict=False))
@@ -133,9 +133,9 @@ def plan_panels(plan: SamplePlan) -> list[PlotPanel]:
         chart = layered(base.mark_line(strokeWidth=2), points, at_hand, height=240)
         return PlotPanel(title, sentence, chart)
 
-    panels = [panel("users", f"{pair.cluster}s needed to see {plan.difference:g}", summary.verdict)]
+    panels = [panel("users", f"{pair.cluster}s needed to detect {plan.difference:g}", summary.verdict)]
     if pair.users is not None:
-        title = f"difference seen with the {pair.users:,} {pair.cluster}s at hand"
+        title = f"smallest difference detected by the {pair.users:,} {pair.cluster}s at hand"
         panels.append(panel("detectable", title, "Large marks are the data at hand."))
     return panels
 
@@ -179,7 +179,7 @@ def watch_answer(watched: Watched) -> Answer:
     decided = [pair for pair in pairs if pair.state.outcome is not Outcome.INSUFFICIENT]
     verdict = watch_sentence(pairs[0], watched)
     if len(pairs) > 1:
-        stop = "Stop: all" if len(decided) == len(pairs) else f"Go on: {len(decided):,} of"
+        stop = "Stop: all" if len(decided) == len(pairs) else f"Continue: {len(decided):,} of"
         verdict = f"{stop} {len(pairs):,} comparisons are decided."
     alike = len({(pair.model, pair.baseline) for pair in pairs}) == 1
     rows = []
@@ -194,14 +194,15 @@ def watch_answer(watched: Watched) -> Answer:
             *([Cell(str(pair.state))] if len(pairs) > 1 else []),
         ])  # fmt: skip
     name = f"{pairs[0].model} - {pairs[0].baseline}" if alike else "difference"
-    head = ["any look", f"{name} ({watched.level:.0%} CI)", "users", "differ", *["state"] * (len(pairs) > 1)]
+    first, interval = "metric" if alike else "comparison", f"{name} ({watched.level:.0%} CI)"
+    head = [first, interval, "users", "differ", *["state"] * (len(pairs) > 1)]
     cautions = dict.fromkeys(str(text) for pair in pairs for text in (*pair.reasons, *pair.cautions))
     summary = AnswerSummary(
         verdict,
         "sufficient" if len(decided) == len(pairs) else "insufficient",
         ResultTable(head, rows),
         warnings=tuple(cautions),
-        estimands=estimands(pairs),
+        estimands=f"{estimands(pairs)} Intervals are anytime-valid.",
         remarks=(*(watch_sentence(pair, watched) for pair in pairs * (len(pairs) > 1)), *map(str, watched.messages)),
         next_step=_next(pairs[0])
         if len(pairs) == 1 or len(decided) < len(pairs)
@@ -227,8 +228,8 @@ def watch_sentence(pair: WatchedPair, watched: Watched) -> str:
     sentences = {
         WatchState.SHOWN: f"Stop: {model} is better than {baseline} on {pair.metric}, significant {users}.",
         WatchState.OPPOSITE: f"Stop: {baseline} is better than {model} on {pair.metric}, significant {users}.",
-        WatchState.GOING_ON: f"Go on: {model} and {baseline} do not differ significantly on {pair.metric} yet.",
-        WatchState.EARLY: f"Go on: on too few users {model} and {baseline} differ for an interval.",
+        WatchState.GOING_ON: f"Continue: {model} and {baseline} do not differ significantly on {pair.metric} yet.",
+        WatchState.EARLY: f"Continue: {model} and {baseline} differ for too few users to compute an interval.",
         WatchState.REFUSED: f"No verdict on {model} and {baseline}: assumptions are violated.",
     }
     close = f"Stop: {model} and {baseline} differ by less than {watched.difference or 0:g} either way {users}."
@@ -240,9 +241,9 @@ def _next(pair: WatchedPair) -> str:
         WatchState.SHOWN: f"Use {pair.model}.",
         WatchState.OPPOSITE: f"Use {pair.baseline}.",
         WatchState.CLOSE: "Use either: the difference does not matter.",
-        WatchState.REFUSED: "Repair what the caveat names.",
+        WatchState.REFUSED: "Correct the data or the options that the caveat names.",
     }
-    return steps.get(pair.state, "Collect labels of more users, then look again.")
+    return steps.get(pair.state, "Collect labels of more users, and run the same command again.")
 
 
 def watch_panels(*looks: Watched) -> list[PlotPanel]:
@@ -253,7 +254,8 @@ def watch_panels(*looks: Watched) -> list[PlotPanel]:
     """
     tables = [watched.table() for watched in looks]
     return [_watch_panel(pair, looks[-1], [table.row(place, named=True) for table in tables])
-            for place, pair in enumerate(looks[-1].pairs)]  # fmt: skip
+            for place, pair in enumerate(looks[-1].pairs)
+            if not all(math.isnan(table.row(place, named=True)["low"]) for table in tables)]  # fmt: skip
 
 
 def _watch_panel(pair: WatchedPair, watched: Watched, looks: Rows) -> PlotPanel:

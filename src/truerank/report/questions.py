@@ -54,6 +54,12 @@ class ShownQuestion:
         return self.estimates[0] if self.estimates and not math.isnan(self.estimates[0].value) else None
 
     @property
+    def for_comparison(self) -> bool:
+        """Whether its estimator is biased by design, such as a judge whose errors nothing corrects."""
+        codes = {message.code for estimate in self.estimates for message in estimate.warnings}
+        return "for-comparison" in codes
+
+    @property
     def directed(self) -> bool:
         """Whether a larger value is better, not only higher."""
         return all(estimate.directed for estimate in self.estimates)
@@ -94,7 +100,8 @@ class ShownQuestion:
 
     def top_differences(self, most: int = MOST_DIFFERENCES) -> tuple[Comparison, ...]:
         """Differences that a picture can hold: all, or those of the highest values with the leader or the baseline."""
-        turned = [comparison if comparison.difference >= 0 or self.baseline is not None else comparison.reverse()
+        against = self.baseline is not None and len(self.estimates) > 2  # of two models it is winner - loser
+        turned = [comparison if comparison.difference >= 0 or against else comparison.reverse()
                   for comparison in self.differences]  # fmt: skip
         if len(turned) > most:
             rank = {estimate.model: place for place, estimate in enumerate(self.estimates)}
@@ -186,7 +193,7 @@ def winner(comparison: Comparison) -> str:
 
 def verdict(questions: Sequence[ShownQuestion], models: Sequence[str]) -> str:
     """Who beats whom on what, in one sentence."""
-    compared = [question for question in questions if question.differences]
+    compared = decisive(questions)
     if not models:
         return "No estimate."
     if not compared:
@@ -201,9 +208,15 @@ def verdict(questions: Sequence[ShownQuestion], models: Sequence[str]) -> str:
     return f"{text[0].upper() if text.startswith(('no ', 'insufficient ')) else text[0]}{text[1:]}."
 
 
+def decisive(questions: Sequence[ShownQuestion]) -> list[ShownQuestion]:
+    """The questions with comparisons, without estimators that are for comparison where there are others."""
+    compared = [question for question in questions if question.differences]
+    return [question for question in compared if not question.for_comparison] or compared
+
+
 def evidence(questions: Sequence[ShownQuestion]) -> str:
     """Whether the comparisons carry verdicts."""
-    verdicts = [comparison.verdict for question in questions for comparison in question.differences]
+    verdicts = [comparison.verdict for question in decisive(questions) for comparison in question.differences]
     lacking = verdicts.count(INSUFFICIENT)
     if not verdicts:
         return ""
@@ -275,7 +288,7 @@ def _leaders(models: Sequence[str], questions: Sequence[ShownQuestion]) -> str:
         return "no model has a defined value"
     leader, most = max(leads.items(), key=lambda lead: len(lead[1]))
     alone = [question for question in most if question.beats_all(leader)]
-    others = f"all {len(models) - 1:,} others"
+    others = "both others" if len(models) == 3 else f"all {len(models) - 1:,} others"
     if len(alone) == len(questions):
         return f"{leader} beats {others} on {scope(alone, questions)}"
     text = f"{leader} is highest on {scope(most, questions)}"

@@ -32,6 +32,7 @@ from truerank.report.questions import (
     verdict,
     winner,
 )
+from truerank.report.search_words import in_words_of_search, is_search
 from truerank.report.view import AnswerSummary, Cell, ResultTable
 
 if TYPE_CHECKING:
@@ -54,13 +55,13 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
     # what difference the data could have found, of the first question that is open
     notes += [message.said(for_cli=for_cli) for message in results.messages if message.code in DETECTABLE][:1]
     warnings = _warnings(results, questions, for_cli=for_cli)
-    more = len(warnings) - MOST_WARNINGS
-    if more > 0:
+    if len(warnings) > MOST_WARNINGS:
         where = worded(option("verbose", "print(results.details())"), for_cli=for_cli)
-        warnings = [*warnings[:MOST_WARNINGS], f"{more:,} more warning{'s' * (more > 1)}: {where}"]
+        shown = warnings[: MOST_WARNINGS - 1]
+        warnings = [*shown, f"{len(warnings) - len(shown):,} more warnings: {where}"]
     divisions = ((f"groups of {unit}s", groups or {}), ("groups of items", item_groups(results)))
     overview = (_metric_rows if len(models) <= 2 else _model_rows)(first, models) if questions else None
-    return AnswerSummary(
+    summary = AnswerSummary(
         verdict(questions, models),
         evidence(questions),
         overview,
@@ -72,6 +73,7 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
         partial(details_of, results),
         tuple(remarks(results, for_cli=for_cli)),
     )
+    return in_words_of_search(summary, models) if is_search(results) else summary
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -163,7 +165,8 @@ def _marks(questions: Sequence[ShownQuestion], models: Sequence[str]) -> Iterato
         for question in questions:
             for pair in question.top_differences():
                 if pair.verdict == kind:
-                    open_on.setdefault(" - ".join(sorted((pair.model, pair.baseline))), []).append(question)
+                    name = " and ".join(sorted((pair.model, pair.baseline), key=models.index))
+                    open_on.setdefault(name, []).append(question)
         if open_on:
             texts = [f"{name} ({scope(on, questions)})" for name, on in open_on.items()]
             yield f"{WORDS[kind].capitalize()}: {some(texts, most=MOST_PAIRS)}."
@@ -258,10 +261,9 @@ def estimands(questions: Iterable[ShownQuestion | WatchedPair]) -> str:
     alike: dict[str, tuple[list[str], list[str]]] = {}
     for question in questions:
         family = re.sub(r"@\d+", "", question.metric, count=1)
-        cut = family != question.metric  # at a number of items, which the phrase leaves out
-        bare = question.estimand.replace(question.metric, "") if cut else question.estimand
+        bare = question.estimand.replace(question.metric, "")
         families, estimators = alike.setdefault(" ".join(bare.split()).partition(", so ")[0], ([], []))
-        families += [family] * cut
+        families += [family] * (question.metric in question.estimand)
         estimators.append(question.estimator)
     return " ".join(
         f"{', '.join(dict.fromkeys(families))}{': ' * bool(families)}{phrase}, {', '.join(dict.fromkeys(estimators))}."

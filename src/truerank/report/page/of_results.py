@@ -40,6 +40,7 @@ QUESTIONS = 4  # whose single units and groups are drawn
 ACTIVITY = 4  # groups of units by how active they are
 DIVIDED = 400  # estimates, beyond which units are not divided into groups unless asked
 EVIDENCE = "What tells how far these numbers can be trusted. Dashed lines are where it begins to matter."
+FACTS = {"judged": "labelled pairs", "relevant": "relevant pairs"}
 
 
 def write(results: Results, path: Path, *, groups: Mapping[str, Results] | None = None) -> None:
@@ -136,7 +137,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results] | None = Non
         claims=tuple(_claim(question) for question in questions),
         sections=tuple(part for part in sections
                        if part and (part.panels or part.texts or part.tables or part.points or part.facts)),
-        facts=(*((name, f"{n:,}") for name, n in counts if n is not None),
+        facts=(*((FACTS.get(name, name), f"{n:,}") for name, n in counts if n is not None),
                *([("exposure", str(exposure))] if exposure else [])),
     )  # fmt: skip
 
@@ -209,12 +210,12 @@ def _table(results: Results, frame: pl.DataFrame, names: tuple[str, ...], captio
 def _points(results: Results, unit: str) -> Pairs:
     """What is assumed, what was excluded, warnings, and all messages."""
     most = max(results.estimates, key=lambda estimate: estimate.undefined, default=None)
-    excluded = f"No one of the {unit} was left out of a value."
+    excluded = f"No {results.provenance.unit} was excluded from a value."
     if most is not None and most.undefined:
         n = f"{most.undefined:,} of {most.units + most.undefined:,} {unit}"
-        excluded = f"Up to {n} were left out of a value: {most.model} at {most.metric}."
+        excluded = f"Up to {n} were excluded from a value: {most.model} at {most.metric}."
     return (
-        ("left out", excluded),
+        ("excluded", excluded),
         *((Severity.WARNING.value if text.startswith("!") else "", text.removeprefix("! "))
           for text in remarks(results, for_cli=_for_cli(results))),
     )  # fmt: skip

@@ -112,12 +112,13 @@ def answer_page(answer: Answer) -> Page:
         .rename(lambda name: name.replace("_", " "))
     )
     frame = frame.select(column for column in frame if column.name != "reward" or column.n_unique() > 1)
+    charts = tuple(answer.panels())
     return Page(
         title=f"truerank report: {answer.question}",
         question=answer.question,
         card=tuple((name, text) for name, text in card.items() if text),
         sections=(
-            Section(name="charts", title="Chart", panels=tuple(answer.panels())),
+            *([Section(name="charts", title="Chart", panels=charts)] if charts else []),
             Section(name="numbers", title="Numbers", tables=(DataTable("All numbers", frame),)),
             Section(name="assumed", title="Assumptions and warnings", points=points),
         ),
