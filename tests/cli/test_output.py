@@ -15,6 +15,7 @@ import pytest
 from calling import Run
 
 import truerank
+from truerank.cli import terminal
 from truerank.metrics.additive import DCG, Recall
 
 CALL = "evaluate labels.csv --scores second=b.csv --scores first=a.npz --metric DCG@2 --metric Recall@2"
@@ -173,3 +174,30 @@ def test_a_matrix_takes_its_ids_from_files_in_their_order(run: Run, folder: Path
         run, "evaluate labels.csv --scores m=turned.npy --users users.csv --items items.csv --metric Recall@2"
     )
     assert named["estimates"] == plain["estimates"]
+
+
+# ------------------------------------------------------------------------------------------------------------ terminals
+
+
+def test_colours_are_for_terminals_that_want_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b" not in run(CALL).out
+    monkeypatch.setattr(terminal, "width", lambda: 80)
+    assert "\x1b[1m" in run(CALL).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run(CALL).out
+
+
+def test_messages_are_wrapped_between_words_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        encoding = "utf-8"
+
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stderr", shown := Terminal())
+    terminal.say("a message of many words " * 10 + "/a/path/that/is/longer/than/forty/columns/of/a/terminal")
+    lines = shown.getvalue().splitlines()
+    assert len(lines) > 5
+    assert all(len(line) <= 40 or " " not in line for line in lines)

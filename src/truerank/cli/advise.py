@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 @command(
     "log",
-    Scoring=("scores: Scores of models that shall be evaluated on LOG; several are allowed.", "users", "exclude"),
+    Scoring=("scores: Scores of the models to evaluate on LOG; several are allowed.", "users", "exclude"),
     Reading=(
-        "columns", "positive", "items: All items that could have been shown.",
-        "n-items: How many items could have been shown; by default those in LOG.",
+        "columns", "positive", "items: All items that could have been exposed.",
+        "n-items: How many items could have been exposed; by default those in LOG.",
     ),
     Options=(
-        flag("--sampled-candidates", help="Also which sampled candidates keep the true order of models."),
+        flag("--sampled-candidates", help="Also recommend which sampled candidates preserve the true order of models."),
         file(
             "--study", metavar="DIR",
             help="A folder of `truerank study reliability` for them; by default one that comes with truerank.",
         ),
-        shared("--study-logger", metavar="NAME", help="The study's logging policy to take, instead of the nearest."),
-        "metric: One that was studied; by default nDCG@100, or else the study's last.",
-        shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's."),
+        shared("--study-logger", metavar="NAME", help="Logging policy of the study, instead of the nearest."),
+        "metric: A metric of the study; by default nDCG@100, or else the study's last.",
+        shared("--sparsity", type=float, help="Share of unobserved pairs, instead of that of LOG."),
         "n-users: How many users with a positive the evaluation has, instead of those of LOG.",
-        common("top", default=10, help="How many choices to show."),
+        common("top", default=10, help="How many choices to list."),
     ),
     Output=("format", "out", "quiet"),
 )  # fmt: skip
 def advise(call: Call) -> None:
-    """Report what kind of data LOG is, which estimators are valid for it, and which command to run next.
+    """Report what kind of data LOG is, which estimators are valid, and which command to run next.
 
     LOG is any table of users and items, with labels or ratings, or of impressions at positions. With
     --sampled-candidates (or an option of it: --study, --study-logger, --metric, --sparsity, --n-users) the answer
-    includes which sampled candidates keep the true order of models, by a study whose logs are like LOG: yours, or the
+    includes which sampled candidates preserve the true order of models, from a study of similar logs: your own, or the
     nearer of two that come with truerank, on KuaiRec and Jester. Positives alone need --study-logger and --sparsity
     for that.
 
@@ -57,7 +57,7 @@ def advise(call: Call) -> None:
 
     check_call(call, inputs=[call.study / name for name in (*FILES, MARKER)] if call.study else ())
     if call.items is not None and call.n_items is not None:
-        raise InputError("--items and --n-items both say what could have been shown; give one of them.")
+        raise InputError("--items and --n-items both give the catalogue; give one of them.")
     diagnosis = diagnose(
         call.log,
         columns=column_names(call, ranked=True),
@@ -70,7 +70,9 @@ def advise(call: Call) -> None:
     about_candidates = (call.sampled_candidates, call.study, call.study_logger, call.metric, call.n_users)
     if any(about_candidates) or call.sparsity is not None:
         advice = _advice(call)
-    answer = diagnosis_answer(diagnosis, next_commands(diagnosis, call))
+    commands = next_commands(diagnosis, call)
+    hints = [text for name, text in REPLACE.items() if any(name in command for command in commands)]
+    answer = diagnosis_answer(diagnosis, commands, hints=hints)
     if advice is None:
         show(call, answer)
         return
@@ -102,6 +104,12 @@ def _advice(call: Call) -> Advice:
 # ---------------------------------------------------------------------------------------------------------- what to run
 
 STAND_IN = "model=scores.csv"  # in place of the user's own
+REPLACE = {  # what commands name in place of the user's own files
+    STAND_IN: "Replace scores.csv by the scores of your model, a table user,item,score.",
+    "--exclude train.parquet": "Replace train.parquet by the pairs that users had seen before, a table user,item.",
+    "log=@exposure:": "Add your policy as --target new=@exposure:COLUMN: its probability of the item of each row.",
+    "log=@position": "Add your ranker as --target new=FILE, a table session,item,rank of all items it would display.",
+}
 
 
 def next_commands(diagnosis: Diagnosis, call: Call) -> list[str]:
@@ -109,18 +117,13 @@ def next_commands(diagnosis: Diagnosis, call: Call) -> list[str]:
     codes = {message.code for message in diagnosis.findings}
     if "repeated-pairs" in codes:
         return []  # evaluations refuse such a log
-    names, ranked = diagnosis.columns, diagnosis.exposed == "ranked"
-    renamed = ",".join(
-        f"{kind}={name}"
-        for kind, name in names.items()
-        if kind != name and (name not in diagnosis.rewards if ranked else kind != "propensity")
-    )
-    if ranked:
+    names = diagnosis.columns
+    if diagnosis.exposed == "ranked":
         chosen = diagnosis.extra["chosen"]
         target = f"@exposure:{names['propensity']}" if chosen else f"@{names['position']}"
-        return [_command("offpolicy", call, columns=renamed or None, reward=diagnosis.rewards, target=f"log={target}",
+        return [_command("offpolicy", call, columns=call.columns, reward=diagnosis.rewards, target=f"log={target}",
                          position=None if chosen or diagnosis.propensities else "log")]  # fmt: skip
-    read = {"columns": renamed or call.columns, "positive": call.positive or diagnosis.needs_positive}
+    read = {"columns": call.columns, "positive": call.positive or diagnosis.needs_positive}
     models = [f"{name}={path}" for name, path in score_files(call).items()]
     evaluation = _command("evaluate", call, **read, items=call.items, exposure=diagnosis.exposed,
                           **_exposure(diagnosis), exclude=call.exclude, scores=models or STAND_IN)  # fmt: skip

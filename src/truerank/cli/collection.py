@@ -21,7 +21,7 @@ MEANINGS = (
 LIKE = choice(
     "--like",
     ["trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit"],
-    help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
+    help="With --exposure holdout: the metric definitions and users of that tool, so that values equal its own.",
 )
 COLLECTION = (
     choice(
@@ -29,14 +29,14 @@ COLLECTION = (
         help=f"How the labels were collected. {MEANINGS} Other options can decide it, and so do "
         "a column propensity (biased) and TREC qrels (holdout).",
     ),
-    "unlisted: What a pair that is not listed means, with --exposure full.",
+    "unlisted: What a missing pair means, with --exposure full.",
     file("--design", metavar="DIR",
          help="With --exposure designed: the folder of plan exposure --allocate, with which labels are joined; without "
          "it they have a column propensity."),
     shared("--rate", type=float, help="Random exposure by independent draws with this probability."),
     shared(
         "--propensity", metavar="COLUMN|MODEL",
-        help="How likely each row was shown, with --exposure biased: a column of LABELS (default: propensity), or "
+        help="Exposure probability of each row, with --exposure biased: a column of LABELS (default: propensity), or "
         "power:0.5, naive-bayes (needs --random), logistic (needs features).",
     ),
     "random",

@@ -17,16 +17,16 @@ from truerank.version import __version__
 COMMANDS = {
     "evaluate": "Which recommender is better, by how much, and how sure is that.",
     "offpolicy": "Would the new ranker win: from a log of the old one.",
-    "watch": "Look while data arrive: an interval that holds at every look.",
-    "plan": "How much data a difference needs, and what to show.",
-    "report": "One HTML page of results or of a study, to look at.",
+    "watch": "Monitor a comparison while data arrive, and stop when it is decided.",
+    "plan": "How much data a difference needs, and which items to expose.",
+    "report": "Write an HTML report of results or of a study.",
     "intervene": "Draw a less biased test set from a biased log.",
-    "split": "Hold a part of a log out: train and test files.",
+    "split": "Split a log into training and test files.",
     "train": "Train a recommender on a log and write its scores.",
-    "study": "Measure how far a way to evaluate can be trusted.",
-    "advise": "What your data can tell, and what to run next.",
-    "simulate": "Make data whose truth is known.",
-    "demo": "A small world with known truth: one question, one picture.",
+    "study": "Measure how reliable sampled and biased evaluation is.",
+    "advise": "What kind of data you have, and which command to run next.",
+    "simulate": "Simulate data with known true values.",
+    "demo": "A simulated example with known true values, and its files.",
 }
 MODULES = {"watch": "evaluate", "intervene": "data", "split": "data", "simulate": "data", "demo": "report"}
 
@@ -77,8 +77,8 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="truerank")
 def cli() -> None:
-    """Tell which recommender is truly better, from data that shows only part of the truth.
+    """Estimate which recommender or ranker is better when labels are partial.
 
-    Start with `truerank demo`: it makes a small world, hides it, shows which way to evaluate finds the truth, and
-    leaves the files for you to play with.
+    Start with `truerank demo`: it simulates a dataset with known true values, compares two ways to evaluate with
+    them, and leaves the files. For your own data, start with `truerank advise`.
     """

@@ -25,7 +25,7 @@ INCLUSION = "inclusion"
         common("n-items", default=1000, help="How many items there are."),
         count("--clusters", default=8, help="Clusters of taste."),
         shared("--density", type=float, default=0.05, help="Share of positive pairs."),
-        shared("--disliking", type=float, default=0.05, help="Users who like nothing."),
+        shared("--disliking", type=float, default=0.05, help="Share of users without a relevant item."),
         count("--shown", default=80, help="Items in a user's training log."),
         count("--judged", default=20, help="Randomly exposed items per user."),
         "seed",
@@ -33,9 +33,9 @@ INCLUSION = "inclusion"
     Output=(FOLDER, "force", "quiet"),
 )
 def world(call: Call) -> None:
-    """A world in which every user's rating of every item is known.
+    """A dataset in which every user's rating of every item is known.
 
-    Writes truth.parquet (every pair), train.parquet (what a deployed system showed: popular and liked items more
+    Writes truth.parquet (every pair), train.parquet (what a deployed system exposed: popular and liked items more
     often), random.parquet (uniformly random unseen items) and items.parquet. Ratings are 1 to 5; 4 and 5 are positive.
     """
     from truerank.io.atomic_write import check_place
@@ -62,10 +62,10 @@ def world(call: Call) -> None:
         count("--n-sessions", default=2000, help="Sessions in the log, rounded up to whole users."),
         count("--kinds", default=60, help="Kinds of users."),
         common("n-items", default=300, help="How many items there are."),
-        count("--pool", default=20, help="Items that a user can be shown."),
+        count("--pool", default=20, help="Items that a user can be exposed to."),
         count("--n-candidates", default=12, help="Items retrieved per session."),
         count("--length", default=10, help="Items a user can scroll to."),
-        count("--days", default=6, help="Days, which differ in how good items are."),
+        count("--days", default=6, help="Days; item quality changes between them."),
         count("--n-loggers", default=1, help="Policies that made the log."),
         choice(
             "--break", ["state", "cascade", "neighbour", "trust", "truncation"], multiple=True,
@@ -78,7 +78,7 @@ def world(call: Call) -> None:
     Output=(FOLDER, "force", "quiet"),
 )  # fmt: skip
 def feed(call: Call) -> None:
-    """A feed whose policies receive a known reward: the log of one policy, and the exposures of others.
+    """A feed with known rewards: the log of one policy, and the exposures of others.
 
     Writes log.parquet (viewed items with session, user, position, rewards, propensity, time and surface), one table per
     policy (session, item, exposure) and truth.json (the true reward of each policy per session, over all and by day).
@@ -104,7 +104,7 @@ def feed(call: Call) -> None:
     say(call, [f"broken on purpose: {lost}" if lost else "all five assumptions hold in this feed."])
 
 
-simulate = click.Group("simulate", commands=[world, feed], help="Make data whose truth is known.")
+simulate = click.Group("simulate", commands=[world, feed], help="Simulate data with known true values.")
 
 
 # --------------------------------------------------------------------------------------------------------------- split
@@ -115,8 +115,8 @@ simulate = click.Group("simulate", commands=[world, feed], help="Make data whose
     Options=(
         choice(
             "--by", ["time", "last", "random", "user"], default="time",
-            help="The latest rows; the last row of each user; a random share of rows; a random share of each user's "
-            "rows.",
+            help="time: the latest rows; last: the last row of each user; random: a random share of rows; user: a "
+            "random share of each user's rows.",
         ),
         shared("--test", type=float, default=0.2, help="The share of rows to hold out; not for last."),
         shared("--folds", type=int, metavar="K",
@@ -129,11 +129,11 @@ simulate = click.Group("simulate", commands=[world, feed], help="Make data whose
     Output=("out!: The folder to write.", "force", "quiet"),
 )  # fmt: skip
 def split(call: Call) -> None:
-    """Hold a part of a log out: train and test files for an ordinary evaluation.
+    """Split a log into training and test files for a hold-out evaluation.
 
     LOG is a table of users and items; its rows go to DIR/train and DIR/test with all their columns, under the names
-    they have, as Parquet, or as CSV if LOG is text. With --folds to DIR/fold-1 ... By time and last, times are numbers,
-    dates, datetimes or padded ISO 8601 text (2024-01-31T09:30:00). Evaluate with
+    they have, as Parquet, or as CSV if LOG is text; with --folds to DIR/fold-1 ... For --by time and last, times are
+    numbers, dates, datetimes or padded ISO 8601 text (2024-01-31T09:30:00); without times use --by user.
 
     \b
     truerank split ratings.csv --by time --test 0.2 --out parts
@@ -193,38 +193,38 @@ def split(call: Call) -> None:
         ),
         choice(
             "--preset", ["published", "released"], default="published",
-            help="What the paper says, or what its code does.",
+            help="published: as in the paper; released: as in its code.",
         ),
         shared("--fraction", type=float, default=0.5, help="How much of LOG is drawn, in (0, 1]."),
         shared("--user-power", type=float, help="Power of the user's weight: 1."),
         shared(
             "--item-power", type=float, help="Power of the item's weight: 2 as published, 1 as released and for skew."
         ),
-        shared("--floor", type=float, help="What a share of 0 becomes: 0.0001."),
+        shared("--floor", type=float, help="Smallest share, instead of 0: 0.0001."),
         shared("--smoothing", type=float, metavar="A", help="Add A to every count instead of a floor."),
     ),
     Options=(
         flag("--inclusion",
-             help="Draw nothing: write all rows with their probability to be drawn, in a column of that name."),
+             help="Write all rows with their sampling probability (column inclusion) instead of a sample."),
         "train: The biased log whose users and items are counted, for weights.",
-        "random: Rows shown at random, for wtd.",
+        "random: Randomly exposed rows, for wtd.",
     ),
     Reading=("columns",),
     Inference=("seed", "threads", "engine"),
     Output=("out!: The file to write.", "quiet"),
 )  # fmt: skip
 def intervene(call: Call) -> None:
-    """Draw from a biased log a test set that looks more as if it had been shown at random.
+    """Draw from a biased log a test set that is closer to random exposure.
 
     LOG is a held-out (or training) table of users and items, which need not fit into memory; its drawn rows are written
-    with all their columns, under the names they have. Labels are not looked at. Evaluate models on the result with
+    with all their columns, under the names they have. Labels are not used. Evaluate models on the result with
 
     \b
     truerank intervene heldout.parquet --strategy skew --train train.parquet --out test.parquet
     truerank evaluate test.parquet --unlisted negative --exclude train.parquet --overlap keep --scores pop=pop.npz
 
     One drawn test set is noisy. With --inclusion every row keeps its probability instead, and
-    `--estimator intervened` (or intervened-pooled) gives what all test sets that could be drawn give on average.
+    `--estimator intervened` (or intervened-pooled) gives the average over all possible test sets.
     """
     import polars as pl
 

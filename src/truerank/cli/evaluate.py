@@ -55,28 +55,28 @@ READING = ("columns", "positive", "population", "items", "n-items")
         ),
         choice(
             "--lists", ["top", "complete"],
-            help="Whether lists are the top of a longer order, or all that a model would ever show (default with "
-            "--exposure holdout).",
+            help="top: lists are the top of a longer ranking; complete: they are all that a model would display "
+            "(default with --exposure holdout).",
         ),
-        file("--candidates", help="Pairs user,item: explicit candidate sets."),
+        file("--candidates", help="A table user,item (query, document): the candidate set of each user."),
     ),
     Reading=READING,
     Collection=(LIKE, *COLLECTION),
     Request=(
         'metric: As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed. Default: '
-        "Recall@10 Recall@50 Precision@10 DCG@10.",
+        "Recall@10 Precision@10 nDCG@10 HitRate@10 RR@10 for hold-outs, else Recall@10 Recall@50 Precision@10 DCG@10.",
         f"estimator: {ESTIMATORS}; with options as ips(clip=8). Default by exposure and metric.",
         "clip",
         "reward-model: Of doubly-robust: item-rates, the rates of items among other users (default), or a file of "
         "predicted labels of all pairs, as scores.",
         file(
             "--judge",
-            help="A table user,item,label or probability: what a judge says of all or many pairs, for assisted; what "
-            "it says alone is shown beside.",
+            help="A table user,item,label or probability, or qrels: labels of a judge (an LLM, a click model) for all "
+            "or many pairs; assisted corrects them by the labels, judge-alone is given for comparison.",
         ),
         file("--assist", help="Scores that predict labels, for assisted: those of any recommender."),
         file(
-            "--item-groups", help="A table item,group: everything again for each group, only whose items have a gain."
+            "--item-groups", help="A table item,group: also the metrics of each group of items alone."
         ),
         choice(
             "--ties", ["expected", "random", "optimistic", "pessimistic", "strict"], default="expected",
@@ -90,7 +90,7 @@ READING = ("columns", "positive", "population", "items", "n-items")
     Output=RESULTS,
 )  # fmt: skip
 def evaluate(call: Call) -> None:
-    """Say which recommender is better, by how much, and how sure that is.
+    """Compare recommenders from labels: which is better, by how much, with confidence intervals.
 
     LABELS is a table user,item,label (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob), which need not fit
     into memory. With --exposure random its rows are a uniform random sample of each user's candidates; with
@@ -134,7 +134,9 @@ def evaluate(call: Call) -> None:
             items=items,
             item_groups=read_groups(call, "item_groups", "item"),
             item_features=read_features(call, "item", every=True) if compared else None,
-            judge=None if call.judge is None else read_judge(call.judge, columns=column_names(call, "judge")),
+            judge=None if call.judge is None else read_judge(
+                call.judge, columns=column_names(call, "judge"), positive=call.positive
+            ),
             assist=None if call.assist is None else score_reader(call)(call.assist),
             interval=interval,
             progress=report,
@@ -151,23 +153,23 @@ def evaluate(call: Call) -> None:
     Collection=COLLECTION,
     Request=("metric", "estimator: Default by exposure and metric."),
     Stopping=(
-        "difference: Stop also when the difference is known to less than this; the smallest that matters.",
-        count("--planned", default=10_000, help="About how many users are expected; chosen before the first look."),
+        "difference: Stop also when the models are equivalent within this margin.",
+        count("--planned", default=10_000, help="Expected number of users, chosen before the first interim analysis."),
         "drop-missing-times",
     ),
     Inference=(
-        'require!: What is to be shown, as "a > b" or "a > b: Precision@10": 0 if it is, 4 not yet, 5 the opposite.',
-        "level", "seed: For random ties, and users who came at one time.", "threads",
+        'require!: The difference to test, as "a > b" or "a > b: Precision@10".',
+        "level", "seed: For random ties, and users who arrived at the same time.", "threads",
     ),
     Output=("format", "out: Write to a file: .txt .json .csv, or the picture as .svg .png .pdf.", "report", "verbose",
             "quiet"),
 )  # fmt: skip
 def watch(call: Call) -> None:
-    """Look while data arrive, as often as you like: a comparison of all users so far, and when to stop.
+    """Monitor a comparison while data arrive, as often as you like, and stop when it is decided.
 
-    LABELS is a table user,item,label,time; users must come in random order. Exits with 0 when what is required is
-    shown, 4 while nothing is decided, 5 when the opposite is shown or the difference is known closely enough without a
-    winner.
+    LABELS is a table user,item,label,time; users must come in random order. Exits with 0 when the
+    required difference is significant, 4 while it is undecided, 5 when the opposite is significant or the models are
+    equivalent within --difference.
 
     \b
     truerank watch labels.parquet --exposure random --scores als=als.npz --scores pop=pop.npz \\

@@ -38,21 +38,21 @@ ESTIMATORS = "ips, snips, doubly-robust, ndcg, post-normalised, dcg-raw, dcg-log
         count("--n-candidates", help="Targets with scores rank so many items, drawn at random.  [default: all]"),
         choice(
             "--rows", ["viewed", "displayed"], default="viewed",
-            help="Whether the rows are viewed items (or a column viewed says which are), or all displayed ones.",
+            help="Whether rows are viewed items (or a column viewed marks them) or all displayed items.",
         ),
-        file("--sessions", help="All sessions, also those in which nothing was viewed."),
+        file("--sessions", help="All sessions, including those without a view."),
     ),
     Reading=("columns: Column names of the files, as session=visit,item=video_id.",),
     Request=(
         "reward",
         shared(
             "--reward-range", metavar="LOW,HIGH",
-            help="What rewards that are not 0/1 lie between: then bounds of what the log cannot show are known.",
+            help="Smallest and largest possible reward, where it is not 0/1, for bounds where the log has no support.",
         ),
         f"estimator: {ESTIMATORS}; with options as ips(normaliser=impression). Default: ips snips.",
         choice(
             "--normaliser", ["session", "impression", "mean-of-means"], default="session",
-            help="What rewards are counted per, with ips and snips.",
+            help="Unit of the mean reward, with ips and snips.",
         ),
         "clip: Upper limits of the weights, as 1,8,inf, or auto: the clip is chosen. With ips(of=inverse) of "
         "1/propensity, as in the paper.  [default: inf]",
@@ -67,9 +67,9 @@ ESTIMATORS = "ips, snips, doubly-robust, ndcg, post-normalised, dcg-raw, dcg-log
     Output=RESULTS,
 )  # fmt: skip
 def offpolicy(call: Call) -> None:
-    """Say what other ranking policies would have earned, and how sure that is.
+    """Estimate the reward of other ranking policies from a log of impressions, with confidence intervals.
 
-    LOG is a table session,item,position,reward of what the deployed policy showed (.parquet .csv .tsv; a folder of
+    LOG is a table session,item,position,reward of what the deployed policy displayed (.parquet .csv .tsv; a folder of
     parts, a glob); where there is a column user, intervals are over users. Without sessions each row is a unit of its
     own. With item-choice propensities instead of positions: a column propensity, and targets as @exposure:COLUMN.
 

@@ -46,7 +46,7 @@ def choice(name: str, values: Sequence[str], **settings: Any) -> Setting:
 
 def formatted(*forms: str, **settings: Any) -> Setting:
     """--format: the one option whose choices differ, as pictures take other forms than tables."""
-    text = "What the results look like; by default a table, or what the ending of --out says."
+    text = "Format of the results; by default a table, or the format of the ending of --out."
     return choice("--format", forms, help=text, **settings)
 
 
@@ -61,11 +61,11 @@ _SHARED = (
         "--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.'
     ),
     flag(
-        "--drop-missing-times", help="Drop rows without a time, and say how many; else they are refused."
+        "--drop-missing-times", help="Drop rows without a time and report their number; by default they are refused."
     ),
-    file("--population", help="All users that count, also those without a row."),
-    file("--train", help="Training pairs: what was known before the log was shown."),
-    file("--random", metavar="MAR", help="Pairs shown at random, with labels."),
+    file("--population", help="All users of the population, also those without a row."),
+    file("--train", help="Training pairs, known before the items of the log were exposed."),
+    file("--random", metavar="MAR", help="Randomly exposed pairs, with labels."),
     file("--user-features", help="A table with a column user; the others are features."),
     file("--item-features", help="A table with a column item; the others are features."),
     many(
@@ -76,9 +76,12 @@ _SHARED = (
     file("--items", help="The catalogue; also names the columns of .npy and .npz scores without ids."),
     count("--n-items", help="The size of the catalogue, where scores are top lists."),
     count("--n-users", help="How many users there are."),
-    file("--exclude", metavar="TRAIN", help="Pairs that do not compete (seen in training)."),
+    file(
+        "--exclude", metavar="TRAIN",
+        help="User-item pairs to remove from the candidates, such as training interactions.",
+    ),
     choice(
-        "--unlisted", ["unknown", "negative"], default="unknown", help="What a pair that is not listed means."
+        "--unlisted", ["unknown", "negative"], default="unknown", help="What a missing pair means."
     ),
     many(
         "--metric", metavar="METRIC",
@@ -117,22 +120,22 @@ _SHARED = (
     ),
     many(
         "--require", metavar="RULE",
-        help='As "als > pop: Recall@50, pooled": exit with 0 if it is shown, 4 if the evidence is insufficient, 5 if '
-        "not.",
+        help='As "als > pop: Recall@50, pooled": exit with 0 if this is significant, 4 if the evidence is '
+        "insufficient, 5 otherwise.",
     ),
     shared("--difference", type=float, help="The smallest difference of two models that matters."),
-    shared("--power", type=float, default=0.8, help="How likely it is to be shown if it is there."),
+    shared("--power", type=float, default=0.8, help="Probability to detect a difference of that size."),
     shared("--per-user", type=float, help="How many there are for each user."),
     shared("--loggers", metavar="NAME,...", help="Only these.  [default: all of the study]"),
     shared("--sparsities", metavar="NUMBER,...", help="Only these.  [default: all of the study]"),
     shared("--samplers", metavar="NAME,...", help="Only these.  [default: all of the study]"),
-    shared("--seed", type=int, default=0, help="For all that is drawn: the same seed, the same results."),
+    shared("--seed", type=int, default=0, help="The same seed gives the same results."),
     shared("--top", type=click.IntRange(min=1), metavar="N", help="How many of the best."),
     count("--threads", help="Default: all cores."),
     shared(
         "--engine", default="local", metavar="ENGINE",
-        help="Where it is computed: local, dask or spark (on this machine, listening on 127.0.0.1 only), dask:ADDRESS "
-        "or spark:URL (a cluster that is there). Results are the same.",
+        help="local, dask or spark (on this machine, listening on 127.0.0.1 only), dask:ADDRESS or spark:URL (a "
+        "running cluster). Results do not depend on it.",
     ),
     formatted("table", "json", "csv", "markdown", "latex", "svg", "png", "pdf"),
     file("-o", "--out", metavar="PATH", help="Write the results to a file."),
@@ -141,14 +144,14 @@ _SHARED = (
     ),
     shared(
         "--within", metavar="FILE|N",
-        help="Also the same within groups: a table user,group (or session,group), or N groups by activity.",
+        help="Also the results within groups: a table user,group (or session,group), or N groups by activity.",
     ),
     file("--units", help="Write each user's or session's terms to Parquet."),
     file("--save", metavar="DIR", help="Write a folder that Results.read reads back."),
     file("--report", help="Write a report: one HTML page that opens offline."),
     flag("--verbose", help="All tables, assumptions and messages below the answer."),
     flag(
-        "--hash", help="Hash every input; else those up to 256 MB are, to name them for good."
+        "--hash", help="Hash every input file; by default only those up to 256 MB."
     ),
     flag("--quiet", help="No messages and no progress on standard error."),
 )  # fmt: skip

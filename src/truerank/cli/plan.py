@@ -33,28 +33,28 @@ PLANNING = ("pilot", "difference", "value", "relevant", "estimator", "baseline",
 @command(
     Target=("difference", "power"),
     Allocating=(
-        flag("--allocate", help="Choose what to expose, with known probabilities: writes a folder, --out."),
-        "per-user: Items to show to each user.  [default: 20]",
+        flag("--allocate", help="Choose which items to expose, with known probabilities, and write a folder (--out)."),
+        "per-user: Items to expose to each user.  [default: 20]",
         shared("--uniform", type=float, metavar="SHARE",
-               help="Share of what is shown that goes to every item alike, for models not known yet.  [default: 0.25]"),
+               help="Share of exposures spread evenly over all items, for future models.  [default: 0.25]"),
         shared("--likely", type=float, metavar="SHARE",
-               help="Share that goes to what is likely to be relevant, by --exclude.  [default: 0.25]"),
-        count("--batches", help="Show in so many parts; later ones draw from what earlier ones left."),
-        choice("--draw", ["systematic", "pivotal", "conditional-poisson"], help="How items are drawn."),
+               help="Share of exposures for items likely to be relevant, estimated from --exclude.  [default: 0.25]"),
+        count("--batches", help="Number of batches; later ones sample from the remaining items."),
+        choice("--draw", ["systematic", "pivotal", "conditional-poisson"], help="Sampling algorithm."),
     ),
     Options=(
         file("--pilot", metavar="LOG",
-             help="Randomly exposed, labelled rows of a pilot; without it figures are assumed."),
-        shared("--value", type=float, help="Without a pilot: the value of the metric that both models have, about."),
+             help="Labelled, randomly exposed rows of a pilot; without it, figures are assumed."),
+        shared("--value", type=float, help="Without a pilot: approximate value of the metric for both models."),
         shared("--relevant", type=float,
-               help="Without a pilot, for Recall: the share of all items that a user likes."),
-        shared("--shared", type=float, default=0.0, help="Without a pilot: share of listed items in both."),
+               help="Without a pilot, for Recall: the share of items that are relevant to a user."),
+        shared("--shared", type=float, default=0.0, help="Without a pilot: share of list items in common."),
     ),
     Scoring=("scores: Scores of at least two models, as for evaluate; with --pilot.", "users", "exclude"),
     Reading=(
         "columns", "positive",
-        "population: With --allocate: the users to show items to; by default those with scores.", "items",
-        "n-items: How many items compete for each user; needed without a pilot.",
+        "population: With --allocate: the users to expose items to; by default those with scores.", "items",
+        "n-items: Number of candidates of each user; needed without a pilot.",
     ),
     Request=(
         "metric: As Precision@10; several are allowed. Default with a pilot: those of evaluate.",
@@ -64,12 +64,12 @@ PLANNING = ("pilot", "difference", "value", "relevant", "estimator", "baseline",
     Output=("format", f"{DRAWN} With --allocate: the folder.", "report", "verbose", "force", "quiet"),
 )  # fmt: skip
 def exposure(call: Call) -> None:
-    """How many randomly exposed items per user, and how many users, show a difference.
+    """How many randomly exposed items per user, and how many users, a difference needs.
 
     From a pilot with the scores of models, or from assumed figures: --metric, --n-items and --value (for Recall also
-    --relevant). With --allocate instead which items to show to whom, so that few of them tell most about the models
-    given: DIR/shown.parquet has users, items and probabilities; evaluate what comes back with --exposure designed
-    --design DIR.
+    --relevant). With --allocate, choose instead which items to expose to whom, so that few labels compare the
+    models precisely: DIR/shown.parquet has users, items and probabilities. Evaluate the labels with --exposure
+    designed --design DIR.
 
     \b
     truerank plan exposure --allocate --scores als=als.npz --scores pop=pop.npz --exclude train.parquet \\
@@ -95,7 +95,7 @@ def exposure(call: Call) -> None:
     if call.difference is None:
         raise InputError(
             "--difference is missing: the smallest difference of two models that matters; or say --allocate, to choose "
-            "what to show."
+            "which items to expose."
         )
     with progress_of(call) as report:
         plan = plan_exposure(
@@ -121,7 +121,7 @@ def exposure(call: Call) -> None:
         shared("--effective", type=float,
                help="Without a pilot: effective sample size / sessions, as offpolicy prints it."),
         common("per-user", default=1.0, help="Without a pilot: sessions per user."),
-        shared("--alike", type=float, default=0.0, help="Without a pilot: correlation of a user's sessions."),
+        shared("--alike", type=float, default=0.0, help="Without a pilot: correlation between sessions of a user."),
     ),
     Policies=("target", "position"),
     Reading=("columns: Column names of the files, as session=visit,item=video_id.",),
@@ -132,7 +132,7 @@ def exposure(call: Call) -> None:
     Output=("format", DRAWN, "report", "verbose", "quiet"),
 )  # fmt: skip
 def sessions(call: Call) -> None:
-    """How many sessions of how many users show a difference of two ranking policies.
+    """How many sessions of how many users a difference of two ranking policies needs.
 
     From a log with at least two targets, of which one may be the policy that logged (log=@position), or from assumed
     figures: --mean-reward and --effective.
@@ -199,5 +199,5 @@ def _allocate(call: Call) -> None:
 
 plan = click.Group(
     "plan", commands=[exposure, sessions],
-    help="How many users, labelled items or sessions a difference of two models needs; what a run would take.",
+    help="How many users, labelled items or sessions a difference of two models needs.",
 )  # fmt: skip

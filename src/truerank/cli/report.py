@@ -13,10 +13,10 @@ from truerank.cli.output import check_call, deliver, progress_of
     Output=("out!: The page to write, as report.html.",),
 )
 def report(call: Call) -> None:
-    """Make one HTML page of results, or of a finished reliability study.
+    """Write an HTML report of results, or of a finished reliability study.
 
     PATH is a folder that --save has written, results as JSON, or the folder of `truerank study reliability`. The page
-    opens offline: the answer in words with its verdict, then all it rests on, in charts and tables.
+    opens offline: the verdict first, then charts, tables, assumptions and warnings.
 
     \b
     truerank evaluate random.parquet --scores als=als.npz --exposure random --save results
@@ -34,9 +34,9 @@ def report(call: Call) -> None:
     Output=(common("out", default="truerank-demo", help="The folder for the demo's files."), "force", "quiet"),
 )
 def demo(call: Call) -> None:
-    """Evaluate recommenders on a simulated dataset whose truth is known: one question, one picture, one lesson.
+    """Evaluate recommenders on a simulated dataset with known true values: one question, one picture, one lesson.
 
-    Leaves its files in a folder, so that you can run `truerank evaluate` on them, and then on your own.
+    Leaves its files in a folder, for `truerank evaluate`.
     """
     from truerank.report.demo import run_demo
 

@@ -38,31 +38,31 @@ if TYPE_CHECKING:
     Varying=(
         choice(
             "--preset", ["published", "released"], default="published",
-            help="Logging policies and samplers as the sampler paper's text has them, or as its code does.",
+            help="Logging policies and samplers as in the text of the sampler paper, or as in its code.",
         ),
         "loggers: Default: uniform,popularity,positivity; without --train those that need none.",
-        common("sparsities", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95", help="0 is always part."),
+        common("sparsities", default="0,0.1,0.3,0.5,0.7,0.85,0.9,0.95", help="0 is always included."),
         common(
             "samplers", default="Full,Exposed,Random@e,Random,Popularity,Positivity,WTD,WTDH,Skew",
-            help="Full is always part.",
+            help="Full is always included.",
         ),
         shared(
             "--sizes", metavar="N,...", default="1,2,5,10,20,50,100,200,500,1000",
             help="Numbers of sampled negatives.",
         ),
         "metric: Sums over the top K. Default: Precision, Recall, nDCG and DCG @{5,10,50,100}.",
-        count("--repetitions", default=1, help="Everything is drawn anew in each."),
+        count("--repetitions", default=1, help="Number of independent repetitions."),
     ),
     Scoring=(
         "scores!: A model's scores; at least two models.", "users",
-        "exclude: Pairs that are neither shown nor candidates: those learnt from.",
+        "exclude: Training pairs: neither exposed nor candidates.",
     ),
     Reading=(
         "columns", "positive", "population: All users, also those without a row in LABELS.",
         "items: Names the columns of scores without ids, in order.",
     ),
     Options=(
-        "unlisted: What a pair that is not listed means; a study needs to know (nearly) every pair.",
+        "unlisted: What a missing pair means; a study needs to know (nearly) every pair.",
         "train: Training data, for logging policies and samplers that count it.",
         shared("--train-positive", metavar="RULE",
                help="--positive for --train, where it is not 0/1 and another rule."),
@@ -72,13 +72,13 @@ if TYPE_CHECKING:
     Output=("out!: The folder of the study.", "quiet"),
 )  # fmt: skip
 def reliability(call: Call) -> None:
-    """Measure how far sampled and biased evaluation can be trusted, where the truth is known.
+    """Measure how reliable sampled and biased evaluation is, on data with complete labels.
 
-    LABELS is a fully observed dataset: a label for (nearly) every pair, or positives with --unlisted negative. Policies
-    show part of it, samplers choose candidates from that; the study says how often models tie, and how far their order
-    agrees with what more data would say (Kendall's tau-b per user).
+    LABELS is a fully observed dataset: a label for (nearly) every pair, or positives with --unlisted negative. Logging
+    policies expose part of it, and samplers choose candidates from that. The study reports how often models tie, and
+    how well their order agrees with the order from more data (Kendall's tau-b per user).
 
-    Stopped at any moment, the same command goes on where it was. In the end the folder holds results.parquet (one row
+    The same command continues a stopped study. The finished folder has results.parquet (one row
     per scenario, metric and question), means.parquet (one per scenario, metric and model), pairs.parquet (one per
     scenario, metric and pair of models) and logs.parquet (one per policy and sparsity); see `truerank advise`.
 
@@ -161,9 +161,9 @@ def _train(call: Call, loggers: Sequence[LoggingPolicy]) -> Log | None:
         "metric: A metric of the study.  [default: nDCG@100, or else the last]",
         choice(
             "--undefined", ["left-out", "zero"],
-            help="Users whose tau is undefined, because all models tie.  [default: left-out]",
+            help="Users with undefined tau (all models tie).  [default: left-out]",
         ),
-        flag("--of-means", help="Tau of the models' means over users, not the mean of users' own tau."),
+        flag("--of-means", help="Tau of the means over users, instead of the mean over users of tau."),
         "loggers", "sparsities", "samplers",
     ),
     Output=(formatted("svg", "png", "pdf", default="svg"), "out: The folder to write to.  [default: DIR/figures]",
@@ -199,4 +199,4 @@ def figures(call: Call) -> None:
 
 
 study = click.Group("study", commands=[reliability, figures],
-                    help="Measure how far a way to evaluate can be trusted.")  # fmt: skip
+                    help="Measure how reliable sampled and biased evaluation is.")  # fmt: skip

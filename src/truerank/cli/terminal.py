@@ -18,8 +18,13 @@ from truerank.core.escaping import printable, sentence
 
 
 def say(text: str) -> None:
-    """One line to standard error, if it can be written."""
-    tell(sentence(text) + "\n")
+    """One line to standard error, if it can be written; in a terminal as many as its words need."""
+    line = sentence(text)
+    if sys.stderr is not None and sys.stderr.isatty():
+        from textwrap import fill
+
+        line = fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    tell(f"{line}\n")
 
 
 def tell(text: str) -> None:

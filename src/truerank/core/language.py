@@ -115,7 +115,12 @@ class Kind(Generic[T]):
             )
         if key not in classes:
             close = difflib.get_close_matches(key, classes, n=1)
-            hint = f"Did you mean {name_of(classes[close[0]])}?" if close else self.otherwise.format(name=key or "NAME")
+            rest = text[len(name) :] if text.startswith(name) else ""  # such as @10
+            hint = (
+                f"Did you mean {name_of(classes[close[0]])}{rest}?"
+                if close
+                else self.otherwise.format(name=key or "NAME")
+            )
             there = ", ".join(self.forms())
             raise InputError(f"unknown {self.what} {text!r}; expected one of {there}. {hint}".strip())
         return classes[key]

@@ -82,12 +82,35 @@ def split(
     drop_missing_times: bool = False,
     seed: int = 0,
 ) -> SplitParts | tuple[SplitParts, ...]:
-    """Train and test parts of a log; with `folds` as many pairs of them, in which each row is tested once.
+    """Split a log into training and test parts.
 
-    Users and items of the log stay the population of both parts. Chance is keyed by user and item, so that the order of
-    rows does not matter. By time and last, times are numbers, dates, datetimes or padded ISO 8601 text, one in every
-    row; `drop_missing_times` leaves rows without one out of both parts, whose `notes` count them.
+    Users and items of the log stay the population of both parts. Randomness is keyed by user and item, so the order of
+    rows does not matter.
 
+    Parameters
+    ----------
+    log
+        A Log, or anything that `read` takes.
+    by
+        "time": the latest rows; "last": the last row of each user; "random": a random share of rows; "user": a random
+        share of each user's rows.
+    test
+        Share of rows to hold out.
+    folds
+        Number of pairs of parts in which each row is tested once.
+    drop_missing_times
+        Drop rows without a time and count them in `notes`; by default they are refused. Times are numbers, dates,
+        datetimes or padded ISO 8601 text.
+    seed
+        The same seed gives the same results.
+
+    Returns
+    -------
+    SplitParts or tuple
+        `train` and `test`; with `folds` a tuple of such parts.
+
+    Examples
+    --------
     >>> import polars as pl, truerank as tr
     >>> log = tr.read(pl.DataFrame({"user": [1, 1, 1, 2], "item": [1, 2, 3, 1], "time": [3, 1, 2, 9]}))
     >>> train, test = split(log, "last")
@@ -194,8 +217,8 @@ def about_split(parts: SplitParts) -> list[str]:
     without = int(np.count_nonzero(users[0] & ~users[1]))
     return [
         f"{'; '.join(sizes)}.",
-        f"{without:,} users have nothing in the test part; {new_users:,} users and {new_items:,} items of it are not "
-        "in the train part, so that no model can know them.",
+        f"{without:,} users have no test rows; {new_users:,} users and {new_items:,} items of the test part have no "
+        "training rows, so no model can learn them.",
     ]
 
 

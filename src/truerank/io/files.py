@@ -374,5 +374,13 @@ def to_frame(log: Log) -> pl.DataFrame:
 
 @checked_arguments()
 def write(log: Log, path: str | Path) -> None:
-    """Write a log to Parquet, CSV or TSV, as the ending says."""
+    """Write a log to Parquet, CSV or TSV.
+
+    Parameters
+    ----------
+    log
+        The log.
+    path
+        The file to write; its ending says the format.
+    """
     write_table(to_frame(log), Path(path))

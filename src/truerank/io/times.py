@@ -91,7 +91,8 @@ def with_times(log: Log, *, drop_missing: bool = False, name_row: RowName | None
     """
     if log.time is None:
         raise InputError(
-            f"{log.source}: no time column, and rows are ordered by time. Name it: {columns_option('time')}."
+            f"{log.source}: no time column, which orders the rows. Name it: {columns_option('time')}; a split by user "
+            f"({option('by user')}) needs none."
         )
     values = log.time.tolist() if log.time.dtype == object else log.time  # polars tells the type of a list better
     column = pl.Series("time", values, strict=False)

@@ -89,16 +89,19 @@ class Randomness:
 
 @checked_arguments()
 def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None = None, seed: int = 0) -> Randomness:
-    """Test whether a log was shown at random; `train` is what was known before, where there is such a log.
+    """Test whether the items of a log were exposed at random.
 
-    The candidates of a user are the items of the log, also those without a row where they are declared. `drawn` says
-    whether they include the user's training items; by default that is seen from the pairs both logs share. The check of
-    groups without `train` makes groups from a half of the rows, drawn by `seed`.
+    Parameters
+    ----------
+    log : its items are the candidates, also those without a row where they are declared
+    train : training interactions
+    drawn : whether candidates include a user's training items, "all" or "unseen"; by default inferred from the pairs
+    seed : without `train`, groups of users are made from a random half of the rows
 
     >>> from truerank.core.ids import Ids
     >>> user, item = np.divmod(np.arange(12), 4)
     >>> randomness(Log(Ids.of(range(3)), Ids.of(range(4)), user, item, {})).verdict.split(":")[0]
-    'Every candidate was shown to every user, so there is nothing to test'
+    'Every user was exposed to every candidate, so there is nothing to test'
     """
     if len(log) == 0:
         raise InputError(f"{log.source}: no rows; expected pairs of users and items that were shown.")
@@ -118,8 +121,7 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
     checks = []
     if dispersion is not None and uneven is not None:
         finding = (
-            f"{uneven.words} (coefficient of variation of exposure beyond chance {uneven.effect:.2f}; dispersion "
-            f"{dispersion.total / dispersion.n:.2f} times that of uniform draws)"
+            f"{uneven.words} (the number of exposures varies by {uneven.effect:.0%} of its mean, beyond sampling error)"
         )
         items = Check("items", dispersion.statistic, dispersion.df, dispersion.p, finding)
         checks = [items, *_checks(log, draws, train=train, seen=seen, seed=seed)]
@@ -288,13 +290,13 @@ def _verdict(
             f"and items that the file names. Declared items and users (`items`, `population`) may be more.{more}"
         )
     if not tested:
-        return None, f"Each user was shown all candidates or none: there is no choice of items to test.{more}"
+        return None, f"Each user was exposed to all candidates or to none: there is no choice of items to test.{more}"
     failed = [check.finding for check in checks if check.verdict and check.failed]
     if failed:
         return False, f"Not random: {'; '.join(failed)}.{more}"
     least = min(check.p_adjusted for check in checks if check.verdict)
     return True, (
-        "Consistent with random exposure: which items a user was shown does not differ from uniform draws "
+        "Consistent with random exposure: which items users were exposed to does not differ from uniform draws "
         f"(smallest adjusted p {least:.2g}).{more}"
     )
 
