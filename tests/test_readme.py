@@ -98,6 +98,14 @@ def test_a_tutorial_ends_with_a_picture_of_its_figures(page: Path) -> None:
         assert "".join(value) in drawing, "run python -m docs.making tutorials"
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda path: str(path.stem))
+def test_no_output_has_more_than_five_warnings(page: Path) -> None:
+    outputs = re.findall(r"^```text\n(.*?)^```", page.read_text(), flags=re.M | re.S)
+    assert all(len(re.findall(r"^! ", output, flags=re.M)) <= 5 for output in outputs)
+    advice = [output for output in outputs if "\nWhy: " in output and "Your log: " not in output]
+    assert all(output.count("\n") <= 25 for output in advice)
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: str(path.stem))
 def test_links_lead_somewhere(page: Path) -> None:
     for link in links(page.read_text()):

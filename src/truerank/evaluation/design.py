@@ -105,13 +105,17 @@ def design_exposure(
     threads: int | None = None,
     progress: Watching = None,
 ) -> PlannedDesign:
-    """Choose `per_user` items to expose to each user, with known probabilities that suit the metrics of these models.
+    """Choose items to expose to each user, with known probabilities that suit the metrics of these models.
 
-    `exclude` is the training log: its pairs are not exposed, and it says how popular items and how active users are.
-    The users are those with scores, or `users`; the catalogue is that of the scores, or `items`. A share `uniform` of
-    what is exposed goes to every item alike and a share `likely` to what is likely to be relevant. In `batches`, later
-    ones draw from what earlier ones have left. Labels that come back are evaluated with
-    `exposure=tr.exposure.DesignedExposure(design)`. `threads` change speed alone.
+    Parameters
+    ----------
+    scores, metrics : as in `evaluate`
+    per_user : items to expose to each user
+    exclude : the training log: its pairs are not exposed, and popularity is counted in it
+    users, items : by default those of the scores
+    uniform, likely : shares of exposures for all items alike, and for items likely to be relevant
+    batches, draw : number of batches, and "systematic", "pivotal" or "conditional-poisson"
+    seed, threads, progress : as in `evaluate`
 
     >>> scores = {"a": np.arange(20.0).reshape(1, 20), "b": np.arange(20.0)[None, ::-1].copy()}
     >>> planned = design_exposure(scores, metrics=["Precision@2"], per_user=4)

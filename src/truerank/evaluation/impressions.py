@@ -82,21 +82,28 @@ def off_policy(
     engine: Any = None,
     progress: Watching = None,
 ) -> Results:
-    """Estimate the reward that other ranking policies would earn, from the impressions of the deployed one.
+    """Estimate the reward of other ranking policies from the impressions of the deployed one.
 
-    `log` has the impressions (see `read_impressions`); `targets` gives each policy's name and a table session, item,
-    rank (or exposure) of all the items it would rank, or a RankColumn or ExposureColumn of the log;
-    RankColumn("position") is the logging policy. `position` is a position model; without it the log needs a column
-    propensity and targets need exposures. Where the log rejects a fitted model (goodness of fit, p < .01), a verdict
-    stands only if it is the same with the table of observed views. The default estimators are ips and snips, with
-    rewards counted per `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0
-    (`ips(of=inverse)`: 1/ε0, as in the paper); AutoClip() chooses one and reports the whole curve. `reward_range`
-    declares what every reward lies between where they are not 0 or 1: then values that the log cannot show have bounds.
-    A table may also give the score of every item (session, item, score), to be ranked at random (`temperature`,
-    Plackett-Luce; 0: in order) and after `n_candidates` were drawn (see `exposure.exposures`). `engine` and `progress`
-    are as in `evaluate`.
+    Parameters
+    ----------
+    log : impressions: session, item, position or propensity, and rewards; see `read_impressions`
+    targets : by name a table session, item, rank (or exposure, or score), or a RankColumn or ExposureColumn of the log
+    position : a position model, as "exp:0.9" or "fit:yule"; without it, propensities and exposures are needed
+    clips : upper limits of the weights ε/ε0 (of 1/ε0 with `ips(of=inverse)`), or AutoClip()
+    estimators : default ips and snips
+    normaliser : unit of the mean reward: "session" (default), "impression" or "mean-of-means"
+    rewards : reward columns; by default the one value column
+    reward_range : smallest and largest possible reward, where not 0 or 1, for bounds where the log has no support
+    columns : names of the columns by the names of this library, as {"item": "video"}; usual names are recognised
+    sessions : all sessions, including those without a view
+    logged : whether rows are "viewed" (default) or all "displayed" items
+    loggers : with several logging policies, the rank or exposure column of each
+    temperature, n_candidates : targets with scores rank at random (Plackett-Luce; 0: in order) so many random items
+    baseline, interval, level : one target against all; tr.Population() (default) or tr.Bootstrap(1000); its level
+    adjust : p and intervals together over the comparisons of one reward and estimator ("estimand"), or over "all"
+    seed, threads, engine, progress : as in `evaluate`
 
-    Two sessions, views halve with every rank; the target turns the list round:
+    Two sessions, views halve with every rank; the target reverses the list:
 
     >>> import polars as pl
     >>> from truerank.exposure.policies.targets import RankColumn

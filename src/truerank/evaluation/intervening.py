@@ -262,15 +262,42 @@ def intervene(
     threads: int | None = None,
     progress: Watching = None,
 ) -> Any:
-    """floor(fraction x rows) rows of a log without replacement, drawn as the strategy says; all users are one pool.
+    """Draw floor(fraction x rows) rows of a log without replacement, weighted by a strategy; all users are one pool.
 
-    `train` is the biased log whose counts the strategy reads; `random` a randomly shown slice, for WTD. The log may be
-    a held-out set or a training set. Labels are never looked at. Rows keep their order.
+    Labels are not used. Rows keep their order.
 
-    A Log gives a Log, whose populations stay; `train` and `random` are Logs, too. A file or folder, a frame, or rows
-    that come as a stream give a polars frame with all their columns (named by `columns`), a Spark or Dask frame one of
-    its own kind. `engine` (as in `evaluate`) says who counts and draws, and never changes a row.
+    Parameters
+    ----------
+    log
+        A held-out set or a training set: a Log, a file or folder, a frame, or rows that come as a stream.
+    strategy
+        A strategy or its name, such as "skew" or "wtd".
+    train
+        The biased log whose counts the strategy uses.
+    random
+        Randomly exposed rows, for WTD.
+    fraction
+        Share of the rows that is drawn.
+    seed
+        The same seed gives the same results.
+    columns
+        Column names of the table by the names of this library, as {"user": "user_id"}; usual names are recognised.
+    engine
+        "local" (threads of this process), "dask", "dask:ADDRESS", "spark" or "spark:URL", a Dask `Client` or a
+        `SparkSession`. Results do not depend on it.
+    threads
+        Number of threads; by default all cores. Results do not depend on it.
+    progress
+        True shows a progress bar; a function is called with (what, done, of how much).
 
+    Returns
+    -------
+    Log or frame
+        A Log for a Log, whose populations stay; a Spark or Dask frame for one of its kind; else a polars frame with all
+        columns.
+
+    Examples
+    --------
     >>> import polars as pl
     >>> log = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8], "label": [1, 0, 1, 1]})
     >>> intervene(log, "skew", train=log, seed=2)["item"].to_list()

@@ -120,12 +120,58 @@ def plan_exposure(
     threads: int | None = None,
     progress: Report | None = None,
 ) -> SamplePlan:
-    """How many users with how many randomly exposed items each show a difference of two models.
+    """How many users with how many randomly exposed items each a difference of two models needs.
 
-    From a `pilot` of judged rows and the `scores` of the models, as for `evaluate`; p is adjusted over as many pairs.
-    Or from assumed figures: one metric with a cut-off, `n_items` candidates, the `value` of the metric that both models
-    have about, for a recall the share of `relevant` items, and the share of listed items that both models have.
+    From a pilot of labelled rows and the scores of the models, or from assumed figures: one metric with a cut-off,
+    `n_items`, `value`, for a recall `relevant`, and `shared`.
 
+    Parameters
+    ----------
+    pilot
+        Labelled, randomly exposed rows, as for `evaluate`.
+    scores
+        By the name of each model, its scores: a matrix (dense or sparse), a frame or file user, item, score or rank, a
+        TREC run, or a fitted model.
+    difference
+        The smallest difference that matters.
+    power
+        Probability to detect a difference of that size.
+    metrics
+        Metrics or their texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking. Default by exposure.
+    estimators
+        Default by metric, as in `evaluate`.
+    exclude
+        Pairs to remove from the candidates, such as training interactions.
+    items
+        The catalogue, where the scores do not give it.
+    n_items
+        Number of candidates of each user; needed without a pilot.
+    baseline
+        Compare every model with this one instead of all pairs.
+    interval
+        `tr.Population()` (default) or `tr.Design()`.
+    level
+        Confidence level of the intervals.
+    value
+        Without a pilot: approximate value of the metric for both models.
+    relevant
+        Without a pilot, for Recall: the share of items that are relevant to a user.
+    shared
+        Without a pilot: share of list items in common.
+    seed
+        The same seed gives the same results.
+    threads
+        Number of threads; by default all cores. Results do not depend on it.
+    progress
+        True shows a progress bar; a function is called with (what, done, of how much).
+
+    Returns
+    -------
+    SamplePlan
+        `plan.table()` has the users needed for each number of labelled items.
+
+    Examples
+    --------
     >>> plan = plan_exposure(difference=0.02, metrics=["Precision@10"], n_items=1000, value=0.1)
     >>> plan.table().filter(pl.col("per_user") == 20)["users"].to_list()
     [17696]
@@ -179,13 +225,55 @@ def plan_sessions(
     threads: int | None = None,
     progress: Report | None = None,
 ) -> SamplePlan:
-    """How many users with how many sessions each show a difference of two ranking policies, from a log of one.
+    """How many sessions of how many users a difference of two ranking policies needs.
 
-    From a `pilot` log and at least two `targets` (one may be the policy that logged), as for `off_policy`. Or from
-    assumed figures for a target against the logging policy: the mean `reward` of a session, the `effective` share of
-    sessions that the weights leave (effective sample size / sessions), sessions `per_user`, and how `alike` sessions of
-    one user are (their correlation).
+    From a pilot log and at least two targets (one may be the logging policy), or from assumed figures for a target
+    against the logging policy: `reward`, `effective`, `per_user` and `alike`.
 
+    Parameters
+    ----------
+    pilot
+        A log of impressions, as for `off_policy`.
+    targets
+        As for `off_policy`.
+    difference
+        The smallest difference that matters.
+    power
+        Probability to detect a difference of that size.
+    position
+        A position model, as for `off_policy`.
+    estimators
+        Default: ips and snips.
+    rewards
+        Reward columns; by default the one value column.
+    columns
+        Column names of the table by the names of this library, as {"user": "user_id"}; usual names are recognised.
+    baseline
+        Compare every target with this one instead of all pairs.
+    level
+        Confidence level of the intervals.
+    reward
+        Without a pilot: the mean reward of a session, between 0 and 1.
+    effective
+        Without a pilot: effective sample size divided by sessions.
+    per_user
+        Without a pilot: sessions per user.
+    alike
+        Without a pilot: correlation between sessions of a user.
+    seed
+        The same seed gives the same results.
+    threads
+        Number of threads; by default all cores. Results do not depend on it.
+    progress
+        True shows a progress bar; a function is called with (what, done, of how much).
+
+    Returns
+    -------
+    SamplePlan
+        `plan.table()` has the sessions and users needed with each estimator.
+
+    Examples
+    --------
     >>> plan = plan_sessions(difference=0.01, reward=0.2, effective=0.5)
     >>> plan.table().select("estimator", "per_user", "users").row(0)
     ('ips', 1.0, 15701)

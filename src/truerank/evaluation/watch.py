@@ -148,16 +148,54 @@ def watch(
     threads: int | None = None,
     progress: Watching = None,
 ) -> Watched:
-    """Whether what is required is shown by the users who have come so far; call it as often as you like.
+    """Monitor a comparison while data arrive; call it as often as you like.
 
-    Each call decides on all users so far, with all their rows, one cluster for each user. `labels` have a column time:
-    users must arrive in random order, which the times of their first rows are tested for. `require` are rules such as
-    "a > b: Precision@10", as for `evaluate`. Stop when it is decided: 0 lies outside the interval, or the interval is
-    narrower than twice the smallest `difference` that matters. Stopping at the first such look is wrong with a
-    probability of about 1 - `level`, however often you look. `planned` is about how many users are expected, chosen
-    before the first look; about there the interval is narrowest.
-    Times are numbers, dates, datetimes or padded ISO 8601 text, one in every row; `drop_missing_times` drops rows
-    without one, and users who have no other rows, and a message counts them.
+    Each call analyses all users so far, with all their rows. Users must arrive in random order; the times of their
+    first rows test that. Stop when it is decided: 0 lies outside the interval, or the interval is narrower than
+    twice `difference`. Stopping at the first decided analysis is wrong with a probability of about 1 - `level`, however
+    often you look.
+
+    Parameters
+    ----------
+    scores
+        By the name of each model, its scores: a matrix (dense or sparse), a frame or file user, item, score or rank, a
+        TREC run, or a fitted model.
+    labels
+        As for `evaluate`, with a column time.
+    require
+        Rules such as "a > b: Precision@10".
+    exposure
+        As for `evaluate`.
+    metrics
+        Metrics or their texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking. Default by exposure.
+    estimators
+        Every metric is estimated by each; a pair that cannot be estimated is left out with a message. Default by
+        exposure and metric.
+    exclude
+        Pairs to remove from the candidates, such as training interactions.
+    items
+        The catalogue, where the scores do not give it.
+    n_items
+        Size of the catalogue, where scores are top lists.
+    difference
+        Stop also when the models are equivalent within this margin.
+    planned
+        Expected number of users, chosen before the first analysis; about there the interval is narrowest.
+    drop_missing_times
+        Drop rows without a time, and users without other rows; a message counts them.
+    level
+        Confidence level of the intervals.
+    seed
+        The same seed gives the same results.
+    threads
+        Number of threads; by default all cores. Results do not depend on it.
+    progress
+        True shows a progress bar; a function is called with (what, done, of how much).
+
+    Returns
+    -------
+    Watched
+        The state of each comparison.
     """
     rules = _rules(require)
     check_call(scores)
