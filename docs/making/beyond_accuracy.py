@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import truerank as tr
+from docs.making.files import finding
 from truerank import models
 from truerank.core.results import Results
 from truerank.report.charts import TYPEFACE, altair
@@ -14,7 +15,7 @@ WHO = "the picture beyond accuracy"
 MODELS = ("popularity", "item-knn", "ease", "ials", "random")
 ACCURACY, COVERAGE, NOVELTY = "Precision@10", "Coverage@10", "Novelty@10"
 SEED = 1
-SIZE, FONT = 260, 13
+WIDTH, HEIGHT, FONT = 320, 200, 13
 COLOURS = ["#444444", "#0072B2", "#C44E00", "#00795A", "#9B3F86"]
 
 
@@ -46,7 +47,8 @@ def chart(results: Results) -> Any:
         _panel(alt, rows_of(results, COVERAGE), "share of the catalogue in the top 10 of 2,000 users", (0.0, 1.05)),
         _panel(alt, rows_of(results, NOVELTY), "novelty of the top 10 (bits)", (0.0, 4.5)),
     ]
-    return alt.hconcat(*panels, spacing=24).configure(
+    title = finding(alt, "Popularity is not much less precise,", "but recommends few and well-known items.")
+    return alt.vconcat(*panels, spacing=24, title=title).configure(
         font=TYPEFACE,
         view=alt.ViewConfig(stroke=None),
         axis=alt.AxisConfig(
@@ -60,8 +62,11 @@ def _panel(alt: Any, rows: list[dict[str, Any]], title: str, domain: tuple[float
     data = alt.Data(values=rows)
     x = alt.X("x:Q", title=title, scale=alt.Scale(domain=list(domain), nice=False), axis=alt.Axis(tickCount=6))
     y = alt.Y("y:Q", title="Precision@10", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
-    base = alt.Chart(data, width=SIZE, height=SIZE)
-    sides = {"sort": list(MODELS), "legend": alt.Legend(title=None, labelFontSize=FONT, symbolSize=120)}
+    base = alt.Chart(data, width=WIDTH, height=HEIGHT)
+    sides = {
+        "sort": list(MODELS),
+        "legend": alt.Legend(title=None, orient="top", columns=3, labelFontSize=FONT, symbolSize=120),
+    }
     colour = alt.Color("model:N", scale=alt.Scale(domain=list(MODELS), range=COLOURS), **sides)
     shape = alt.Shape("model:N", scale=alt.Scale(domain=list(MODELS)), **sides)
     layers = [

@@ -5,12 +5,18 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from truerank.report.charts import PictureFormat, picture
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent
 WHO = "the pictures of the docs"
+
+
+def finding(alt: Any, *lines: str) -> Any:
+    """The title of a picture: what it shows, in lines that a phone holds."""
+    return alt.TitleParams(list(lines), fontSize=15, fontWeight="bold", anchor="start", offset=10)
 
 
 def names() -> list[str]:

@@ -52,7 +52,7 @@ def made() -> dict[str, bytes]:
 
 def write(place: Path) -> None:
     """The demo and the reports, as a reader would make them."""
-    for arguments in (["demo", "--all", "--out", "demo", "--force"], STUDY, *REPORTS.values()):
+    for arguments in (["demo", "--out", "demo", "--force"], STUDY, *REPORTS.values()):
         subprocess.run([sys.executable, "-m", "truerank", *arguments], cwd=place, check=True, stdout=subprocess.DEVNULL)
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from docs.making.files import finding
 from truerank.report.charts import COLOURS, TYPEFACE, altair
 
 MEASURED = Path(__file__).parents[2] / "benchmarks" / "scale.json"
@@ -23,10 +24,14 @@ def chart(measured: dict[str, Any]) -> Any:
     base = library.Chart(library.Data(values=rows)).encode(
         x=library.X("rows:Q", title="rows", scale=library.Scale(type="log", nice=False, padding=12), axis=library.Axis(format="~s", gridColor="#eeeeee", values=[10**power for power in range(5, 10)])),
         y=library.Y("seconds:Q", title="seconds", scale=library.Scale(type="log", nice=False, padding=12), axis=library.Axis(format="~g", gridColor="#eeeeee", values=[1, 2, 5, 10, 20, 50, 100, 200, 500])),
-        color=library.Color("command:N", title=None, scale=library.Scale(domain=["evaluate", "offpolicy"], range=list(COLOURS[:2]))),
+        color=library.Color("command:N", title=None, scale=library.Scale(domain=["evaluate", "offpolicy"], range=list(COLOURS[:2])),
+                            legend=library.Legend(orient="top")),
     )  # fmt: skip
     return (base.mark_line(strokeWidth=2) + base.mark_point(size=55, opacity=1, filled=True)).properties(
-        width=460, height=260, config=library.Config(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb"))
+        width=330,
+        height=260,
+        title=finding(library, "Time grows in proportion to the rows."),
+        config=library.Config(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb")),
     )
 
 

@@ -19,6 +19,7 @@ from truerank.report.charts import TYPEFACE, altair
 WHO = "the pictures of verdicts"
 LEVEL = 0.95
 GOES_ON = "goes on"  # no rule against a verdict: the interval decides
+WORDS = {NOT_SHOWN: "inconclusive"}
 COLOURS = {BETTER: "#0072B2", WORSE: "#C44E00", NOT_SHOWN: "#6E6E6E", INSUFFICIENT: "#9B3F86", GOES_ON: "#444444"}
 WIDTH, ROW, FONT = 440, 44, 13
 CASE, PLACE, STEP = 125, 0.05, 0.06  # height of a row of rings, what stands at one place, from one ring to the next
@@ -80,7 +81,13 @@ def together() -> Any:
     for at, (own, after) in enumerate(zip(p.tolist(), adjusted.tolist(), strict=True)):
         verdict = verdict_of(1.0, after, level=LEVEL, reasons=())
         rows.append(
-            {"name": f"new {'ABC'[at]} - old", "p": own, "adjusted": after, "verdict": verdict, "text": verdict}
+            {
+                "name": f"new {'ABC'[at]} - old",
+                "p": own,
+                "adjusted": after,
+                "verdict": verdict,
+                "text": WORDS.get(verdict, verdict),
+            }
         )
     data = alt.Data(values=rows)
     x = _across(
@@ -158,10 +165,10 @@ def unbalanced() -> Any:
     for name, share, z in LISTS:
         error = abs((1 - share) / z)
         verdict = INSUFFICIENT if abs(z) > FAR else GOES_ON
-        text = f"z = {_minus(z)}: {INSUFFICIENT if verdict == INSUFFICIENT else 'may be chance'}"
+        text = f"z = {_minus(z)}: {INSUFFICIENT if verdict == INSUFFICIENT else 'may be sampling error'}"
         rows.append({"name": name, "value": share, "low": share - FAR * error, "high": share + FAR * error,
                      "verdict": verdict, "text": text})  # fmt: skip
-    axis = "share of the list that the rows stand for, ± 3 standard errors"
+    axis = "share of the list that the rows represent, ± 3 standard errors"
     return _intervals(rows, axis=axis, domain=(0.55, 1.1), line=1.0, percent=True)
 
 
@@ -169,11 +176,11 @@ def not_random() -> Any:
     """How uneven the exposure of items is beyond chance."""
     rows = [
         {"name": name, "value": effect, "low": 0.0, "high": effect, "verdict": INSUFFICIENT if effect > LARGE else GOES_ON,
-         "text": f"{effect:.2f}: {INSUFFICIENT if effect > LARGE else 'as by chance'}"}
+         "text": f"{effect:.2f}: {INSUFFICIENT if effect > LARGE else 'as in a uniform sample'}"}
         for name, effect in EFFECTS
     ]  # fmt: skip
     return _intervals(
-        rows, axis="coefficient of variation of exposure beyond chance", domain=(0.0, 1.5), line=LARGE, label="0.10"
+        rows, axis="variation of exposure beyond sampling error", domain=(0.0, 1.5), line=LARGE, label="0.10"
     )
 
 
@@ -226,7 +233,7 @@ def _intervals(
 ) -> Any:
     """Values with intervals, one below the other, the verdict at the right."""
     alt = altair(WHO)
-    data = alt.Data(values=[{"text": row["verdict"], **row} for row in rows])
+    data = alt.Data(values=[{"text": WORDS.get(row["verdict"], row["verdict"]), **row} for row in rows])
     x, y = _across(alt, domain, axis, percent=percent), _down(alt, [row["name"] for row in rows])
     layers = [_line(alt, line, x, label)]
     if far:
