@@ -18,6 +18,7 @@ import pytest
 
 import truerank as tr
 from truerank.core.messages import Severity
+from truerank.core.results import NOT_SHOWN
 from truerank.report import text
 from truerank.report.questions import decisive, questions_of
 from truerank.report.summary import summarize
@@ -106,6 +107,17 @@ def test_there_are_at_most_five_warnings() -> None:
     lines = [line for line in str(replace(results, messages=tuple(warned))).splitlines() if line.startswith("! ")]
     assert len(lines) == 5
     assert "more warnings" in lines[-1]
+
+
+def test_the_verdict_names_the_metric_of_a_difference_that_only_one_has() -> None:
+    results, _ = shown("three")
+    pairs = tuple(
+        replace(pair, verdict=NOT_SHOWN) if {pair.model, pair.baseline} == {"ease", "knn"} and pair.metric != "Recall@50"
+        else pair
+        for pair in results.comparisons
+    )  # fmt: skip
+    assert summarize(results).verdict.endswith("significantly above knn.")
+    assert summarize(replace(results, comparisons=pairs)).verdict.endswith("significantly above knn on Recall@50.")
 
 
 def test_what_is_for_comparison_only_does_not_decide() -> None:

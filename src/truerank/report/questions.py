@@ -296,6 +296,8 @@ def _leaders(models: Sequence[str], questions: Sequence[ShownQuestion]) -> str:
         text += f" and beats {others} on {scope(alone, questions)}"
     else:
         beaten = max((question.beaten_by(leader) for question in most), key=len)
+        on = [question for question in most if {*beaten} <= {*question.beaten_by(leader)}]
         text += f", significantly above {some(beaten, most=FEW) if beaten else 'no other'}"
+        text += "" if len(on) == len(most) else f" on {scope(on, questions)}"
     rest = [f"{name} on {scope(led, questions)}" for name, led in leads.items() if name != leader]
     return f"{text}; {', '.join(rest[:FEW])}" if rest else text
