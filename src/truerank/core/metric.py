@@ -71,43 +71,6 @@ class ListNeed(StrEnum):
     LABELS = "labels"
 
 
-@runtime_checkable
-class OfLists(Metric, Protocol):
-    """A metric of what is recommended: the top K of every unit, whatever else is known of it.
-
-    `needs` is what it must know beside the lists; `directed` whether a larger value is better, or only larger;
-    `bounds` what it lies between; `on_lists` what it is, in words.
-    """
-
-    directed: ClassVar[bool]
-
-    @property
-    def needs(self) -> frozenset[ListNeed]: ...
-    @property
-    def bounds(self) -> tuple[float, float]: ...
-    @property
-    def on_lists(self) -> str: ...
-
-
-@runtime_checkable
-class PerList(OfLists, Protocol):
-    """A metric that every list has: Σ numerator / Σ denominator over units, NaN where a unit has none."""
-
-    def sums(self, lists: Any) -> tuple[Floats, Floats]: ...
-
-
-@runtime_checkable
-class OfCounts(OfLists, Protocol):
-    """A metric of how often each item is recommended to all units together; a list alone has none."""
-
-    def form(self, facts: Any) -> CountForm: ...
-
-
-def is_directed(metric: Metric) -> bool:
-    """Whether a larger value is better; of most metrics of lists it is only larger."""
-    return not isinstance(metric, OfLists) or metric.directed
-
-
 class BaseMetric:
     """Defaults of metrics: options are checked, the text form parses back, and `k` is the cut-off."""
 
@@ -137,11 +100,46 @@ class BaseMetric:
         return k
 
 
-class ListMetric(BaseMetric):
-    """Defaults of metrics of lists: shares, of which more is only more."""
+class OfLists(BaseMetric):
+    """A metric of what is recommended: the top K of every unit, whatever else is known of it.
+
+    `needs` is what it must know beside the lists; `directed` whether a larger value is better, or only larger, as of
+    shares; `bounds` what it lies between; `on_lists` what it is, in words.
+    """
 
     __slots__ = ()
 
     on_full_labels: ClassVar[str] = "users with a recommended item"
     directed: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    @property
+    def needs(self) -> frozenset[ListNeed]:
+        raise NotImplementedError
+
+    @property
+    def on_lists(self) -> str:
+        raise NotImplementedError
+
+
+class PerList(OfLists):
+    """A metric that every list has: Σ numerator / Σ denominator over units, NaN where a unit has none."""
+
+    __slots__ = ()
+
+    def sums(self, lists: Any) -> tuple[Floats, Floats]:
+        raise NotImplementedError
+
+
+class OfCounts(OfLists):
+    """A metric of how often each item is recommended to all units together; a list alone has none."""
+
+    __slots__ = ()
+
+    def form(self, facts: Any) -> CountForm:
+        raise NotImplementedError
+
+
+def is_directed(metric: Metric) -> bool:
+    """Whether a larger value is better; of most metrics of lists it is only larger."""
+    return not isinstance(metric, OfLists) or metric.directed

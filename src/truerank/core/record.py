@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, dataclass_transform, overload
-
-Class = TypeVar("Class", bound=type[Any])
+from typing import Any, dataclass_transform
 
 
-@overload
-def record(cls: Class, /) -> Class: ...
-@overload
-def record(*, eq: bool = True, kw_only: bool = False) -> Callable[[Class], Class]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: Any = None, /, *, eq: bool = True, kw_only: bool = False) -> Any:
     """A frozen dataclass with slots; without equality where its fields are arrays, which have no single truth.

@@ -59,6 +59,7 @@ class Range:
 
 
 Count = Annotated[int, Range(least=1)]
+CountFrom2 = Annotated[int, Range(least=2)]
 CountFrom0 = Annotated[int, Range(least=0)]
 Positive = Annotated[float, Range(above=0)]
 NotNegative = Annotated[float, Range(least=0)]

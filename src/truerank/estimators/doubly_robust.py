@@ -22,6 +22,7 @@ from truerank.core.log import Logged
 from truerank.core.record import record
 from truerank.core.rng import cell_uniforms
 from truerank.core.terms import Smooth
+from truerank.core.values import CountFrom2, NotNegative, check
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, mean_over_cells, shrunk_means
 from truerank.estimators.impressions import Counted, Exposures, Limited, Normaliser, RankedContext
@@ -58,16 +59,13 @@ class ItemMeans:
     sessions where there are no users.
     """
 
-    folds: int = 5
-    strength: float = 20.0
+    folds: CountFrom2 = 5
+    strength: NotNegative = 20.0
 
     name: ClassVar[str] = "item-means"
 
     def __post_init__(self) -> None:
-        if self.folds < 2 or self.strength < 0:
-            raise InputError(
-                f"{self.folds} folds, strength {self.strength:g}; expected at least 2 folds and a strength from 0."
-            )
+        check(self)
 
     def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
         needs = () if context.views_known or context.learner is None else (context.learner,)

@@ -23,6 +23,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.core.record import record
+from truerank.core.values import CountFrom2, Positive, check
 from truerank.core.wording import option
 from truerank.estimators.cross_fitting import CrossFitted, FoldSums, equal_folds, mean_over_cells, shrunk_means
 from truerank.estimators.rows import propensity_of
@@ -235,16 +236,12 @@ class ItemRates(Prediction):
     weight of a row. No user's prediction depends on that user's own rows, so doubly robust sums stay exactly unbiased.
     """
 
-    folds: int = 2
-    strength: float = 5.0
+    folds: CountFrom2 = 2
+    strength: Positive = 5.0
     name: ClassVar[str] = "item-rates"
 
     def __post_init__(self) -> None:
-        if self.folds < 2 or not self.strength > 0:
-            raise InputError(
-                f"item rates with {self.folds} folds and strength {self.strength:g}; "
-                "expected at least 2 folds and a positive strength."
-            )
+        check(self)
 
     def learner(self, metric: Metric, *, clip: float = math.inf, propensity: Learner | None = None) -> CrossFitted:
         return CrossFitted(self, (_graded(metric), clip, propensity), () if propensity is None else (propensity,))

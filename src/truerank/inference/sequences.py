@@ -14,8 +14,8 @@ import math
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.errors import InputError
 from truerank.core.record import record
+from truerank.core.values import Between0And1, Count, check
 from truerank.inference.moments import ends
 
 FIRST = 100  # users who tell the models apart, before whom there is no interval
@@ -33,14 +33,11 @@ class ConfidenceSequence:
     1.55
     """
 
-    planned: int
-    alpha: float = 0.05
+    planned: Count
+    alpha: Between0And1 = 0.05
 
     def __post_init__(self) -> None:
-        if self.planned < 1:
-            raise InputError(f"{self.planned} users are planned; expected a whole number from 1.")
-        if not 0 < self.alpha < 1:
-            raise InputError(f"an error of {self.alpha:g}; expected a number between 0 and 1.")
+        check(self, where="a confidence sequence")
 
     @property
     def precision(self) -> float:

@@ -11,7 +11,7 @@ from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.counted import Covered, Inequality
 from truerank.core.errors import RefusedError
 from truerank.core.log import Pairs
-from truerank.core.metric import ListMetric, ListNeed
+from truerank.core.metric import ListNeed, OfCounts, PerList
 from truerank.core.options import CoveredItems, Denominator, Distance, InformationUnit, PopularityBase
 from truerank.core.ranking import TopLists
 from truerank.core.record import record
@@ -73,7 +73,7 @@ def mean_of(values: Floats) -> tuple[Floats, Floats]:
 
 
 @record
-class Novelty(ListMetric):
+class Novelty(PerList):
     """The mean self-information of a user's top K: -log2(users of the training log with the item / all its users).
 
     RecTools' MeanInvUserFreq. An item that nobody has counts as if one user had it. `unit=share` divides by log2 of the
@@ -117,7 +117,7 @@ class Novelty(ListMetric):
 
 
 @record
-class Serendipity(ListMetric):
+class Serendipity(PerList):
     """The mean over a user's top K of max(p - p_any, 0) for relevant items, 0 for others, as RecTools has it.
 
     p = (n + 1 - rank) / n says how high the item stands for this user, p_any = (n + 1 - place) / n how high for
@@ -152,7 +152,7 @@ class Serendipity(ListMetric):
 
 
 @record
-class PopularityLift(ListMetric):
+class PopularityLift(PerList):
     """How much more popular the top K is than what users chose: Σ_u mean popularity of L_u / Σ_u that of their history.
 
     Popularity is the number of users of the training log with the item. 1 is no lift; Abdollahpouri et al. (2020)
@@ -204,7 +204,7 @@ PAIRS_AT_ONCE = 2**18
 
 
 @record
-class Diversity(ListMetric):
+class Diversity(PerList):
     """Intra-list diversity: the mean distance between two items of a user's top K, over all pairs of them.
 
     The distance is the number of features that differ (`hamming`, RecTools' IntraListDiversity), or 1 - cosine of the
@@ -267,7 +267,7 @@ def _apart(rows: Floats, first: Ints, second: Ints, distance: Distance) -> Float
 
 
 @record
-class CatalogueCoverage(ListMetric):
+class CatalogueCoverage(OfCounts):
     """The share of the catalogue that is in the top K of at least one user: #{∪_u L_u} / n_items.
 
     RecTools' CatalogCoverage(normalize=True). `among=train` asks of the items of the training log alone (RePlay). More
@@ -303,7 +303,7 @@ class CatalogueCoverage(ListMetric):
 
 
 @record
-class Gini(ListMetric):
+class Gini(OfCounts):
     """How unequally the places of all top K lists go to the items: Σ_{i<j} |c_i - c_j| / (n Σ c) over all n items.
 
     c_i is the number of lists that hold item i, 0 for items in none: 0 if all are listed equally often, (n - K) / n if
