@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,18 @@ def places(group: Ints, keys: tuple[npt.NDArray[Any], ...]) -> Ints:
     order = np.lexsort((*keys, group))
     place[order] = np.arange(len(group)) - np.repeat(first, count)
     return place
+
+
+def smallest_that(enough: Callable[[float], bool], low: float, high: float, *, steps: int) -> float:
+    """The smallest number between two that is enough, found by halving; the upper one is.
+
+    >>> round(smallest_that(lambda x: x * x >= 2, 0.0, 2.0, steps=40), 6)
+    1.414214
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:

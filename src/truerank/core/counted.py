@@ -129,7 +129,7 @@ class Inequality:
         # an item that is listed once less comes nearer to those listed less often, and away from all others;
         # two items of one row stay as far apart as they were
         count, item = listed.count, listed.item
-        equal = _equal_pairs(count[item], listed.row, listed.n_rows)
+        equal = equal_pairs(count[item], listed.row, listed.n_rows)
         change = listed.sums(int(self.n_items) - 1.0 - 2.0 * self._fewer(count)[item]) - 2.0 * equal
         total = count.sum() - listed.per_row()
         gini = np.full(listed.n_rows, math.nan)
@@ -146,10 +146,10 @@ class Inequality:
         return listed.sums(place[listed.item]), listed.per_row().astype(np.float64)
 
 
-def _equal_pairs(values: Ints, row: Ints, n_rows: int) -> Floats:
+def equal_pairs(values: npt.NDArray[Any], row: Ints, n_rows: int) -> Floats:
     """How many pairs of equal values each row has.
 
-    >>> _equal_pairs(np.array([3, 1, 3, 3]), np.array([0, 0, 0, 1]), 2).tolist()
+    >>> equal_pairs(np.array([3, 1, 3, 3]), np.array([0, 0, 0, 1]), 2).tolist()
     [1.0, 0.0]
     """
     if not len(values):

@@ -96,8 +96,7 @@ class BaseMetric:
     @property
     def cutoff(self) -> int | None:
         """The deepest rank that counts, None where every rank does."""
-        k: int | None = getattr(self, "k", None)
-        return k
+        return getattr(self, "k", None)
 
 
 class OfLists(BaseMetric):

@@ -172,18 +172,12 @@ def ranked_within_rows(scores: Floats) -> Floats:
     >>> ranked_within_rows(np.array([[3.0, 1e9, np.nan, 3.0], [0.1, 0.2, 0.3, 0.4]])).round(2).tolist()
     [[-0.43, 0.97, nan, -0.43], [-1.15, -0.32, 0.32, 1.15]]
     """
-    order = np.argsort(scores, axis=1, kind="stable")  # NaN last
-    ordered, place = np.take_along_axis(scores, order, axis=1), np.arange(scores.shape[1])
-    starts = np.ones(scores.shape, dtype=bool)
-    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    ends = np.ones(scores.shape, dtype=bool)
-    ends[:, :-1] = starts[:, 1:]
-    first = np.maximum.accumulate(np.where(starts, place, 0), axis=1)
-    last = np.minimum.accumulate(np.where(ends, place, len(place))[:, ::-1], axis=1)[:, ::-1]
-    n_known = np.count_nonzero(~np.isnan(scores), axis=1)[:, None]
-    ranks = np.empty_like(scores)
-    np.put_along_axis(ranks, order, ((first + last) / 2 + 0.5) / np.maximum(n_known, 1), axis=1)
-    return np.where(np.isnan(scores), np.nan, special.ndtri(np.minimum(ranks, 1.0)))
+    from scipy.stats import rankdata
+
+    unknown = np.isnan(scores)
+    ranks = rankdata(np.where(unknown, np.inf, scores), axis=1)
+    n_known = np.count_nonzero(~unknown, axis=1)[:, None]
+    return np.where(unknown, np.nan, special.ndtri((ranks - 0.5) / np.maximum(n_known, 1)))
 
 
 # -------------------------------------------------------------------------------------------------------- reward models

@@ -189,12 +189,13 @@ class IdealRatio(Form):
 
     def _ideal(self, number: float) -> tuple[float, float]:
         """I(number) and its slope: at a whole number the mean of those on both sides."""
-        discount = np.append(DCG(self.k, discount=self.discount).rank_discount(np.arange(1.0, self.k + 1)), 0.0)
+        places = np.arange(self.k + 1.0)
+        discount = np.append(DCG(self.k, discount=self.discount).rank_discount(places[1:]), 0.0)
         length = float(self.k) if self.whole else min(max(number, 0.0), float(self.k))
         below = min(int(length + CLOSE), self.k)
         before = below - 1 if abs(length - below) <= CLOSE and below else below
         slope = 0.0 if self.whole or number > self.k + CLOSE else float(discount[before] + discount[below]) / 2
-        return float(discount[:below].sum() + (length - below) * discount[below]), slope
+        return float(np.interp(length, places, np.cumsum(discount) - discount)), slope
 
     def values(self, totals: Floats) -> Floats:
         return np.array([self._value(row) for row in totals.tolist()])

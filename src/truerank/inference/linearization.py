@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from truerank.core import special
-from truerank.core.arrays import Floats, Ints, equal_parts, sums_by
+from truerank.core.arrays import Floats, Ints, equal_parts, smallest_that, sums_by
 from truerank.core.forms import HitMove, Ratio
 from truerank.core.record import record
 from truerank.core.terms import Smooth, Terms
@@ -312,13 +312,11 @@ def allowing(spread: Spread, correction: float, *, level: float) -> Spread:
     (0.235, 0.765)
     """
     bias = max(ALLOWED * abs(correction), FLOOR * abs(spread.value)) / spread.stderr
-    low, high = 0.0, bias + 9.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        inside = float(special.ndtr(middle - bias) - special.ndtr(-middle - bias))
-        low, high = (low, middle) if inside >= level else (middle, high)
+    reach = smallest_that(
+        lambda c: bool(special.ndtr(c - bias) - special.ndtr(-c - bias) >= level), 0.0, bias + 9.0, steps=100
+    )
     wider = float(special.stdtrit(spread.df, (1 + level) / 2)) / float(special.ndtri((1 + level) / 2))
-    half = spread.stderr * high * wider
+    half = spread.stderr * reach * wider
     away = abs(spread.value) / (spread.stderr * wider)
     p = min(1.0, max(float(special.ndtr(bias - away) + special.ndtr(-away - bias)), 2.0 ** (1 - spread.informative)))
     return replace(spread, low=spread.value - half, high=spread.value + half, p=p, skewness=0.0, correction=correction)

@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 
 from truerank.core import special
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, smallest_that
 from truerank.core.ids import Keys
 from truerank.core.record import record
 from truerank.core.rng import generator
@@ -85,16 +85,12 @@ class ComparisonFamily:
         if self.n <= 1:
             return level
         significance = round(1.0 - level, 12)
-        low, high = significance / self.n, significance
+        low = significance / self.n
         if self.largest is None:
             return 1.0 - low
-        for _ in range(60):
-            middle = (low + high) / 2.0
-            if not low < middle < high:
-                break
-            reached = float(self.adjust(np.array([middle]))[0]) >= significance
-            low, high = (low, middle) if reached else (middle, high)
-        return 1.0 - high
+        return 1.0 - smallest_that(
+            lambda p: bool(self.adjust(np.array([p]))[0] >= significance), low, significance, steps=60
+        )
 
 
 def correlation_of(pairs: Sequence[tuple[Floats, Floats]], key: Keys | None) -> Floats | None:

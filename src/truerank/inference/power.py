@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from truerank.core import special
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, smallest_that
 from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.inference.moments import unskewed
@@ -215,11 +215,7 @@ def smallest_difference(components: Components, *, users: float, rows: float, su
         return power_of(components, errors * unit, users=users, rows=rows, sure=sure) >= sure.power
 
     high = next((2.0**power for power in range(20) if enough(2.0**power)), math.nan)
-    low = high / 2.0 if high > 1 else 0.0
-    for _ in range(40):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high * unit
+    return smallest_that(enough, high / 2.0 if high > 1 else 0.0, high, steps=40) * unit
 
 
 # ------------------------------------------------------------------------------------------------------ assumed figures

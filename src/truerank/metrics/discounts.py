@@ -265,8 +265,7 @@ def unit_values(metric: Metric, log: Log, ranks: Ranks) -> Floats:
         total = positives.sums(positives.gain * expected_discount(metric, positives.ranks))
         return total / divisor(metric.denominator, metric.cutoff, positives)
     if isinstance(metric, Listwise):
-        values: Floats = metric.values(positives)
-        return values
+        return metric.values(positives)
     raise InputError(f"{metric} is neither additive nor listwise: it needs rank_discount(rank) or values(positives).")
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
-from truerank.core.counted import Covered, Inequality
+from truerank.core.counted import Covered, Inequality, equal_pairs
 from truerank.core.errors import RefusedError
 from truerank.core.log import Pairs
 from truerank.core.metric import ListNeed, OfCounts, PerList
@@ -62,9 +62,18 @@ class ListedItems:
 
     def means(self, values: Floats) -> Floats:
         """The mean of values of listed items over each unit's list, NaN where it is empty."""
-        n = self.lists.length
-        total = sums_by(self.lists.unit, values, n=len(n))
-        return np.asarray(np.divide(total, n, out=np.full(len(n), math.nan), where=n > 0))
+        return means_of(values, self.lists.length)
+
+
+def means_of(values: Floats, n: Ints) -> Floats:
+    """The means of the first n[0] values, of the next n[1], ...; NaN of none.
+
+    >>> means_of(np.array([1.0, 2.0, 6.0]), np.array([1, 0, 2])).tolist()
+    [1.0, nan, 4.0]
+    """
+    means = np.full(len(n), math.nan)
+    np.divide(sums_by(np.repeat(np.arange(len(n)), n), values, n=len(n)), n, out=means, where=n > 0)
+    return means
 
 
 def mean_of(values: Floats) -> tuple[Floats, Floats]:
@@ -193,14 +202,8 @@ class PopularityLift(PerList):
         history = lists.history
         if history is None:
             return above, np.full(len(above), math.nan)
-        n = history.count
-        owner = np.repeat(np.arange(len(n)), n)
-        total = sums_by(owner, popularity[history.item], n=len(n))
-        below = np.divide(total, n, out=np.full(len(n), math.nan), where=n > 0)
+        below = means_of(popularity[history.item], history.count)
         return np.where(np.isnan(below), math.nan, above), np.where(np.isnan(above), math.nan, below)
-
-
-PAIRS_AT_ONCE = 2**18
 
 
 @record
@@ -236,34 +239,16 @@ class Diversity(PerList):
     def sums(self, lists: ListedItems) -> tuple[Floats, Floats]:
         if lists.facts.features is None:
             raise RefusedError(f"items have no features; give them with {option('item_features FILE')}.")
-        rows = _rows(lists.facts.features, self.distance)
-        start, n = lists.lists.start, lists.lists.length
-        pairs = n * (n - 1) // 2
-        total = np.zeros(len(n))
-        for length in np.unique(n[n > 1]).tolist():  # lists of one length have the same pairs of places
-            first, second = np.triu_indices(length, 1)
-            units = np.flatnonzero(n == length)
-            step = max(1, PAIRS_AT_ONCE // len(first))
-            for index in range(0, len(units), step):
-                of = units[index : index + step]
-                item = lists.lists.item[start[of][:, None] + np.arange(length)]
-                apart = _apart(rows, item[:, first].ravel(), item[:, second].ravel(), self.distance)
-                total[of] = sums_by(np.repeat(np.arange(len(of)), len(first)), apart, n=len(of))
+        unit, n = lists.lists.unit, lists.lists.length
+        pairs, features = n * (n - 1) / 2, lists.facts.features[lists.lists.item]
+        if self.distance is Distance.HAMMING:
+            total = sum((pairs - equal_pairs(column, unit, len(n)) for column in features.T), np.zeros(len(n)))
+        else:  # Σ v·w over pairs is half of |Σ v|² - Σ |v|²
+            length = np.sqrt(np.square(features).sum(axis=1, keepdims=True))
+            rows = np.divide(features, length, out=np.zeros_like(features), where=length > 0)
+            together = sum((sums_by(unit, column, n=len(n)) ** 2 for column in rows.T), np.zeros(len(n)))
+            total = pairs - (together - sums_by(unit, np.square(rows).sum(axis=1), n=len(n))) / 2
         return mean_of(np.divide(total, pairs, out=np.full(len(n), math.nan), where=pairs > 0))
-
-
-def _rows(features: Floats, distance: Distance) -> Floats:
-    """Features as they are compared: for cosines of length 1, but those without any."""
-    if distance is Distance.HAMMING:
-        return features
-    length = np.sqrt(np.square(features).sum(axis=1, keepdims=True))
-    return np.asarray(np.divide(features, length, out=np.zeros_like(features), where=length > 0))
-
-
-def _apart(rows: Floats, first: Ints, second: Ints, distance: Distance) -> Floats:
-    if distance is Distance.HAMMING:
-        return np.asarray((rows[first] != rows[second]).sum(axis=1), dtype=np.float64)
-    return np.asarray(1.0 - (rows[first] * rows[second]).sum(axis=1))
 
 
 @record
