@@ -214,7 +214,9 @@ def smallest_difference(components: Components, *, users: float, rows: float, su
     def enough(errors: float) -> bool:
         return power_of(components, errors * unit, users=users, rows=rows, sure=sure) >= sure.power
 
-    high = next((2.0**power for power in range(20) if enough(2.0**power)), math.nan)
+    high = next((2.0**power for power in range(20) if enough(2.0**power)), None)
+    if high is None:
+        return math.nan
     return smallest_that(enough, high / 2.0 if high > 1 else 0.0, high, steps=40) * unit
 
 
