@@ -119,17 +119,19 @@ def test_sums_of_weights_for_all_clips_are_those_of_each(of: Limited) -> None:
     assert tally.diagnostics(INF).largest == made.weights().max()
 
 
-def test_compiled_sums_of_weights_are_the_plain_ones() -> None:
+@pytest.mark.parametrize("scaled", [False, True], ids=["ratios", "scaled"])
+def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool) -> None:
     """Rows of weight 0 and of weights that are clips themselves among them; more rows than one block."""
     rng = np.random.default_rng(3)
     limited = np.where(
         rng.random(5000) < 0.2, rng.choice([0.0, *CLIPS[np.isfinite(CLIPS)]], 5000), rng.gamma(1, 3, 5000)
     )
-    scale = rng.choice([0.0, 0.5, 1.0], 5000)
+    scale = rng.choice([0.0, 0.5, 1.0], 5000) if scaled else None
     compiled, plain = (np.zeros((5, len(CLIPS) + 1)) for _ in range(2))
     add_bins(scale, limited, CLIPS, compiled)
-    weight = scale * limited
-    for row, values in enumerate((weight > 0, scale, scale**2, weight, weight**2)):
+    factor = np.ones(5000) if scale is None else scale
+    weight = factor * limited
+    for row, values in enumerate((weight > 0, factor, factor**2, weight, weight**2)):
         plain[row] = np.bincount(np.searchsorted(CLIPS, limited), values, minlength=len(CLIPS) + 1)
     np.testing.assert_array_equal(compiled[0], plain[0])
     np.testing.assert_allclose(compiled, plain, rtol=1e-12)

@@ -67,11 +67,27 @@ def add_bin(scale: Any, limited: Any, low: float, high: float, out: Any) -> None
     out[4] += weight_squares
 
 
+@compiled(boundscheck=False, fastmath={"reassoc"})
+def add_unscaled_bin(limited: Any, low: float, high: float, out: Any) -> None:
+    """The same where the scale is 1: three of the five sums are then the number of rows, if no weight is 0."""
+    rows, weights, weight_squares = 0.0, 0.0, 0.0
+    for i in range(limited.shape[0]):
+        inside = (low < limited[i]) & (limited[i] <= high)
+        w = limited[i] if inside else 0.0
+        rows += 1.0 if inside else 0.0
+        weights += w
+        weight_squares += w * w
+    out[:3] += rows
+    out[3] += weights
+    out[4] += weight_squares
+
+
 @compiled(boundscheck=False)
 def add_bins(scale: Any, limited: Any, clips: Any, sums: Any) -> None:
     """Add what every clip needs: rows of weight scale · limited go to the bin of what is limited among the clips.
 
-    Row 0 of `sums` counts weights above 0, rows 1 and 2 have Σ and Σ² of the scale, rows 3 and 4 of the weight.
+    Row 0 of `sums` counts weights above 0, rows 1 and 2 have Σ and Σ² of the scale, rows 3 and 4 of the weight. Without
+    a scale it is 1 everywhere.
     """
     for start in range(0, limited.shape[0], BLOCK):
         stop = min(start + BLOCK, limited.shape[0])
@@ -79,5 +95,13 @@ def add_bins(scale: Any, limited: Any, clips: Any, sums: Any) -> None:
         for k in range(sums.shape[1]):
             high = clips[k] if k < clips.shape[0] else np.inf
             if low < high:
-                add_bin(scale[start:stop], limited[start:stop], low, high, sums[:, k])
+                if scale is None:
+                    add_unscaled_bin(limited[start:stop], low, high, sums[:, k])
+                else:
+                    add_bin(scale[start:stop], limited[start:stop], low, high, sums[:, k])
             low = high
+    if scale is None:
+        nothing = 0
+        for i in range(limited.shape[0]):
+            nothing += limited[i] == 0.0
+        sums[0, 0] -= nothing  # clips are above 0

@@ -106,8 +106,8 @@ class WeightTally:
         for rows in blocks(len(view.log), None if used is None else np.flatnonzero(used)):
             target, inverse = view.parts(rows)
             n += len(target)
-            limited, scale = limits.limited(target, inverse), limits.scaled(np.ones(len(target)), target)
-            weight = scale * limited
+            limited = limits.limited(target, inverse)
+            scale, weight = (None, limited) if limits is Limited.RATIO else (target, target * inverse)
             add_bins(scale, limited, clips, sums)
             bound = largest.min() if len(largest) == most else -math.inf
             largest = np.concatenate([largest, weight[weight > bound]])
