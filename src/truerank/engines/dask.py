@@ -8,18 +8,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 from truerank.core.errors import InputError, TruerankError, extra
 from truerank.core.record import record
 from truerank.core.wording import either, option
-from truerank.engines.engine import Chunk, Chunked, Result
-from truerank.engines.serialization import Parcel, carry_out, opened, pack, pack_shared
+from truerank.engines.engine import Chunk, Chunked, Result, mapped
+from truerank.engines.serialization import Packing, Parcel, carry_out
 from truerank.io.spill import scratch
 
 AHEAD = 2  # chunks that wait for each worker, so that none is idle while a result is fetched
+SUSPECT = object()  # in place of the result of a chunk that may have ended its worker
 RETRIES = 2  # of a chunk whose worker raised; Dask itself tries again when a worker dies
 PATIENCE = 30.0  # seconds until a scheduler must have answered
 TRIES, PAUSE = 20, 0.5  # of asking workers, and seconds between
@@ -167,6 +167,10 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().split("\n")[0] or type(error).__name__
 
 
+class EndedWorkerError(TruerankError):
+    """A chunk, or another one that waited beside it, has ended its worker several times."""
+
+
 @record
 class DaskWorkers:
     """The workers of a cluster, and how chunks come to them."""
@@ -185,54 +189,46 @@ class DaskWorkers:
         if not chunks.n_chunks:
             return
         from cloudpickle import dump
-        from distributed import KilledWorker, as_completed
 
-        folder = self._seen()
-        shared = pack_shared((work, chunks.read), folder, dump=dump)
+        packing = Packing(self._seen(), dump)
+        shared = packing.pack((work, chunks.read))
         there: Any = shared
-        if folder is None:  # bytes that all chunks share are sent to the workers once
+        if packing.folder is None:  # bytes that all chunks share are sent to the workers once
             with _reporting(self.client):
                 there = self.client.scatter(shared, broadcast=True, hash=False)
-        running: dict[Any, tuple[int, Parcel]] = {}
+        running: set[Any] = set()
 
-        def submit(number: int, part: Parcel) -> Any:
-            future = self.client.submit(carry_out, there, part, folder, pure=False, retries=RETRIES)
-            running[future] = number, part
-            return future
+        def carry(part: Parcel, what: str) -> Parcel:
+            with _reporting(self.client, what):
+                future = self.client.submit(carry_out, there, part, packing.folder, pure=False, retries=RETRIES)
+                running.add(future)
+                parcel: Parcel = future.result()
+            running.discard(future)
+            return parcel
 
-        def result_of(future: Any) -> tuple[int, Result]:
-            number, part = running[future]
-            with _reporting(self.client, f"chunk {number + 1:,} of {chunks.n_chunks:,}"):
-                parcel = future.result()
-            del running[future]
-            result = opened(parcel)
-            part.remove()
-            return number, result
+        def first_try(number: int) -> Any:
+            try:
+                return packing.send(chunks, number, carry)
+            except EndedWorkerError:
+                return SUSPECT
 
-        parts = (
-            (number, pack(chunks.part(number, same_disk=folder is not None), folder, dump=dump))
-            for number in range(chunks.n_chunks)
-        )
-        suspects = []
-        try:
-            first = [submit(number, part) for number, part in islice(parts, AHEAD * self.threads)]
-            queue = as_completed(first, loop=self.client.loop)
-            del first
-            for future in queue:
-                if future.status == "error" and isinstance(future.exception(), KilledWorker):
-                    suspects.append(running.pop(future))
-                else:
-                    yield result_of(future)
-                del future
-                for number, part in islice(parts, 1):
-                    queue.add(submit(number, part))
-            # Dask blames all that wait on a worker when it ends: one at a time it is certain who ends it, and it has
-            # the memory that others had
-            for number, part in suspects:
-                yield result_of(submit(number, part))
-        finally:
+        def stop() -> None:
             with suppress(Exception):  # the cluster may be gone, which is told already
                 self.client.cancel(list(running), force=True)
+
+        suspects = []
+        try:
+            for number, result in mapped(first_try, chunks.n_chunks, threads=AHEAD * self.threads, stop=stop):
+                if result is SUSPECT:
+                    suspects.append(number)
+                else:
+                    yield number, result
+            # Dask blames all that wait on a worker when it ends: one at a time it is certain who ends it, and it has
+            # the memory that others had
+            for number in suspects:
+                yield number, packing.send(chunks, number, carry)
+        finally:
+            stop()
             shared.remove()
 
     def _seen(self) -> Path | None:
@@ -265,7 +261,7 @@ def _reporting(client: Any, what: str = "the work") -> Iterator[None]:
         yield
     except KilledWorker as error:
         times = getattr(error, "allowed_failures", 0) + 1
-        raise TruerankError(
+        raise EndedWorkerError(
             f"{what} ended its worker {times} times, also with nothing beside it, most likely for want of memory; give "
             f"workers more memory, or start fewer of them ({option('threads N')}), and start it again."
         ) from None

@@ -7,33 +7,28 @@ channels carry no more than its name; else it travels as bytes. What all chunks 
 
 from __future__ import annotations
 
-import hashlib
 import io
 import pickle
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any, Protocol
+from typing import Any
 
 from truerank.core.errors import TruerankError
 from truerank.core.record import record
 from truerank.core.threads import one_blas_thread
+from truerank.engines.engine import Chunked
 
 PROTOCOL = 5  # arrays are written without a copy
 
 
-class Pickling(Protocol):
-    """How values are written; functions that no module names need the pickler of an engine."""
-
-    def __call__(self, value: Any, file: IO[bytes], /, protocol: int) -> None: ...
-
-
 @record
 class Parcel:
-    """A packed value: its bytes, or the file that holds them; `digest` tells shared values apart."""
+    """A packed value, known by a name that no other has: its bytes, or the file that holds them."""
 
+    name: str
     content: bytes | Path
-    digest: str = ""  # of what a process keeps unpacked
 
     def open(self) -> Any:
         if isinstance(self.content, bytes):
@@ -46,69 +41,68 @@ class Parcel:
             self.content.unlink(missing_ok=True)
 
 
-def pack(value: Any, folder: Path | None, *, dump: Pickling = pickle.dump) -> Parcel:
-    """A value as a file of a folder that both sides see, or as bytes.
+@record
+class Packing:
+    """How values are packed: into files of a folder that both sides see, or as bytes.
 
-    >>> pack([1, 2], None).open()
+    `dump` writes a value; functions that no module names need that of an engine.
+
+    >>> Packing().pack([1, 2]).open()
     [1, 2]
     """
-    if folder is None:
-        stream = io.BytesIO()
-        dump(value, stream, protocol=PROTOCOL)
-        return Parcel(stream.getvalue())
-    path = folder / uuid.uuid4().hex
-    with path.open("wb") as file:
-        dump(value, file, protocol=PROTOCOL)
-    return Parcel(path)
 
+    folder: Path | None = None
+    dump: Callable[..., None] = pickle.dump
 
-def pack_shared(value: Any, folder: Path | None, *, dump: Pickling = pickle.dump) -> Parcel:
-    """What all chunks share: unpacked once in every process, which knows it by a digest of its bytes."""
-    parcel = pack(value, folder, dump=dump)
-    content = parcel.content if isinstance(parcel.content, bytes) else parcel.content.name.encode()
-    return Parcel(parcel.content, hashlib.blake2b(content, digest_size=16).hexdigest())
+    def pack(self, value: Any) -> Parcel:
+        name = uuid.uuid4().hex
+        if self.folder is None:
+            stream = io.BytesIO()
+            self.dump(value, stream, protocol=PROTOCOL)
+            return Parcel(name, stream.getvalue())
+        path = self.folder / name
+        with path.open("wb") as file:
+            self.dump(value, file, protocol=PROTOCOL)
+        return Parcel(name, path)
+
+    def send(self, chunks: Chunked[Any], number: int, carry: Callable[[Parcel, str], Parcel]) -> Any:
+        """The result of a chunk: `carry` brings its parcel to a worker, and back what `carry_out` makes of it there.
+
+        What was wrong with the data is raised here as it was there.
+        """
+        part = self.pack(chunks.part(number, same_disk=self.folder is not None))
+        parcel = carry(part, f"chunk {number + 1:,} of {chunks.n_chunks:,}")
+        result = parcel.open()
+        for done in (part, parcel):
+            done.remove()
+        if isinstance(result, TruerankError):
+            raise result
+        return result
 
 
 # ----------------------------------------------------------------------------------------------------------- on workers
 
 
-SHARED: dict[str, Any] = {}  # what this process has unpacked of this pass and of the one before, by digest
+SHARED: dict[str, Any] = {}  # what this process has unpacked of this pass and of the one before, by name
 LOCK = Lock()
-
-
-@record
-class Failure:
-    """An error that is the user's to know: what a worker found wrong with the data, in its own words."""
-
-    kind: type[TruerankError]
-    text: str
 
 
 def carry_out(shared: Parcel, part: Parcel, folder: Path | None) -> Parcel:
     """On a worker: read a chunk, work on it with BLAS on one thread, and pack the result."""
     try:
         with LOCK:
-            if shared.digest not in SHARED:
+            if shared.name not in SHARED:
                 while len(SHARED) > 1:
                     SHARED.pop(next(iter(SHARED)))
-                SHARED[shared.digest] = shared.open()
-            work, read = SHARED[shared.digest]
+                SHARED[shared.name] = shared.open()
+            work, read = SHARED[shared.name]
         try:
             with one_blas_thread():
                 result = work(read(part.open()))
         except TruerankError as error:
-            result = Failure(type(error), error.marked)
-        return pack(result, folder)
+            result = error
+        return Packing(folder).pack(result)
     except MemoryError:
         pass
     # told anew, when all that the work held is let go: an engine needs memory, too, to say that there is none
     raise MemoryError("no memory left")
-
-
-def opened(parcel: Parcel) -> Any:
-    """The result in a parcel, which is removed; what was wrong with the data is raised here."""
-    result = parcel.open()
-    parcel.remove()
-    if isinstance(result, Failure):
-        raise result.kind(result.text)
-    return result

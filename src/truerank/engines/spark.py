@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ from truerank.core.errors import InputError, TruerankError, extra
 from truerank.core.record import record
 from truerank.core.wording import option
 from truerank.engines.engine import Chunk, Chunked, Result, mapped
-from truerank.engines.serialization import Parcel, carry_out, opened, pack, pack_shared
+from truerank.engines.serialization import Packing, Parcel, carry_out
 from truerank.io.spill import scratch
 
 ATTEMPTS = 4  # of a task, in a session that is started here
@@ -179,26 +180,24 @@ class SparkWorkers:
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         context = self.session.sparkContext
         group = f"truerank-{uuid.uuid4().hex}"
-        folder = self.folder
-        shared = pack_shared((work, chunks.read), folder, dump=dump)
-        sent = context.broadcast(shared)
+        packing = Packing(self.folder, dump)
+        shared = packing.pack((work, chunks.read))
+        task = _Task(context.broadcast(shared), self.folder)
 
-        def task(number: int) -> Any:
+        def carry(part: Parcel, what: str) -> Parcel:
             context.setJobGroup(group, "truerank", interruptOnCancel=True)
-            part = pack(chunks.part(number, same_disk=folder is not None), folder, dump=dump)
-            parcel = self._run(_Task(sent, folder), part, what=f"chunk {number + 1:,} of {chunks.n_chunks:,}")
-            part.remove()
-            return opened(parcel)
+            return self._run(task, part, what=what)
 
         def stop() -> None:
             with suppress(Exception):  # the session may be gone, which is told already
                 context.cancelJobGroup(group)
 
         try:
-            yield from mapped(task, chunks.n_chunks, threads=self.threads + 1, stop=stop)
+            send = partial(packing.send, chunks, carry=carry)
+            yield from mapped(send, chunks.n_chunks, threads=self.threads + 1, stop=stop)
         finally:
             with suppress(Exception):
-                sent.destroy()
+                task.shared.destroy()
             shared.remove()
 
     def _run(self, task: _Task, part: Parcel, *, what: str) -> Parcel:

@@ -38,9 +38,9 @@ from truerank.exposure.interventions import (
 from truerank.io.atomic_write import whole_file
 from truerank.io.batches import LazyTable
 from truerank.io.files import SEPARATORS, Piece, write_table
+from truerank.io.log_schema import LogSchema
 from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Keyed, together
-from truerank.io.read import PairColumns, pair_table
-from truerank.io.scan import Distinct
+from truerank.io.read import label_schema, scanned
 from truerank.io.spill import Scratch, scratch
 from truerank.sampling.pools import DrawKeys, DrawThreshold, LastCells, Share
 
@@ -60,14 +60,12 @@ class PairChunk:
     key: Keys
 
 
-def pairs_of(
-    columns: PairColumns, table: LazyTable, *, space: Scratch, workers: Workers, progress: Progress | None
-) -> tuple[Chunked[PairChunk], Ids, Ids]:
-    """The pairs of a table in chunks of whole users; all users and items."""
-    users, items = ids_of(table, columns, progress=progress)
+def pairs_of(schema: LogSchema, *, space: Scratch, workers: Workers, progress: Progress | None) -> Chunked[PairChunk]:
+    """The pairs of a table that was scanned, in chunks of whole users."""
+    table, users, items = schema.table, schema.users, schema.items
     row = unused(ROW, table.schema)
-    names = (columns.user, columns.item, row)
-    keyed = Keyed(numbered(table, row), columns.user, names)
+    names = (schema.user, schema.item, row)
+    keyed = Keyed(numbered(table, row), schema.user, names)
     small = table.n_rows <= MEMORY_ROWS and table.n_rows * table.row_bytes(names[:2]) <= MEMORY_BYTES
     n_chunks = chunks_wanted(workers) if small else None
     tables = together({"log": keyed}, scratch=space, n_chunks=n_chunks, progress=progress)
@@ -77,19 +75,20 @@ def pairs_of(
         unit = np.flatnonzero(chunk_of_user == at)
         return unit, Ids(users.values[unit])
 
-    return streamed(tables, partial(_read, columns, row, items, items.keys()), beside), users, items
+    return streamed(tables, partial(_read, schema.without_rows(), row, items.keys()), beside)
 
 
-def _read(columns: PairColumns, row: str, items: Ids, item_key: Keys, part: Part) -> PairChunk:
+def _read(schema: LogSchema, row: str, item_key: Keys, part: Part) -> PairChunk:
     """A chunk of pairs over all items, whose keys are made once; `row` is the column of row numbers."""
     (unit, users), tables = part
     table = tables["log"].read()
+    where = schema.table.where
     user, item = (
-        ids.locate(table[name], where=f"{columns.where}, column {name!r}")
-        for ids, name in ((users, columns.user), (items, columns.item))
+        ids.locate(table[name], where=f"{where}, column {name!r}")
+        for ids, name in ((users, schema.user), (schema.items, schema.item))
     )
     key = cell_keys(0, PAIR, users.keys()[user], item_key[item])
-    log = Log(users, items, user, item, {}, source=columns.where)
+    log = Log(users, schema.items, user, item, {}, source=where)
     return PairChunk(log, unit, table[row].to_numpy(), key)
 
 
@@ -121,26 +120,19 @@ def margins_of(source: Any, *, columns: Mapping[str, str] | None = None, name: s
         return source
     if has_user_units(source):
         return Margins.of(source)
-    table, names = pair_table(source, columns, name=None if isinstance(source, str | Path) else name, strict=False)
-    users, items = ids_of(table, names)
+    schema = scanned(_pairs(source, columns, name))
+    table, users, items = schema.table, schema.users, schema.items
     by_user, by_item = np.zeros(len(users), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
-    for batch in table.batches([names.user, names.item]):
-        by_user += np.bincount(users.locate(batch[names.user]), minlength=len(users))
-        by_item += np.bincount(items.locate(batch[names.item]), minlength=len(items))
-    return Margins(users, items, by_user, by_item, names.where)
+    for batch in table.batches([schema.user, schema.item]):
+        by_user += np.bincount(users.locate(batch[schema.user]), minlength=len(users))
+        by_item += np.bincount(items.locate(batch[schema.item]), minlength=len(items))
+    return Margins(users, items, by_user, by_item, table.where)
 
 
-def ids_of(table: LazyTable, columns: PairColumns, *, progress: Progress | None = None) -> tuple[Ids, Ids]:
-    """The users and the items of a table."""
-    users, items = (Distinct(f"{columns.where}, column {name!r}") for name in ("user", "item"))
-    before = 0
-    for batch in table.batches([columns.user, columns.item]):
-        users.add(batch[columns.user], before)
-        items.add(batch[columns.item], before)
-        before += len(batch)
-        if progress is not None:
-            progress(f"looking through {columns.where}", before, table.n_rows)
-    return users.ids(), items.ids()
+def _pairs(source: Any, columns: Mapping[str, str] | None, name: str, *, strict: bool = False) -> LogSchema:
+    """The pairs of a table, before any row is read."""
+    named = None if isinstance(source, str | Path) else name
+    return label_schema(source, columns=columns, values=False, name=named, strict=strict)
 
 
 def _counted(chunk: PairChunk) -> tuple[Ints, Ints, Ints]:
@@ -330,20 +322,23 @@ def draw_table(
     progress: Watching = None,
 ) -> DrawnRows:
     """The rows of a table that `intervene` draws, which need not fit into memory; `train` and `random` may be files."""
-    table, named = pair_table(source, columns, name=None if isinstance(source, str | Path) else "log")
+    schema = _pairs(source, columns, "log", strict=True)
+    table, where = schema.table, schema.table.where
     counted = {"train": train, "random": random}
     beside = {
         role: None if rows is None else margins_of(rows, columns=columns, name=role) for role, rows in counted.items()
     }
     opened = as_engine(engine, threads=threads).open()
     with watching(progress) as say, scratch() as space, opened as workers:
-        pairs, users, items = pairs_of(named, table, space=space, workers=workers, progress=say)
+        schema = scanned(schema, progress=say)
+        pairs = pairs_of(schema, space=space, workers=workers, progress=say)
+        users, items = schema.users, schema.items
         mapped = partial(map_chunks, workers, chunks=pairs, progress=say)
         by_user, by_item = (np.zeros(len(ids), dtype=np.int64) for ids in (users, items))
         for unit, of_users, of_items in mapped(work=_counted, what="counting pairs"):
             by_user[unit] = of_users
             by_item += of_items
-        log = Margins(users, items, by_user, by_item, named.where)
+        log = Margins(users, items, by_user, by_item, where)
         if len(log) != table.n_rows:
             raise TruerankError(f"{table.n_rows:,} rows went in, and {len(log):,} were counted.")  # never in silence
         rule = drawing_rule(log, strategy, train=beside["train"], random=beside["random"], fraction=fraction, seed=seed)

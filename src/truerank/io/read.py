@@ -15,7 +15,6 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log, Logged, has_user_units
 from truerank.core.progress import Watching, watching
-from truerank.core.record import record
 from truerank.core.validation import Wanted, checked_arguments
 from truerank.core.wording import columns_option, either
 from truerank.io.batches import MATRIX, LazyTable
@@ -167,7 +166,7 @@ def scan(
     (['a', 'b'], 5.0, [0.0])
     """
     schema = label_schema(source, columns=columns, positive=positive, values=values, name=name)
-    return _scanned(schema, declared(users, "user"), declared(items, "item"), progress=progress)
+    return scanned(schema, declared(users, "user"), declared(items, "item"), progress=progress)
 
 
 def scan_impressions(
@@ -181,10 +180,10 @@ def scan_impressions(
 ) -> LogSchema:
     """One pass over what `read_impressions` would read."""
     schema = impression_schema(source, columns=columns, rewards=rewards, extra=extra, logged=logged)
-    return _scanned(schema, progress=progress)
+    return scanned(schema, progress=progress)
 
 
-def _scanned(
+def scanned(
     schema: LogSchema, users: Ids | None = None, items: Ids | None = None, *, progress: Watching = None
 ) -> LogSchema:
     """The schema with the ids of all rows (or the declared ones, which must have all) and facts of all values."""
@@ -209,12 +208,12 @@ def _scanned(
                 columns.any_numbers(key)
             listed = columns.find("candidates")
             if listed is not None and is_list(listed):
-                competing.add(listed.explode().drop_nulls(), 0)
+                competing.add(listed.explode().drop_nulls())
             before += len(batch)
             if report is not None:
                 report(f"looking through {where}", before, table.n_rows)
     ids = {kind: given if (given := populations[kind]) is not None else part.ids() for kind, part in distinct.items()}
-    if competing.others or len(competing.flags):
+    if competing.parts:
         ids["item"] = Ids.union({distinct["item"].where: ids["item"], competing.where: competing.ids()})
     return replace(
         schema,
@@ -232,26 +231,30 @@ def _scanned(
 def label_schema(
     source: Any,
     *,
-    columns: Mapping[str, str] | None,
-    positive: str | PositiveRule | None,
-    values: bool,
-    name: str | None,
+    columns: Mapping[str, str] | None = None,
+    positive: str | PositiveRule | None = None,
+    values: bool = True,
+    name: str | None = None,
+    strict: bool = False,
 ) -> LogSchema:
-    """The columns of rows of users and items, before the rows are read; without `values` of pairs alone."""
-    table = LazyTable.of(source, name=name, columns=columns)
+    """The columns of rows of users and items, before the rows are read; without `values` of pairs alone.
+
+    Of pairs alone, names of columns that the table does not have are those of other tables, unless `strict`.
+    """
+    table = LazyTable.of(source, name=name)
     mapping = with_usual(table.columns, check_columns(columns), LABELLED if values else PAIR)
-    table = table.as_written(mapping)
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
-    empty = header(table, mapping)
-    user, item = (empty.get(key, strict=values).name for key in PAIR)
     keys = _value_keys(table.columns, mapping, rule, where=table.where) if values else ()
-    others = (empty.find(key) for key in OF_LABELS)
-    content = [item, *(column.name for column in others if column is not None)]
-    content += [empty.get(key, strict=True).name for key in keys]
-    return LogSchema(
-        table, mapping, user, item, tuple(dict.fromkeys(content)), keys, rule=rule if values else None,
+    return _schema(
+        table,
+        mapping,
+        (*PAIR, *(OF_LABELS if values else ()), *keys),
+        (*PAIR, *keys),
+        strict=values or strict,
+        values=keys,
+        rule=rule if values else None,
         notes=(*table.notes, *recognition(table.where, columns, mapping)),
-    )  # fmt: skip
+    )
 
 
 def impression_schema(
@@ -265,23 +268,42 @@ def impression_schema(
     """The columns of a log of impressions, before its rows are read."""
     table = LazyTable.of(source)
     mapping = with_usual(table.columns, check_columns(columns, also=(*(rewards or ()), *extra)), DISPLAYED)
-    table = table.as_written(mapping)
     if table.n_rows == 0:
         raise InputError(f"{table.where}: no rows; expected one row for each item that was viewed.")
-    empty = header(table, mapping)
-
-    def name_of(key: str) -> str:
-        column = empty.get(key, strict=True) if key in mapping else empty.find(key)
-        return "" if column is None else column.name
-
-    item = empty.get("item", strict=True).name
     keys = _reward_keys(table.columns, mapping, rewards, where=table.where)
-    names = [item, *map(name_of, OF_IMPRESSIONS), *(empty.get(key, strict=True).name for key in (*keys, *extra))]
-    return LogSchema(
-        table, mapping, name_of("user"), item, tuple(dict.fromkeys(name for name in names if name)), keys,
-        session=name_of("session"), ranked=True, extra=tuple(extra), logged=logged,
+    names = ("item", "user", "session", *OF_IMPRESSIONS)
+    named = (key for key in names if key in mapping)
+    return _schema(
+        table,
+        mapping,
+        (*names, *keys, *extra),
+        ("item", *named, *keys, *extra),
+        ranked=True,
+        values=keys,
+        extra=tuple(extra),
+        logged=logged,
         notes=recognition(table.where, columns, mapping),
-    )  # fmt: skip
+    )
+
+
+def _schema(
+    table: LazyTable,
+    mapping: Mapping[str, str],
+    keys: Collection[str],
+    required: Collection[str],
+    *,
+    strict: bool = True,
+    ranked: bool = False,
+    **options: Any,
+) -> LogSchema:
+    """A schema with the columns of these keys that there are; those `required` must be, if `strict` as they are named."""
+    table = table.as_written(mapping)
+    empty = header(table, mapping)
+    columns = {key: empty.get(key, strict=strict) if key in required else empty.find(key) for key in keys}
+    names = {key: column.name for key, column in columns.items() if column is not None}
+    user, session = names.pop("user", ""), names.pop("session", "") if ranked else ""
+    content = tuple(dict.fromkeys(names.values()))
+    return LogSchema(table, mapping, user, names["item"], content, session=session, ranked=ranked, **options)
 
 
 def _named_values(columns: Collection[str], mapping: Mapping[str, str]) -> list[str]:
@@ -332,42 +354,18 @@ def _reward_keys(
 # ------------------------------------------------------------------------------------------------- tables as they are
 
 
-@record
-class PairColumns:
-    """The names of the columns of users and items in a table, and of that of times where there is one."""
-
-    user: str
-    item: str
-    time: str | None
-    where: str
-
-
-def pair_table(
-    source: Any, columns: Mapping[str, str] | None = None, *, name: str | None = None, strict: bool = True
-) -> tuple[LazyTable, PairColumns]:
-    """A table of pairs with ids as they are written, before any row is read; and where its users and items are.
-
-    Unless `strict`, names of columns that a table does not have are those of other tables.
-    """
-    rows = LazyTable.of(source, columns=columns, name=name)
-    mapping = with_usual(rows.columns, columns or {}, (*PAIR, "time"))
-    rows = rows.as_written(mapping)
-    empty = header(rows, mapping)
-    time = empty.find("time")
-    user, item = (empty.get(key, strict=strict).name for key in PAIR)
-    return rows, PairColumns(user, item, None if time is None else time.name, rows.where)
-
-
 def as_fields(path: Path, columns: Mapping[str, str], *, text: bool) -> tuple[pl.DataFrame, Log]:
     """The table as it is (fields as text if that is wanted), and users, items and times in the order of its rows."""
-    rows, names = pair_table(path, columns)
+    schema = label_schema(path, columns=columns, values=False, strict=True)
+    rows, where = schema.table, schema.table.where
     table = rows.read()
     (users, user), (items, item) = (
-        Ids.factorise(table[name], where=f"{rows.where}, column {key!r}")
-        for key, name in (("user", names.user), ("item", names.item))
+        Ids.factorise(table[name], where=f"{where}, column {key!r}")
+        for key, name in (("user", schema.user), ("item", schema.item))
     )
-    time = None if names.time is None else time_array(table[names.time])
-    return rows.fields().read() if text else table, Log(users, items, user, item, {}, time=time, source=rows.where)
+    times = TableColumns(table, with_usual(table.columns, schema.mapping, ("time",)), where).find("time")
+    time = None if times is None else time_array(times)
+    return rows.fields().read() if text else table, Log(users, items, user, item, {}, time=time, source=where)
 
 
 def as_log(value: Any) -> Any:
