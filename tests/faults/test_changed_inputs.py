@@ -60,7 +60,7 @@ def rewrite_in_place(path: Path, other: Path) -> None:
 
 
 def rewrite_and_hide(path: Path, other: Path) -> None:
-    """Same inode, size and time: the footer alone tells."""
+    """Same inode, size and time: when the system noted the change alone tells."""
     before = path.stat()
     assert other.stat().st_size == before.st_size
     rewrite_in_place(path, other)
@@ -124,7 +124,7 @@ def test_a_value_is_of_one_version_whenever_the_file_changes(tmp_path: Path) -> 
     assert seen["first"] > 10, seen
 
 
-def test_the_footer_tells_versions_of_the_same_size_and_time(tmp_path: Path) -> None:
+def test_versions_of_the_same_size_and_time_are_told_apart(tmp_path: Path) -> None:
     live, other = write(FIRST, tmp_path / "live.parquet"), write(SECOND, tmp_path / "new.parquet")
     with pytest.raises(InputError) as raised:
         tr.evaluate(SCORES, live, progress=Moment(lambda: rewrite_and_hide(live, other), 1), **OPTIONS)

@@ -17,8 +17,7 @@ from refusals import refused
 from truerank.core.ids import as_ids
 from truerank.io import partition
 from truerank.io.batches import LazyTable
-from truerank.io.partition import ChunkRule, Chunks, Keyed, hashed, together
-from truerank.io.sessions import SessionChunks
+from truerank.io.partition import ChunkRule, Chunks, Keyed, SessionRule, hashed, together
 from truerank.io.spill import Scratch, scratch
 
 N = 3000
@@ -113,30 +112,36 @@ def test_sorted_tables_are_cut_without_a_copy(place: Scratch, tmp_path: Path) ->
 
 @pytest.mark.parametrize("n_chunks", [1, 7, 200])
 @pytest.mark.parametrize("kind", ["Int32", "String", "UInt64"])
-def test_a_target_follows_the_sessions_of_the_log(place: Scratch, n_chunks: int, kind: str) -> None:
+@pytest.mark.usefixtures("nothing_fits")
+def test_a_target_follows_the_sessions_of_the_log(place: Scratch, tmp_path: Path, n_chunks: int, kind: str) -> None:
     wanted = getattr(pl, kind)
     log = LOG.with_columns(pl.col("session").cast(wanted))
     target = pl.DataFrame({"session": np.concatenate([SESSION[::-1], [9999, 9999, 12345]]), "rank": np.arange(N + 3)})
     target = target.with_columns(pl.col("session").cast(pl.String if kind == "String" else pl.Int64))
     chunks = together({"log": Keyed(LazyTable.of(log), "user")}, scratch=place, n_chunks=n_chunks)
-    sessions = SessionChunks.of(chunks, "log", Keyed(LazyTable.of(log), "session"))
+    sessions = SessionRule.of(chunks, "log", Keyed(LazyTable.of(log), "session"))
     assert len(sessions.sessions) == log["session"].n_unique()
     both = sessions.follow(chunks, "new", Keyed(LazyTable.of(target), "session"), scratch=place)
     assert rows_of(both, "new") == sorted(target[:N].rows())
-    assert (both.absent["new"].rows, both.absent["new"].sessions) == (3, 2)
+    assert both.absent["new"] == 2
     for at in range(n_chunks):
         chunk = both.chunk(at)
         assert set(chunk["new"]["session"].cast(pl.String)) == set(chunk["log"]["session"].cast(pl.String))
-    kept = sessions.follow(chunks, "new", Keyed(LazyTable.of(target), "session"), scratch=place, keep_absent=True)
+    kept = sessions.follow(chunks, "new", Keyed(LazyTable.of(target), "session"), scratch=place, kept=True)
     check_whole(kept, "new", "session", target)
-    assert "rows brought to the sessions of frame" in kept.notes[-1]
+    target.write_csv(tmp_path / "target.csv")
+    large = Keyed(LazyTable.of(tmp_path / "target.csv"), "session")
+    if kind != "String":
+        spilled = sessions.follow(chunks, "new", large, scratch=place)
+        assert rows_of(spilled, "new") == rows_of(both, "new")
+        assert "partitioned once on disk" in spilled.notes[-1]
 
 
 def test_a_session_of_two_users_is_refused(place: Scratch) -> None:
     log = pl.DataFrame({"session": [*range(50), 17], "user": [*range(50), 3]})
     chunks = together({"log": Keyed(LazyTable.of(log), "user")}, scratch=place, n_chunks=20)
     with refused("session 17 belongs to two users"):
-        SessionChunks.of(chunks, "log", Keyed(LazyTable.of(log), "session"))
+        SessionRule.of(chunks, "log", Keyed(LazyTable.of(log), "session"))
 
 
 # ------------------------------------------------------------------------------------------------- nothing stays behind

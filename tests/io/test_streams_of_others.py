@@ -144,7 +144,6 @@ def _memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """With the usual memory, and as if it held a hundred rows."""
     if request.param == "set aside":
         monkeypatch.setattr(spill, "HELD", 1000)
-        monkeypatch.setattr(spill, "GATHERED", 100)
         for module in (sources, partition):
             monkeypatch.setattr(module, "MEMORY_ROWS", 100)
         monkeypatch.setattr(partition, "CHUNK_ROWS", 80)

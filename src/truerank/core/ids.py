@@ -121,6 +121,15 @@ class Ids:
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
+def first_true(values: pl.Series) -> int | None:
+    """The place of the first value that is true: the row that a message names.
+
+    >>> first_true(pl.Series([False, None, True])), first_true(pl.Series([False]))
+    (2, None)
+    """
+    return int(values.arg_true()[0]) if values.any() else None
+
+
 def joined_ids(columns: Sequence[pl.Series]) -> pl.Series:
     """Columns of ids below each other, in the wider type of integers where they differ."""
     if len({str(column.dtype) for column in columns}) > 1:
@@ -131,8 +140,8 @@ def joined_ids(columns: Sequence[pl.Series]) -> pl.Series:
 def as_ids(column: IdColumn, *, where: str, before: int = 0) -> pl.Series:
     """A column of ids as 64-bit integers (128-bit where they do not fit) or text; `before` counts the rows before."""
     series = _series(column, where=where)
-    if series.null_count():
-        row = int(series.is_null().arg_true()[0])
+    row = first_true(series.is_null())
+    if row is not None:
         raise InputError(
             f"{where}: row {before + row + 1} has no id; every row needs one. Remove or fill the empty ids."
         )

@@ -29,10 +29,10 @@ from truerank.inference.linearization import Bounds
 from truerank.io.batches import LazyTable
 from truerank.io.columns import OF_TARGETS, header, target_columns, with_users, with_usual
 from truerank.io.log_schema import LogSchema
-from truerank.io.partition import Chunks, Keyed, together
+from truerank.io.partition import Chunks, Keyed, SessionRule, together
 from truerank.io.read import read_impressions, scan_impressions
 from truerank.io.scan import Facts
-from truerank.io.sessions import RankedChunk, SessionChunks, notes_of
+from truerank.io.sessions import RankedChunk, notes_of
 from truerank.io.spill import Scratch
 
 
@@ -239,7 +239,7 @@ def _streamed(
             *notes_of(sample, schema.facts, n_rows=n_rows, n_units=n_units, n_users=n_users, n_empty=counts.n_empty),
             *schema.notes,
         ),
-        absent={name: lost.sessions for name, lost in tables.absent.items() if name != SESSIONS},
+        absent={name: n_absent for name, n_absent in tables.absent.items() if name != SESSIONS},
     )
     first = np.cumsum([0, *counts.n_units[:-1]])
     return ImpressionSource(streamed(tables, read, first.__getitem__), facts, np.concatenate(counts.keys))
@@ -265,11 +265,9 @@ def _brought(
     if not schema.session:
         return chunks
     keyed = Keyed(schema.table, schema.session, schema.needed)
-    sessions_of_log = SessionChunks.of(chunks, LOG, keyed, progress=progress)
+    sessions_of_log = SessionRule.of(chunks, LOG, keyed, progress=progress)
     for name, source in beside.items():
-        chunks = sessions_of_log.follow(
-            chunks, name, source, scratch=space, keep_absent=name == SESSIONS, progress=progress
-        )
+        chunks = sessions_of_log.follow(chunks, name, source, scratch=space, kept=name == SESSIONS, progress=progress)
     return chunks
 
 

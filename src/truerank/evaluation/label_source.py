@@ -140,7 +140,7 @@ def rows_of(source: Any, *, role: str, progress: Progress | None = None) -> Rows
 
 def first_rows(labels: Rows, n: int = 1000) -> Log:
     """Some rows, which tell what values there are."""
-    return labels if isinstance(labels, Log) else labels.read(labels.table.slice(0, n, labels.needed))
+    return labels if isinstance(labels, Log) else labels.read(labels.table.between(0, n).read(labels.needed))
 
 
 def label_by(rows: Rows, rule: PositiveRule) -> Rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field, replace
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +60,9 @@ class LazyTable:
             piece = Piece(source, n_rows, dict(source.collect_schema()), seekable=False)
             return cls((piece,), piece.schema, where)
         if is_stream(source):  # rows come only once: taken now, batch by batch, and set aside where they are many
-            source = taken(source, where=where)
-            if not isinstance(source, pl.DataFrame):
-                return replace(cls._of(source.path, where), folder=source)
+            source, folder = taken(source, where=where)
+            if isinstance(source, Path):
+                return replace(cls._of(source, where), folder=folder)
         frame = as_frame(source)
         return cls((Piece(frame.lazy(), len(frame), dict(frame.schema)),), dict(frame.schema), where)
 
@@ -110,14 +109,16 @@ class LazyTable:
         """Its name, columns and types alone."""
         return replace(self, pieces=(), folder=None)
 
-    def around(self, start: int, end: int) -> tuple[LazyTable, int]:
-        """The files that hold the rows from `start` to `end`, and how many rows there are before these files."""
-        edges = list(accumulate((piece.n_rows for piece in self.pieces), initial=0))
-        holding = [number for number, (first, last) in enumerate(pairwise(edges)) if first < end and last > start] or [
-            0
-        ]
-        pieces = self.pieces[holding[0] : holding[-1] + 1]
-        return replace(self, pieces=pieces, folder=None), edges[holding[0]]
+    def between(self, start: int, end: int) -> LazyTable:
+        """The rows `start ... end - 1` alone; of a text file all rows before them are read, too."""
+        pieces = []
+        for piece in self.pieces:
+            first, last = (min(max(row, 0), piece.n_rows) for row in (start, end))
+            start, end = start - piece.n_rows, end - piece.n_rows
+            if last > first:
+                rows = piece.rows.slice(first, last - first)
+                pieces.append(replace(piece, rows=rows, n_rows=last - first, unpacked={}))
+        return replace(self, pieces=tuple(pieces), folder=None)
 
     def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
         """All rows at once."""
@@ -131,7 +132,7 @@ class LazyTable:
         for piece in self.pieces:
             with piece.reading():
                 frames.append(piece.typed(schema).collect())
-        return frames[0] if len(frames) == 1 else pl.concat(frames)
+        return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
     def batches(self, columns: Collection[str] | None = None, *, most: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows in their order, some columns of them, at most `most` at a time (by default about 64 MB)."""
@@ -146,17 +147,6 @@ class LazyTable:
                 else:
                     # several batches are under way at a time, and fields are larger than what they become
                     yield from rows.collect_batches(chunk_size=max(size // 4, 1), maintain_order=True)
-
-    def slice(self, start: int, n: int, columns: Collection[str] | None = None) -> pl.DataFrame:
-        """The rows `start ... start + n - 1`; of a text file all rows before them are read, too."""
-        schema, frames = self._schema(columns), []
-        for piece in self.pieces:
-            first, end = (min(max(row, 0), piece.n_rows) for row in (start, start + n))
-            start -= piece.n_rows
-            if end > first or not piece.n_rows:
-                with piece.reading():
-                    frames.append(piece.typed(schema).slice(first, end - first).collect())
-        return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
 
     def row_bytes(self, columns: Collection[str] | None = None) -> float:
         """How large a row is in memory, told by the first ones, or on average as its file declares."""

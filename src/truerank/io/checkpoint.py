@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,47 +16,32 @@ import polars as pl
 from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.io.atomic_write import whole_file, writing
+from truerank.io.paths import locked
 
 BLOCK = ".block"  # the ending of the files of blocks
-FORMAT = "truerank block 1"
+FORMAT = "truerank block 2"
 
 
 class DamagedBlockError(InputError):
-    """A block that is not as it was written, or stands in the place of another: it can be made again."""
-
-
-class OtherBlockError(InputError):
-    """A block as it was written, but of another question."""
+    """A block that is not as it was written for this question and this place: it can be made again."""
 
 
 @contextmanager
 def working(path: Path) -> Iterator[Path]:
-    """The folder of a long command, made where it is missing, for this process alone; free when the process ends.
-
-    The folder itself is locked, no file in it. Windows cannot do that: there nothing is locked.
-    """
+    """The folder of a long command, made where it is missing, for this process alone; free when the process ends."""
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "win32":
-        yield path
-        return
-    import fcntl
-
-    with writing(path):
-        handle = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        os.close(handle)
-        raise InputError(
-            f"{path}: another process is working in this folder. Wait for it, or choose another."
-        ) from None
-    except OSError:
-        pass  # a file system without locks
+        try:
+            handle = locked(path)
+        except BlockingIOError:
+            raise InputError(
+                f"{path}: another process is working in this folder. Wait for it, or choose another."
+            ) from None
     try:
         yield path
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
 def keep_question(path: Path, question: Mapping[str, Any], *, what: str, advice: str | None = None) -> bytes:
@@ -103,14 +87,14 @@ class Blocks:
         table.write_parquet(stream, compression="zstd")
         content = stream.getvalue()
         with whole_file(path, advice=self.advice) as temporary:
-            temporary.write_bytes(_head(path.name, self._digest(), content) + content)
+            temporary.write_bytes(self._head(path, content) + content)
 
     def read(self, path: Path, columns: list[str] | None = None) -> pl.DataFrame:
         """The table, if not a byte of it has changed and it is this block of this question."""
         return pl.read_parquet(io.BytesIO(self._content(path)), columns=columns)
 
     def drop_damaged(self, paths: Iterable[Path]) -> list[str]:
-        """Remove blocks that are not as they were written, and name them; those of another question are refused.
+        """Remove blocks that are not as they were written, and name them.
 
         `paths` are of files whose names truerank alone gives: others of the same ending may be the user's.
         """
@@ -130,25 +114,18 @@ class Blocks:
             raise DamagedBlockError(
                 f"{path}: cannot be read ({error.strerror}). Start again to make it anew."
             ) from None
-        _, _, question, *_ = (*line.decode(errors="replace").split(" / "), "", "", "")
-        if line + end != _head(path.name, question, content):
+        if line + end != self._head(path, content):
             raise DamagedBlockError(f"{path}: is not the block that was written. Start again to make it anew.")
-        if question != self._digest():
-            raise OtherBlockError(f"{path}: was made for another version of the question. Choose a new folder.")
         return content
 
-    def _digest(self) -> str:
-        return hashlib.sha256(self.question).hexdigest()
+    def _head(self, path: Path, content: bytes) -> bytes:
+        """The first line of a block; its checksum is of the question, of the line before it and of the content.
 
-
-def _head(name: str, question: str, content: bytes) -> bytes:
-    """The first line of a block; its checksum is of the line before it and of the content.
-
-    >>> _head("a.block", "q", b"")[:33]
-    b'truerank block 1 / a.block / q / '
-    """
-    line = f"{FORMAT} / {name} / {question} / ".encode()
-    return line + hashlib.sha256(line + content).hexdigest().encode() + b"\n"
+        >>> Blocks(b"q", "")._head(Path("a.block"), b"")[:29]
+        b'truerank block 2 / a.block / '
+        """
+        line = f"{FORMAT} / {path.name} / ".encode()
+        return line + hashlib.sha256(self.question + line + content).hexdigest().encode() + b"\n"
 
 
 def _change(key: str, before: Any, now: Any) -> str:

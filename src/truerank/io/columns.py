@@ -14,6 +14,7 @@ import polars as pl
 
 from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE
 from truerank.core.errors import InputError, some
+from truerank.core.ids import first_true
 from truerank.core.record import record
 from truerank.core.validation import Wanted
 from truerank.core.wording import columns_option, option
@@ -113,9 +114,8 @@ class TableColumns:
         if column is None:
             return None
         values, (is_bad, expected, kind) = self.finite(column), NUMBERS[key]
-        bad = is_bad(values)
-        if bool(bad.any()):
-            row = int(bad.arg_true()[0])
+        row = first_true(is_bad(values))
+        if row is not None:
             raise InputError(
                 f"{self.where}: row {self.before + row + 1}, {key} is {values[row]:g}; expected {expected}."
             )
@@ -124,9 +124,9 @@ class TableColumns:
     def texts(self, key: str) -> pl.Series | None:
         """A column of names, one in every row, where there is one."""
         column = self.find(key)
-        if column is not None and column.null_count():
-            row = self.before + int(column.is_null().arg_true()[0])
-            raise InputError(f"{self.where}: row {row + 1} has no {key}; expected one in every row.")
+        row = None if column is None else first_true(column.is_null())
+        if row is not None:
+            raise InputError(f"{self.where}: row {self.before + row + 1} has no {key}; expected one in every row.")
         return column
 
     def any_numbers(self, key: str) -> pl.Series:
@@ -135,10 +135,9 @@ class TableColumns:
         if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
             raise InputError(f"{self.where}: column {column.name!r} is {column.dtype}; expected numbers.")
         values = column.cast(pl.Float64)
-        bad = values.is_infinite().fill_null(value=False)
-        if bool(bad.any()):
-            row = self.before + int(bad.arg_true()[0])
-            raise InputError(f"{self.where}: row {row + 1}, {key} is infinite; expected a number.")
+        row = first_true(values.is_infinite())
+        if row is not None:
+            raise InputError(f"{self.where}: row {self.before + row + 1}, {key} is infinite; expected a number.")
         return values.fill_null(float("nan"))
 
 
@@ -197,17 +196,11 @@ def finite_numbers(values: pl.Series, *, where: str, before: int = 0) -> pl.Seri
             f"{where}: {values.dtype} values such as {odd_value(values)!r}; expected numbers or true/false."
         )
     numbers = values.cast(pl.Float64)
-    if len(numbers) and not numbers.null_count():
-        array = numbers.to_numpy()
-        if array.max() <= LARGEST_NUMBER and array.min() >= -LARGEST_NUMBER:  # neither holds of NaN
-            return numbers
-    bad = ~numbers.is_finite().fill_null(value=False)
-    if bool(bad.any()):
-        row = int(bad.arg_true()[0])
+    row = first_true(~numbers.is_finite().fill_null(value=False))
+    if row is not None:
         raise InputError(f"{where}: row {before + row + 1} is {values[row]!r}; expected a finite number in every row.")
-    large = (numbers.abs() > LARGEST_NUMBER).arg_true()
-    if len(large):
-        row = int(large[0])
+    row = first_true(numbers.abs() > LARGEST_NUMBER)
+    if row is not None:
         raise InputError(
             f"{where}: row {before + row + 1} is {numbers[row]:g}; expected numbers up to {LARGEST_NUMBER:g}, whose "
             "sums and squares are numbers too. Use another unit."

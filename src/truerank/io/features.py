@@ -10,10 +10,10 @@ import polars as pl
 
 from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.errors import InputError, some
-from truerank.core.ids import Ids, as_ids
+from truerank.core.ids import Ids, as_ids, first_true
 from truerank.core.record import record
 from truerank.core.validation import checked_arguments
-from truerank.io.columns import table_columns
+from truerank.io.columns import finite_numbers, table_columns
 
 MOST_VALUES = 100  # a text column with more distinct values is an id or free text, not a feature
 
@@ -67,16 +67,12 @@ def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None =
 
 
 def _numbers(values: pl.Series, *, every: bool, where: str) -> dict[str, Floats]:
-    if values.null_count():
-        row = int(values.is_null().arg_true()[0])
-        raise InputError(f"{where}: row {row + 1} is empty; expected a value in every row. Fill or drop the column.")
     if values.dtype.is_numeric() or values.dtype == pl.Boolean:
-        number = values.cast(pl.Float64).to_numpy()
-        if not np.isfinite(number).all():
-            row = int(np.argmax(~np.isfinite(number)))
-            raise InputError(f"{where}: row {row + 1} is {number[row]}; expected finite numbers.")
-        return {values.name: number}
+        return {values.name: finite_numbers(values, where=where).to_numpy()}
     text = values.cast(pl.String)
+    row = first_true(text.is_null())
+    if row is not None:
+        raise InputError(f"{where}: row {row + 1} is empty; expected a value in every row. Fill or drop the column.")
     kinds = sorted(text.unique().to_list())
     if len(kinds) > MOST_VALUES:
         raise InputError(

@@ -361,14 +361,7 @@ def _common(where: Path, parts: Sequence[Piece]) -> dict[str, pl.DataType]:
 
 def to_frame(log: Log) -> pl.DataFrame:
     """The rows of a log as a polars frame, ids as they came."""
-    columns: dict[str, object] = {"user": log.users.values[log.user], "item": log.items.values[log.item]}
-    columns |= log.rewards
-    columns |= {
-        name: values
-        for name in ("propensity", "position", "session", "time", "inclusion")
-        if (values := getattr(log, name)) is not None
-    }
-    frame = pl.DataFrame(columns)
+    frame = log.to_polars()
     return frame.with_columns(pl.col("label").cast(pl.Int8)) if "label" in log.rewards else frame
 
 

@@ -5,8 +5,10 @@ polars does not give these sizes, so the footer is read here: a structure in Thr
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,74 +17,62 @@ END = 8  # bytes after the footer: its length and the signature of the format
 GROUPS, COLUMNS, DESCRIPTION, NAMES, UNPACKED = 4, 1, 3, 3, 6
 
 
-def footer(path: Path, size: int, *, most: int | None = None) -> bytes:
-    """The last bytes of a Parquet file: at most `most` of its footer, and what follows it."""
-    with path.open("rb", buffering=0) as stream:
-        stream.seek(max(size - END, 0))
-        end = stream.read(END)
-        length = min(int.from_bytes(end[:4], "little"), size if most is None else min(most, size))
-        stream.seek(max(size - END - length, 0))
-        return stream.read(length) + end
-
-
 def unpacked_bytes(path: Path) -> Mapping[str, int]:
     """How many bytes each column of a Parquet file has when it is unpacked, as its footer says; encrypted: none."""
     total: Counter[str] = Counter()
     try:
-        file, _ = _struct(footer(path, path.stat().st_size), 0)
-        for group in file[GROUPS]:
+        with path.open("rb") as file:
+            file.seek(-END, os.SEEK_END)
+            length = int.from_bytes(file.read(4), "little")
+            file.seek(-END - length, os.SEEK_END)
+            footer = _struct(BytesIO(file.read(length)))
+        for group in footer[GROUPS]:
             for column in group[COLUMNS]:
                 description = column[DESCRIPTION]
                 total[description[NAMES][0].decode()] += description[UNPACKED]
-    except (IndexError, KeyError, TypeError, UnicodeDecodeError, RecursionError):  # polars refuses what is damaged
+    # polars refuses what is damaged
+    except (OSError, IndexError, KeyError, TypeError, UnicodeDecodeError, RecursionError):
         return {}
     return total
 
 
-def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
-    """The fields of a structure by their ids, and where it ends."""
+def _struct(stream: BytesIO) -> dict[int, Any]:
+    """The fields of a structure by their ids."""
     fields: dict[int, Any] = {}
     last = 0
-    while head := data[at]:
-        number, at = (head >> 4, at + 1) if head >> 4 else _integer(data, at + 1)
-        last = last + number if head >> 4 else number
-        # true and false stand in the type of a field
-        fields[last], at = (head % 16, at) if head % 16 < 3 else _value(head % 16, data, at)
-    return fields, at + 1
+    while head := stream.read(1)[0]:
+        last = last + (head >> 4) if head >> 4 else _integer(stream)
+        kind = head % 16
+        fields[last] = kind if kind < 3 else _value(kind, stream)  # true and false stand in the type of a field
+    return fields
 
 
-def _value(kind: int, data: bytes, at: int) -> tuple[Any, int]:
-    """A value of a type, and where it ends."""
+def _value(kind: int, stream: BytesIO) -> Any:
+    """The value of a type that comes next."""
     if kind <= 3:
-        return data[at], at + 1
+        return stream.read(1)[0]
     if kind <= 6:
-        return _integer(data, at)
+        return _integer(stream)
     if kind == 7:
-        return data[at + 7], at + 8
+        return stream.read(8)[7]
     if kind == 8:
-        length, at = _number(data, at)
-        return data[at : at + length], at + length
+        return stream.read(_number(stream))
     if kind == 12:
-        return _struct(data, at)
-    head, at = data[at], at + 1
-    length, at = (head >> 4, at) if head >> 4 < 15 else _number(data, at)
-    values = []
-    for _ in range(length):
-        value, at = _value(head % 16, data, at)
-        values.append(value)
-    return values, at
+        return _struct(stream)
+    head = stream.read(1)[0]
+    length = head >> 4 if head >> 4 < 15 else _number(stream)
+    return [_value(head % 16, stream) for _ in range(length)]
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
+def _number(stream: BytesIO) -> int:
     """A number of seven bits in each byte, the lowest first."""
     number = shift = 0
-    while True:
-        number |= (data[at] & 127) << shift
-        if data[at] < 128:
-            return number, at + 1
-        at, shift = at + 1, shift + 7
+    while (byte := stream.read(1)[0]) >= 128:
+        number |= (byte & 127) << shift
+        shift += 7
+    return number | byte << shift
 
 
-def _integer(data: bytes, at: int) -> tuple[int, int]:
-    number, at = _number(data, at)
-    return (number >> 1) ^ -(number & 1), at
+def _integer(stream: BytesIO) -> int:
+    number = _number(stream)
+    return (number >> 1) ^ -(number & 1)

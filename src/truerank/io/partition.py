@@ -9,9 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import field
-from functools import partial
-from typing import NamedTuple
+from dataclasses import field, replace
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -24,6 +23,7 @@ from truerank.core.record import record
 from truerank.core.rng import cell_keys
 from truerank.core.sizes import bytes_text, check_size
 from truerank.io.batches import LazyTable
+from truerank.io.scan import Distinct
 from truerank.io.spill import RowsHeld, RowsOfPart, Scratch, Spill
 
 SEED = 20  # of the hash of texts; which chunk a row lies in changes no result
@@ -152,21 +152,15 @@ def _rule(largest: Keyed, n_chunks: int) -> ChunkRule:
         return by_hash
     borders: list[pl.Series] = []
     last = pl.Series([], dtype=pl.Int64)
-    size = wanted = math.ceil(largest.table.n_rows / n_chunks)
+    size = math.ceil(largest.table.n_rows / n_chunks)
     for batch, start in largest.batches(all_columns=False):
         ids = largest.ids(batch, start)
-        if len(ids) == 0:
-            continue
-        joined = joined_ids([last, ids]) if len(last) else ids
-        if not joined.is_sorted():
+        if not joined_ids([part for part in (last, ids) if len(part)]).is_sorted():
             return by_hash
-        first_row = start - len(last)  # of what is joined
-        changes = np.flatnonzero((joined != joined.shift(1)).fill_null(value=False).to_numpy())
-        while (change := int(np.searchsorted(changes, wanted - first_row))) < len(changes):
-            borders.append(joined.slice(int(changes[change]), 1))
-            wanted = first_row + int(changes[change]) + size
+        borders.append(ids.gather_every(size, -start % size))
         last = ids.tail(1)
-    return ChunkRule(len(borders) + 1, joined_ids(borders))
+    after_first = joined_ids([part for part in borders if len(part)]).unique().sort()[1:]
+    return ChunkRule(len(after_first) + 1, after_first)
 
 
 @record
@@ -183,25 +177,18 @@ class CutTable:
         return self.part(at).read(columns)
 
 
-class Absent(NamedTuple):
-    """Rows of a table whose session the log does not have."""
-
-    rows: int = 0
-    sessions: int = 0
-
-
 @record
 class Chunks:
     """Tables in chunks of whole keys: chunk i of each has the same keys.
 
-    `notes` say what had to be done for it. `absent` counts, for tables that were placed by their sessions, the rows
-    and the sessions of which the log has no row.
+    `notes` say what had to be done for it. `absent` counts, for tables that were placed by their sessions, those of
+    which the log has no row.
     """
 
     tables: Mapping[str, CutTable]
     place: ChunkRule
     notes: tuple[str, ...] = ()
-    absent: Mapping[str, Absent] = field(default_factory=dict)
+    absent: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_chunks(self) -> int:
@@ -252,8 +239,12 @@ def together(
         rule = _rule(max(sources.values(), key=lambda source: source.n_bytes), wanted)
     cut, notes = {}, []
     for name, source in sources.items():
+        if rule.n_chunks == 1:
+            held = RowsHeld(source.table.read(source.names))
+            cut[name] = CutTable(frozen(np.array([len(held.rows)])), {0: held}.__getitem__)
+            continue
         cut[name], note = _cut(source, rule, scratch=scratch, name=name, progress=progress)
-        notes += [note] if note else []
+        notes += note
         _check_largest(source, cut[name])
     return Chunks(cut, rule, tuple(notes))
 
@@ -270,40 +261,34 @@ def _check_largest(source: Keyed, cut: CutTable) -> None:
 
 
 def _cut(
-    source: Keyed, rule: ChunkRule, *, scratch: Scratch, name: str, progress: Progress | None
-) -> tuple[CutTable, str]:
+    source: Keyed, rule: ChunkRule | SessionRule, *, scratch: Scratch, name: str, progress: Progress | None
+) -> tuple[CutTable, list[str]]:
     """The table in memory, by ranges of its rows or partitioned on disk; and what to report of that."""
     table, n = source.table, rule.n_chunks
-    if n == 1:
-        rows = table.read(source.names)
-        return CutTable(frozen(np.array([len(rows)])), lambda _: RowsHeld(rows)), ""
     if table.in_memory or (table.n_rows <= CHUNK_ROWS and source.n_bytes <= CHUNK_BYTES):
         rows = table.read(dict.fromkeys([*source.names, *source.key_columns]))
         chunk = rule.of_rows(source, rows)
-        starts, order = _starts(np.bincount(chunk, minlength=n)), np.argsort(chunk, kind="stable")
+        starts, order = np.cumsum(np.bincount(chunk + 1, minlength=n + 1)), np.argsort(chunk, kind="stable")
         rows = rows.select(source.names)
-        return CutTable(np.diff(starts), lambda at: RowsHeld(rows[order[starts[at] : starts[at + 1]]])), ""
+        return CutTable(np.diff(starts), lambda at: RowsHeld(rows[order[starts[at] : starts[at + 1]]])), []
     starts = _ranges(source, rule) if rule.borders is not None and table.seekable else np.zeros(0, dtype=np.int64)
     if len(starts):
-        cut = CutTable(np.diff(starts), partial(_sliced, source, starts))
-        return cut, f"{table.where}: sorted by {source.key}, read in {n:,} chunks."
+        sliced = replace(table, schema=source.schema)
+        cut = CutTable(np.diff(starts), lambda at: sliced.between(int(starts[at]), int(starts[at + 1])))
+        return cut, [f"{table.where}: sorted by {source.key}, read in {n:,} chunks."]
     spill = Spill.new(scratch.make(name), source.schema, n_parts=n)
     for batch, start in source.batches():
         spill.add(batch, rule.of_rows(source, batch, start))
         if progress is not None:
             progress(f"partitioning {table.where}", start + len(batch), table.n_rows)
     by = "content" if source.content else source.key
-    return CutTable(spill.n_rows, spill.part), (
+    return CutTable(spill.n_rows, spill.part), [
         f"{table.where}: {table.n_rows:,} rows in no order of {by}, partitioned once on disk: "
         f"{bytes_text(spill.n_bytes)} in {n:,} files."
-    )
+    ]
 
 
-def _starts(count: Ints) -> Ints:
-    return frozen(np.concatenate([[0], np.cumsum(count)]))
-
-
-def _ranges(source: Keyed, rule: ChunkRule) -> Ints:
+def _ranges(source: Keyed, rule: ChunkRule | SessionRule) -> Ints:
     """The first row of each chunk in a table sorted as chunks are; nothing where it is not."""
     count, last = np.zeros(rule.n_chunks, dtype=np.int64), 0
     for batch, start in source.batches(all_columns=False):
@@ -312,27 +297,87 @@ def _ranges(source: Keyed, rule: ChunkRule) -> Ints:
             return np.zeros(0, dtype=np.int64)
         last = int(chunk[-1]) if len(chunk) else last
         count += np.bincount(chunk, minlength=rule.n_chunks)
-    return _starts(count)
+    return np.concatenate([[0], np.cumsum(count)])
+
+
+# ------------------------------------------------------------------------------------------------------------ sessions
 
 
 @record
-class RowsSliced:
-    """A range of rows of the files that hold it."""
+class SessionRule:
+    """The chunk of each session of a log that is cut by users, so that tables by session (a target's) follow it.
 
-    table: LazyTable
-    start: int
-    n: int
-    names: tuple[str, ...]
+    Such a table names no users. Memory is that of the ids of sessions, not of rows. Sessions that the log does not have
+    are counted, and left out or, if they are `kept` (declared sessions, of which each is a cluster of its own), spread
+    over the chunks by their hash.
+    """
 
-    @property
-    def portable(self) -> bool:
-        return self.table.portable
+    log: Keyed
+    n_chunks: int
+    sessions: pl.Series  # sorted
+    chunk: Ints
+    absent: Distinct
+    kept: bool = False
 
-    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
-        return self.table.slice(self.start, self.n, self.names if columns is None else columns)
+    borders: ClassVar[None] = None
 
+    @classmethod
+    def of(cls, chunks: Chunks, name: str, log: Keyed, *, progress: Progress | None = None) -> SessionRule:
+        """Of the sessions of the table `name` of the chunks; `log` names their column.
 
-def _sliced(source: Keyed, starts: Ints, at: int) -> RowsSliced:
-    start, end = starts[at : at + 2].tolist()
-    table, first = source.table.around(start, end)
-    return RowsSliced(table, start - first, end - start, tuple(source.names))
+        A session that lies in two chunks has two users, and is refused; one with two users in one chunk is found
+        where the chunk is read.
+        """
+        cut, parts, done = chunks.tables[name], [], 0
+        for number in range(chunks.n_chunks):
+            parts.append(log.ids(cut.read(number, [log.key])).unique())
+            done += int(cut.n_rows[number])
+            if progress is not None:
+                progress(f"looking up sessions of {log.table.where}", done, int(cut.n_rows.sum()))
+        session = joined_ids([part for part in parts if len(part)])
+        twice = session.filter(session.is_duplicated())
+        if len(twice):
+            raise InputError(
+                f"{log.table.where}: session {twice[0]!r} belongs to two users; expected one user for each "
+                "session. Make session ids that differ between users."
+            )
+        order = session.arg_sort()
+        chunk = np.repeat(np.arange(chunks.n_chunks), [len(part) for part in parts])
+        return cls(log, chunks.n_chunks, session.gather(order), chunk[order.to_numpy()], Distinct(log.table.where))
+
+    def of_rows(self, source: Keyed, batch: pl.DataFrame, start: int = 0) -> Ints:
+        """The chunk of each row, -1 for those that are left out."""
+        session = source.ids(batch, start)
+        place = self._locate(session)
+        lost = session.filter(pl.Series(place < 0))
+        self.absent.add(lost)
+        if self.kept:
+            place[place < 0] = ChunkRule(self.n_chunks).of_ids(lost)
+        return place
+
+    def _locate(self, session: pl.Series) -> Ints:
+        """By bisection: a hash table of all sessions would be made anew for every batch."""
+        ids = self.sessions
+        if not len(ids) or not len(session):
+            return np.full(len(session), -1, dtype=np.int64)
+        if ids.dtype != session.dtype:
+            ids, session = ids.cast(pl.Int128), session.cast(pl.Int128)
+        row = ids.search_sorted(session).clip(upper_bound=len(ids) - 1)
+        return np.where((ids.gather(row) == session).to_numpy(), self.chunk[row.to_numpy()], -1)
+
+    def follow(
+        self,
+        chunks: Chunks,
+        name: str,
+        source: Keyed,
+        *,
+        scratch: Scratch,
+        kept: bool = False,
+        progress: Progress | None = None,
+    ) -> Chunks:
+        """The chunks with one more table, each row of it in the chunk of its session."""
+        check_same_kind([self.log, source])
+        rule = replace(self, absent=Distinct(source.table.where), kept=kept)
+        cut, notes = _cut(source, rule, scratch=scratch, name=name, progress=progress)
+        absent = {**chunks.absent, name: len(rule.absent.ids())}
+        return replace(chunks, tables={**chunks.tables, name: cut}, notes=(*chunks.notes, *notes), absent=absent)

@@ -22,7 +22,7 @@ import glob
 import hashlib
 import os
 import re
-import stat
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
@@ -35,7 +35,6 @@ from truerank.core.errors import InputError
 from truerank.core.escaping import redacted
 from truerank.core.provenance import Input
 from truerank.core.record import record
-from truerank.io.footers import footer
 from truerank.io.text import TextTypes
 
 OBJECT = "the object of a row"  # a column beside those of the rows
@@ -238,31 +237,25 @@ def files_of(path: Path) -> list[Path]:
     return parts_of(path) or [path]
 
 
-LONGEST = 2**16  # bytes of a footer that are compared
-
-
 class ChangedInputError(InputError):
     """A file changed while it was read."""
 
 
 @record
 class FileVersion:
-    """A file as it is now; of Parquet also its footer, which tells versions of the same size and time apart."""
+    """A file as it is now; the time at which the system noted its last change cannot be set by what writes to it."""
 
     path: Path
     inode: int
     size: int
     modified_ns: int
-    footer: bytes
+    changed_ns: int
 
     @classmethod
     def of(cls, path: Path) -> FileVersion:
         """The version that has this name now; an OSError where it cannot be read."""
         status = path.stat()
-        is_parquet = stat.S_ISREG(status.st_mode) and path.name.lower().endswith(".parquet")  # a pipe may never begin
-        end = footer(path, status.st_size, most=LONGEST) if is_parquet else b""
-        digest = hashlib.blake2b(end, digest_size=16).digest()
-        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns, digest)
+        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def check(self) -> None:
         """Refuse the file if it has changed, or is gone."""
@@ -307,6 +300,27 @@ def unchanged(versions: Iterable[FileVersion]) -> Iterator[None]:
 def check_unchanged(versions: Iterable[FileVersion]) -> None:
     for version in versions:
         version.check()
+
+
+def locked(folder: Path) -> int | None:
+    """A handle that keeps a folder for this process until it is closed or the process ends; None where that cannot be.
+
+    The folder itself is locked, no file in it; a BlockingIOError says that another process has it. Windows and some
+    file systems have no such locks.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if isinstance(error, BlockingIOError | PermissionError):
+            raise BlockingIOError from None
+        return None
+    return handle
 
 
 # -------------------------------------------------------------------------------------------------------------- hashes

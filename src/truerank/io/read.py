@@ -296,7 +296,7 @@ def _schema(
     ranked: bool = False,
     **options: Any,
 ) -> LogSchema:
-    """A schema with the columns of these keys that there are; those `required` must be, if `strict` as they are named."""
+    """A schema with the columns of these keys that there are; the `required` must be, if `strict` as they are named."""
     table = table.as_written(mapping)
     empty = header(table, mapping)
     columns = {key: empty.get(key, strict=strict) if key in required else empty.find(key) for key in keys}

@@ -17,10 +17,11 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -31,25 +32,30 @@ from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.record import record
 from truerank.io.frames import is_sparse
-from truerank.io.paths import unchanged, versions_of
+from truerank.io.paths import locked, unchanged, versions_of
 
-UNKNOWN = "0"  # when a process started, where the system does not tell
-SCRATCH = re.compile(r"truerank-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<started>\d+)-\w{8}")
+SCRATCH = re.compile(r"truerank-(?P<machine>[0-9a-f]{8})-\d+-\w{8}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Scratch:
-    """A temporary folder, made when something is written for the first time; use it with `scratch()`."""
+    """A temporary folder, made when something is written for the first time; gone with this value, or the process.
+
+    Its name has the machine and the process; it is locked as long as the process lives.
+    """
 
     within: Path | None = None
     folder: Path | None = None
     n_folders: int = 0
+    remove: Callable[[], object] = lambda: None
 
     def make(self, name: str) -> Path:
         """A new folder inside."""
         with writing(self.folder or self.within):
             if self.folder is None:
-                self.folder = new_scratch(self.within)
+                _remove_abandoned(self.within)
+                self.folder, handle = _new_folder(self.within)
+                self.remove = weakref.finalize(self, _remove, self.folder, handle)
             self.n_folders += 1
             folder = self.folder / f"{self.n_folders}-{name}"
             folder.mkdir()
@@ -67,18 +73,23 @@ def scratch(within: Path | None = None) -> Iterator[Scratch]:
     try:
         yield place
     finally:
-        if place.folder is not None:
-            shutil.rmtree(place.folder, ignore_errors=True)
+        place.remove()
 
 
-def new_scratch(within: Path | None = None) -> Path:
-    """A new temporary folder whose name says whose process it belongs to; those of ended processes are removed.
+def _new_folder(within: Path | None) -> tuple[Path, int | None]:
+    """A new temporary folder, locked; one that another process takes for abandoned before that is left to it."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f"truerank-{_machine()}-{os.getpid()}-", dir=within))
+        with suppress(BlockingIOError, FileNotFoundError):
+            handle = locked(folder)
+            if folder.exists():
+                return folder, handle
 
-    The name has the machine (with the namespace of its process ids), the process id and when that process started.
-    """
-    _remove_abandoned(within)
-    owner = f"truerank-{_machine()}-{os.getpid()}-{_started(os.getpid())}-"
-    return Path(tempfile.mkdtemp(prefix=owner, dir=within))
+
+def _remove(folder: Path, handle: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if handle is not None:
+        os.close(handle)
 
 
 def _remove_abandoned(within: Path | None) -> None:
@@ -89,44 +100,22 @@ def _remove_abandoned(within: Path | None) -> None:
 @cache
 def _remove_abandoned_in(parent: str) -> None:
     """Remove temporary folders that this user's killed processes have left on this machine, and nothing else."""
-    if not hasattr(os, "getuid"):
-        return  # nobody can tell there whether a process is still alive
     with os.scandir(parent) as entries:
         for entry in entries:
             owner = SCRATCH.fullmatch(entry.name)
             if owner is None or owner["machine"] != _machine() or not entry.is_dir(follow_symlinks=False):
                 continue
-            is_mine = entry.stat(follow_symlinks=False).st_uid == os.getuid()
-            if is_mine and not _is_running(int(owner["process"]), owner["started"]):
-                shutil.rmtree(entry.path, ignore_errors=True)
+            with suppress(OSError):  # of another user, or of a living process
+                handle = locked(Path(entry.path))
+                if handle is not None and entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                    _remove(Path(entry.path), handle)
+                elif handle is not None:
+                    os.close(handle)
 
 
-def _is_running(process: int, started: str) -> bool:
-    """Whether a process is alive and the one that started then: ids are given again."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True  # of another user
-    return _started(process) in (started, UNKNOWN)
-
-
-def _started(process: int) -> str:
-    """When a process started, in ticks since the machine did; Linux alone tells."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return UNKNOWN
-
-
-@cache
 def _machine() -> str:
-    """The machine, and of containers each: process ids mean nothing elsewhere, but temporary folders may be shared."""
-    namespace = ""
-    with suppress(OSError):
-        namespace = str(Path("/proc/self/ns/pid").readlink())
-    return hashlib.blake2b(f"{platform.node()} {namespace}".encode(), digest_size=4).hexdigest()
+    """Temporary folders may be shared by machines, which do not see each other's locks."""
+    return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
 
 
 @contextmanager
@@ -246,8 +235,7 @@ class Spill:
         return self.folder / f"{part}.arrow"
 
 
-HELD = 2**26  # bytes that stay in memory
-GATHERED = 2**17  # rows that are written together: streams may come in tiny batches
+HELD = 2**25  # bytes that stay in memory
 
 
 def is_stream(source: Any) -> bool:
@@ -317,53 +305,47 @@ def _as_bytes(batches: Iterable[Any]) -> Iterator[Any]:
         yield pyarrow.RecordBatch.from_arrays([rows], ["rows"])
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
-class StreamFolder:
-    """Where a stream is set aside; the files vanish with the last reference to it, and at the end of the process."""
-
-    path: Path
-
-
-def taken(source: Any, *, where: str) -> pl.DataFrame | StreamFolder:
-    """All rows of a stream: in memory where they are few, else in files, which go at once where it breaks off."""
+def taken(source: Any, *, where: str) -> tuple[pl.DataFrame | Path, Scratch]:
+    """All rows of a stream: in memory where they are few, else a folder of files, which goes where it breaks off."""
     names = getattr(source, "files", None) if _is_dataset(source) else None  # of a dataset of pyarrow
     files = [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
-    waiting: list[pl.DataFrame] = []
-    folder, remove = None, None
-    n_rows = n_waiting = n_files = 0
-    size = 0.0
+    space = Scratch()
     try:
         with unchanged(versions_of(files)):
-            for batch in _unbroken(source, where=where):
-                if waiting and batch.schema != waiting[0].schema:
-                    raise InputError(
-                        f"{where}: columns or types change within the stream; expected the same in every batch."
-                    )
-                waiting.append(batch)
-                size, n_rows, n_waiting = size + batch.estimated_size(), n_rows + len(batch), n_waiting + len(batch)
-                if size > HELD and (folder is None or n_waiting >= GATHERED):
-                    with writing(None if folder is None else folder.path):
-                        if folder is None:
-                            folder = StreamFolder(new_scratch())
-                            remove = weakref.finalize(folder, shutil.rmtree, folder.path, ignore_errors=True)
-                        pl.concat(waiting).write_parquet(folder.path / f"{n_files:06}.parquet", compression="lz4")
-                    # of no rows, so that the columns of the next batch can be compared
-                    n_files, n_waiting, waiting = n_files + 1, 0, [batch.clear()]
-        if not n_rows and hasattr(type(source), "read_next_batch"):
-            raise InputError(
-                f"{where}: a reader without rows; one that was read before has none left. Open it again, or give a "
-                "table where there are no rows on purpose."
-            )
-        if folder is None:
-            return pl.concat(waiting) if waiting else pl.DataFrame()
-        if n_waiting:
-            with writing(folder.path):
-                pl.concat(waiting).write_parquet(folder.path / f"{n_files:06}.parquet", compression="lz4")
-        return folder
+            groups = _grouped(_unbroken(source, where=where), where=where)
+            held = list(islice(groups, 2))
+            if len(held) == 2:
+                folder = space.make("stream")
+                for number, rows in enumerate(chain(held, groups)):
+                    with writing(folder):
+                        rows.write_parquet(folder / f"{number:06}.parquet", compression="lz4")
+                return folder, space
     except BaseException:
-        if remove is not None:
-            remove()
+        space.remove()
         raise
+    rows = held[0] if held else pl.DataFrame()
+    if not len(rows) and hasattr(type(source), "read_next_batch"):
+        raise InputError(
+            f"{where}: a reader without rows; one that was read before has none left. Open it again, or give a "
+            "table where there are no rows on purpose."
+        )
+    return rows, space
+
+
+def _grouped(batches: Iterable[pl.DataFrame], *, where: str) -> Iterator[pl.DataFrame]:
+    """The rows of batches, which may be tiny, as much at a time as stays in memory."""
+    waiting: list[pl.DataFrame] = []
+    size = 0.0
+    for batch in batches:
+        if waiting and batch.schema != waiting[0].schema:
+            raise InputError(f"{where}: columns or types change within the stream; expected the same in every batch.")
+        if size > HELD:
+            yield pl.concat(waiting)
+            waiting, size = [], 0.0
+        waiting.append(batch)
+        size += batch.estimated_size()
+    if waiting:
+        yield pl.concat(waiting)
 
 
 def _unbroken(source: Any, *, where: str) -> Iterator[pl.DataFrame]:

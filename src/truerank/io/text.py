@@ -13,6 +13,7 @@ from pathlib import PurePath
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.core.ids import first_true
 from truerank.core.record import record
 
 FIELDS = {4: "query iteration docno relevance", 6: "query Q0 docno rank score tag"}
@@ -53,8 +54,8 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
         raise InputError(f"{where}: the file is empty; expected lines of {_expected(ENDINGS[ending])}.")
     allowed = (int(width[0]),) if int(width[0]) in ENDINGS[ending] else ENDINGS[ending]
     wrong = ~width.is_in(allowed)
-    if bool(wrong.any()):
-        row = int(wrong.arg_true()[0])
+    row = first_true(wrong)
+    if row is not None:
         raise InputError(f"{where}: line {number[row]} has {width[row]} fields; expected {_expected(allowed)}.")
     run = allowed == (6,)
     value = _numbers(fields.list.get(4 if run else 3), number, what="score" if run else "relevance", where=where)
@@ -89,17 +90,17 @@ def read_movielens(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     """
     lines = pl.Series([line for line in data.decode("utf-8-sig").splitlines() if line], dtype=pl.String)
     fields = lines.str.split(MOVIELENS[ending])
-    wrong = fields.list.len() != 4
-    if len(fields) == 0 or bool(wrong.any()):
-        problem = f"line {int(wrong.arg_true()[0]) + 1} is another" if len(fields) else "the file is empty"
+    row = first_true(fields.list.len() != 4)
+    if row is not None or not len(fields):
+        problem = "the file is empty" if row is None else f"line {row + 1} is another"
         raise InputError(
             f"{where}: expected the ratings of MovieLens, lines of user, item, rating and time with "
             f"{MOVIELENS[ending]!r} between them; {problem}. Save other tables as .csv or .tsv with a header."
         )
     number = pl.Series(range(1, len(fields) + 1))
     time = fields.list.get(3).cast(pl.Int64, strict=False)
-    if time.null_count():
-        row = int(time.is_null().arg_true()[0])
+    row = first_true(time.is_null())
+    if row is not None:
         raise InputError(f"{where}: line {row + 1}, time is {fields.list.get(3)[row]!r}; expected a whole number.")
     rating = _numbers(fields.list.get(2), number, what="rating", where=where)
     return pl.DataFrame({"user": fields.list.get(0), "item": fields.list.get(1), "rating": rating, "time": time})
@@ -110,8 +111,8 @@ def _numbers(column: pl.Series, line: pl.Series, *, what: str, where: str) -> pl
     bad = numbers.is_null() | numbers.is_nan() | (numbers == float("inf"))
     if what == "relevance":
         bad |= numbers.is_infinite()
-    if bool(bad.any()):
-        row = int(bad.arg_true()[0])
+    row = first_true(bad)
+    if row is not None:
         raise InputError(f"{where}: line {line[row]}, {what} is {column[row]!r}; expected a number.")
     large = what == "score" and bool((numbers.abs() > 2**53).any())  # whole numbers that doubles would round
     whole = column.cast(pl.Int128, strict=False) if large else None

@@ -171,17 +171,16 @@ def _parse_text(column: pl.Series, *, where: str, name_row: RowName) -> pl.Serie
         .with_columns(field.str.extract_groups(ISO).alias("part"))
         .unnest("part")
     )  # fmt: skip
+    # what is left out is added: every field is a datetime with an offset then
     text = pl.concat_str(
         "date", pl.lit("T"), pl.col("clock").fill_null("00:00"), pl.lit(":"), pl.col("second").fill_null("00"),
         pl.lit("."), pl.col("fraction").fill_null("0"),
+        pl.col("offset").str.replace("(?i)z", "+00").str.replace(":", "").str.pad_end(5, "0").fill_null("+0000"),
     )  # fmt: skip
     unit: Literal["us", "ns"] = "ns" if bool((parts["fraction"].str.len_bytes() > 6).any()) else "us"
-    times = text.str.strptime(pl.Datetime(unit), "%Y-%m-%dT%H:%M:%S%.f", strict=False)
-    offset = pl.col("offset").str.replace("(?i)z", "+00").str.replace(":", "").str.pad_end(5, "0")
-    minutes = offset.str.slice(1, 2).cast(pl.Int64) * 60 + offset.str.slice(3, 2).cast(pl.Int64)
-    ahead = pl.when(offset.str.starts_with("-")).then(-minutes).otherwise(minutes).fill_null(0)
+    times = text.str.strptime(pl.Datetime(unit, "UTC"), "%Y-%m-%dT%H:%M:%S%.f%z", strict=False)
     form = pl.when(pl.col("clock").is_null()).then(0).when(pl.col("offset").is_null()).then(1).otherwise(2)
-    read = parts.select("field", times=times - pl.duration(minutes=ahead, time_unit=unit), form=form)
+    read = parts.select("field", times=times.dt.replace_time_zone(None), form=form)
     wrong = read["field"].is_not_null() & read["times"].is_null()
     if bool(wrong.any()):
         raise InputError(_unreadable(column, wrong, where=where, name_row=name_row))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_type_hints
 
 import msgspec
+import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.escaping import json_bytes
@@ -16,9 +17,10 @@ from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, plain
 from truerank.core.record import record
 from truerank.core.results import Comparison, Estimate, Results
-from truerank.core.units import UnitFile
+from truerank.core.units import COLUMNS
 from truerank.io.atomic_write import FolderKind, check_folder, real, whole_file, whole_folder
-from truerank.io.files import check_readable, write_table
+from truerank.io.files import check_readable, read_table, write_table
+from truerank.io.paths import FileVersion
 
 FORMAT: Final = 2
 RESULTS, UNITS = "results.json", "units.parquet"
@@ -145,4 +147,18 @@ def read(path: Path) -> Results:
         raise InputError(f"{path}: has no {RESULTS}; expected a folder that Results.save has written, or its JSON.")
     marker = check_folder(path, kind=FOLDER.name, expected=f"a folder that Results.save has written, or its {RESULTS}")
     results = decode((path / RESULTS).read_bytes(), where=str(path / RESULTS))
-    return replace(results, unit_table=UnitFile.stamped(path / UNITS)) if UNITS in marker.files else results
+    return replace(results, unit_table=UnitFile(FileVersion.of(path / UNITS))) if UNITS in marker.files else results
+
+
+@record(eq=False)
+class UnitFile:
+    """Units in a Parquet file, read when they are asked for; a file that has changed since is refused."""
+
+    version: FileVersion
+
+    def frame(self) -> pl.DataFrame:
+        frame = read_table(self.version.path)
+        self.version.check()
+        if tuple(frame.columns) != COLUMNS:
+            raise InputError(f"{self.version.path}: has other columns than {', '.join(COLUMNS)}. Save it again.")
+        return frame
