@@ -108,4 +108,4 @@ def test_no_place_for_temporary_files_is_said(here: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: [str(here / "missing")])
     monkeypatch.setattr("truerank.evaluation.conclude.BUDGET", 0)
     monkeypatch.setattr("truerank.evaluation.labels.MOST_ROWS", 0)  # of few rows what each adds is kept
-    refused(call(EVALUATE), "temporary files: rows cannot be set aside", "Set TMPDIR to a folder")
+    refused(call(EVALUATE), "temporary files: cannot be written", "Set TMPDIR to a folder")

@@ -176,10 +176,10 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest
         return Full() if mode == "ab" else opened(self, mode, *rest, **options)
 
     monkeypatch.setattr(Path, "open", full)
-    with refused(r"no space left.*TMPDIR") as caught, scratch(tmp_path / "within") as place:
+    with refused(r"No space left.*TMPDIR") as caught, scratch(tmp_path / "within") as place:
         together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)
     assert "\n" not in str(caught.value)
     assert not list((tmp_path / "within").iterdir())
     missing = tmp_path / "not-there"
-    with refused("not-there: rows cannot be set aside"), scratch(missing) as place:
+    with refused("not-there: cannot be written"), scratch(missing) as place:
         together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)

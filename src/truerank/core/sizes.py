@@ -89,10 +89,9 @@ def _available(proc: Path, groups: Path, second: int) -> float:
 def _of_machine() -> list[float]:
     """What the machine says is available, swap included; where it does not say, all that it has."""
     with suppress(OSError, ValueError):
-        lines = (line.split() for line in (PROC / "meminfo").read_text().splitlines())
-        known = {name: 1024.0 * float(number) for name, number, *_ in lines}
-        if "MemAvailable:" in known:
-            return [known["MemAvailable:"] + known.get("SwapFree:", 0.0)]
+        known = _numbers(PROC / "meminfo")
+        if "MemAvailable" in known:
+            return [1024.0 * (known["MemAvailable"] + known.get("SwapFree", 0.0))]
     with suppress(OSError, ValueError, AttributeError):
         return [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
     return []
@@ -117,9 +116,14 @@ def _left_of(folder: Path, limit: str, usage: str, reclaimed: str) -> float | No
     with suppress(OSError, ValueError):
         most = float((folder / limit).read_text())  # "max" is no number: no limit
         used = float((folder / usage).read_text())
-        lines = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        return max(most - used + {name: float(number) for name, number in lines}.get(reclaimed, 0.0), 0.0)
+        return max(most - used + _numbers(folder / "memory.stat").get(reclaimed, 0.0), 0.0)
     return None
+
+
+def _numbers(path: Path) -> dict[str, float]:
+    """The numbers in lines that begin with their names."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {name.rstrip(":"): float(number) for name, number, *_ in lines}
 
 
 def _of_process() -> list[float]:

@@ -1,20 +1,18 @@
 """Spark: chunks worked on by the Python processes of executors, in a session that is started here or is there.
 
 Every chunk is a job of one task, of which a few run at a time: results come as they are done, and Spark itself tries a
-task again whose process or executor has died. Rows travel as Arrow (`mapInArrow`), what all chunks share is broadcast.
+task again whose process or executor has died. What all chunks share is broadcast.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import signal
 import sys
 import threading
 import uuid
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from functools import partial
@@ -30,7 +28,6 @@ from truerank.io.spill import scratch
 
 ATTEMPTS = 4  # of a task, in a session that is started here
 HOME = "127.0.0.1"
-PARCEL = "parcel binary"  # the one column of frames that are mapped
 LOGGING = """\
 rootLogger.level = off
 rootLogger.appenderRef.console.ref = console
@@ -87,7 +84,6 @@ class Spark:
 
 def _pyspark() -> Any:
     try:
-        import pyarrow  # noqa: F401
         import pyspark
         import pyspark.sql
     except ImportError:
@@ -176,13 +172,12 @@ class SparkWorkers:
         """Results as they are done; a few jobs are under way at a time, and none is left behind."""
         from pyspark.cloudpickle import dump
 
-        # said of pandas 3 whenever a frame is mapped; no pandas is used here
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         context = self.session.sparkContext
         group = f"truerank-{uuid.uuid4().hex}"
         packing = Packing(self.folder, dump)
         shared = packing.pack((work, chunks.read))
-        task = _Task(context.broadcast(shared), self.folder)
+        sent = context.broadcast(shared)
+        task = partial(_on_executor, sent, self.folder)
 
         def carry(part: Parcel, what: str) -> Parcel:
             context.setJobGroup(group, "truerank", interruptOnCancel=True)
@@ -197,22 +192,20 @@ class SparkWorkers:
             yield from mapped(send, chunks.n_chunks, threads=self.threads + 1, stop=stop)
         finally:
             with suppress(Exception):
-                task.shared.destroy()
+                sent.destroy()
             shared.remove()
 
-    def _run(self, task: _Task, part: Parcel, *, what: str) -> Parcel:
+    def _run(self, task: Callable[[Parcel], Parcel], part: Parcel, *, what: str) -> Parcel:
         """One job of one task."""
         try:
-            rows = self.session.sparkContext.parallelize([(bytearray(pickle.dumps(part)),)], 1)
-            results = self.session.createDataFrame(rows, PARCEL).mapInArrow(task, PARCEL).collect()
+            results: list[Parcel] = self.session.sparkContext.parallelize([part], 1).map(task).collect()
         except Exception as error:  # of Java, of py4j, of PySpark
             if isinstance(error, TruerankError):
                 raise
             raise _reported(error, what) from None
         if len(results) != 1:
             raise TruerankError(f"{what} came back {len(results)} times; nothing was added up.")
-        parcel: Parcel = pickle.loads(results[0][0])
-        return parcel
+        return results[0]
 
 
 def _reported(error: Exception, what: str) -> TruerankError:
@@ -234,17 +227,6 @@ def _reported(error: Exception, what: str) -> TruerankError:
     )
 
 
-@record
-class _Task:
-    """On an executor: the rows of a partition are parcels of chunks, and become parcels of results."""
-
-    shared: Any  # a parcel that was broadcast
-    folder: Path | None
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        import pyarrow
-
-        for batch in batches:
-            for row in batch.to_pylist():
-                result = carry_out(self.shared.value, pickle.loads(row["parcel"]), self.folder)
-                yield pyarrow.record_batch({"parcel": pyarrow.array([pickle.dumps(result)], pyarrow.binary())})
+def _on_executor(shared: Any, folder: Path | None, part: Parcel) -> Parcel:
+    """The result of a chunk; `shared` was broadcast."""
+    return carry_out(shared.value, part, folder)

@@ -12,9 +12,8 @@ from truerank.core.ids import Ids
 from truerank.core.ranking import JudgedChunk
 from truerank.engines.engine import Chunked, as_chunks
 from truerank.io.batches import LazyTable
-from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks
+from truerank.io.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, RowsOfPart
 from truerank.io.sessions import RankedChunk
-from truerank.io.spill import RowsOfPart
 
 AnyChunk = TypeVar("AnyChunk")
 SomeChunk = TypeVar("SomeChunk", JudgedChunk, RankedChunk)

@@ -9,7 +9,6 @@ name, which the next call reports. Nothing is removed that was not made here or 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import secrets
@@ -19,7 +18,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -28,6 +26,7 @@ import polars as pl
 from truerank.core.errors import InputError, error_number, some
 from truerank.core.record import record
 from truerank.core.wording import option
+from truerank.io.paths import hash_of
 from truerank.version import __version__
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -145,7 +144,6 @@ def whole_folder(path: Path, *, kind: FolderKind, force: bool = False) -> Iterat
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".truerank-{secrets.token_hex(8)}.part")
         part.mkdir()
-        inode = part.stat().st_ino
     try:
         with writing(path):
             mode = _make_private(part, 0o700)
@@ -166,9 +164,7 @@ def whole_folder(path: Path, *, kind: FolderKind, force: bool = False) -> Iterat
             part.chmod(stat.S_IMODE(path.stat().st_mode) if path.is_dir() else mode)
             _put_in_place(part, path, kind=kind)
     finally:
-        with suppress(OSError):  # it has taken its place
-            if part.lstat().st_ino == inode:  # the very folder that was made above
-                shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)  # unless it has taken its place
 
 
 def _put_in_place(part: Path, path: Path, *, kind: FolderKind) -> None:
@@ -386,15 +382,4 @@ def _check(path: Path, entry: MarkedFile, *, most: float = float("inf")) -> None
 
 
 def _marked_file(path: Path) -> MarkedFile:
-    status = path.stat()
-    return MarkedFile(status.st_size, _digest(path, status.st_size, status.st_mtime_ns, status.st_ino))
-
-
-@lru_cache(maxsize=256)
-def _digest(path: Path, size: int, changed: int, inode: int) -> str:
-    """The SHA-256 of a file; size, time of change and inode say that it is still the one that was read before."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
+    return MarkedFile(*hash_of(path))

@@ -124,10 +124,9 @@ class LazyTable:
         """All rows at once."""
         schema, frames = self._schema(columns), []
         if not self.in_memory:  # equal values pack to next to nothing
-            numbers = [str(kind) for kind in schema.values() if kind.is_integer() or kind.is_float()]
-            bits = sum(int(kind.lstrip("UIntFloa")) for kind in numbers)
+            empty = pl.DataFrame(schema=schema).clear(LOOKED_AT).estimated_size() / LOOKED_AT
             texts = [name for name, kind in schema.items() if not kind.is_numeric()]
-            least = self.n_rows * bits / 8 + sum(piece.declared(texts) for piece in self.pieces)
+            least = self.n_rows * empty + sum(piece.declared(texts) for piece in self.pieces)
             check_size(f"{self.where}: {self.n_rows:,} rows", memory=least, instead="Read a part of them.")
         for piece in self.pieces:
             with piece.reading():

@@ -121,7 +121,8 @@ def scan_file(path: Path) -> Piece:
         elif kind == ".parquet":
             rows = pl.scan_parquet(path, glob=False)
         elif kind in SEPARATORS:
-            rows, text = _text(path, separator=SEPARATORS[kind])
+            rows = _text(path, separator=SEPARATORS[kind])
+            text = TextTypes.of(rows)
         else:
             rows = (read_trec if kind in TREC else read_movielens)(_bytes(path), ending=kind, where=str(path)).lazy()
             text = TextTypes.of(rows.select(pl.col(pl.String))).ids()
@@ -161,29 +162,16 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read as {name} ({reason}). Write the file anew.") from None
 
 
-def _text(path: Path, *, separator: str) -> tuple[pl.LazyFrame, TextTypes]:
-    """The fields of a text table, and what types they may have, from one pass over all of it."""
-    _check_returns(path, separator=separator.encode())
-    try:
-        rows = _scan_text(path, path, separator=separator)
-        return rows, TextTypes.of(rows)
-    except OSError:
-        if path.suffix.lower() != ".gz":
-            raise
-        # blocks of zeros after the end are no damage, but polars takes them for it: unpacked in memory, or refused
-        rows = _scan_text(path, _bytes(path), separator=separator)
-        return rows, TextTypes.of(rows)
-
-
-def _scan_text(path: Path, source: Path | bytes, *, separator: str) -> pl.LazyFrame:
+def _text(path: Path, *, separator: str) -> pl.LazyFrame:
     """The fields of a text table, all as text."""
+    _check_returns(path, separator=separator.encode())
     with _open(path) as stream:
         first = stream.readline(2**16)
     if not first:
         raise InputError(f"{path}: the file is empty; expected a header line with column names.")
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
-    fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
-    header = pl.read_csv(source, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
+    fields = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
+    header = pl.read_csv(path, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
     names = pl.Series(header.row(0) if len(header) else (), dtype=pl.String).drop_nulls()
     twice = names.filter(names.is_duplicated())  # polars would call the second NAME_duplicated_0
     if len(twice):
@@ -344,19 +332,20 @@ def _common(where: Path, parts: Sequence[Piece]) -> dict[str, pl.DataType]:
     texts = [part.text for part in filled if part.text is not None]
     if texts:  # all parts of a text table decide its types together, as one file does
         return {**parts[0].schema, **reduce(operator.add, texts).schema()}
-    for name in names:
-        kinds = {part.schema[name] == pl.String: part for part in filled}
-        if len(kinds) == 2:
-            raise InputError(
-                f"{kinds[False].path}: column {name!r} is {kinds[False].schema[name]}, but text in other parts of "
-                f"{where}; expected one type in every part. Write them alike."
-            )
     try:
         empty = [pl.DataFrame(schema={name: part.schema[name] for name in names}) for part in filled]
-        return dict(pl.concat(empty, how="vertical_relaxed").schema)
+        kinds = dict(pl.concat(empty, how="vertical_relaxed").schema)
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(f"{where}: columns differ in type between parts ({reason}). Write them alike.") from None
+    for part in filled:
+        for name, kind in kinds.items():
+            if kind == pl.String != part.schema[name]:
+                raise InputError(
+                    f"{part.path}: column {name!r} is {part.schema[name]}, but text in other parts of {where}; "
+                    "expected one type in every part. Write them alike."
+                )
+    return kinds
 
 
 def to_frame(log: Log) -> pl.DataFrame:

@@ -20,19 +20,22 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Keys, as_ids, joined_ids
 from truerank.core.progress import Progress
 from truerank.core.record import record
-from truerank.core.rng import cell_keys
 from truerank.core.sizes import bytes_text, check_size
 from truerank.io.batches import LazyTable
 from truerank.io.scan import Distinct
-from truerank.io.spill import RowsHeld, RowsOfPart, Scratch, Spill
+from truerank.io.spill import RowsHeld, Scratch, Spill, SpilledRows
 
-SEED = 20  # of the hash of texts; which chunk a row lies in changes no result
+SEED = 20  # of hashes; which chunk a row lies in changes no result
 MEMORY_ROWS = 2**22
 MEMORY_BYTES = 2**28
 CHUNK_ROWS = 2**20
 CHUNK_BYTES = 2**26
 COPIES = 3  # of the rows of a chunk that are in memory at once, at least: as read, in order, as a log
 MOST_CHUNKS = 2**13
+
+# rows of one chunk of a table before they are read: what another process needs to `read` them; if they are `portable`
+# on any machine
+RowsOfPart = LazyTable | SpilledRows | RowsHeld
 
 
 @record
@@ -96,19 +99,11 @@ def check_same_kind(sources: Collection[Keyed]) -> None:
 def hashed(ids: pl.Series) -> Keys:
     """A number of 64 bits for each id, the same for equal ids; fast, and good for nothing but spreading rows.
 
-    >>> narrow, wide = (hashed(as_ids(pl.Series([7, -1], dtype=kind), where="")) for kind in (pl.Int8, pl.Int64))
+    >>> narrow, wide = (hashed(as_ids(pl.Series([7, -1], dtype=kind), where="")) for kind in (pl.Int8, pl.Int128))
     >>> bool((narrow == wide).all())
     True
     """
-    if ids.dtype == pl.Int128:  # those that fit into 64 bits are found like all others of their value
-        small = ids.cast(pl.Int64, strict=False)
-        large = small.is_null()
-        keys = hashed(small.fill_null(0)).copy()
-        keys[large.to_numpy()] = ids.filter(large).cast(pl.String).hash(seed=SEED).to_numpy()
-        return keys
-    if ids.dtype == pl.Int64:
-        return cell_keys(SEED, "chunks", ids.to_numpy().view(np.uint64), np.zeros(1, dtype=np.uint64))
-    return ids.cast(pl.String).hash(seed=SEED).to_numpy()
+    return (ids if ids.dtype == pl.String else ids.cast(pl.Int128)).hash(seed=SEED).to_numpy()
 
 
 @record

@@ -291,15 +291,9 @@ def unchanged(versions: Iterable[FileVersion]) -> Iterator[None]:
     versions = tuple(versions)
     try:
         yield
-    except (Exception, pl.exceptions.PanicException):
-        check_unchanged(versions)
-        raise
-    check_unchanged(versions)
-
-
-def check_unchanged(versions: Iterable[FileVersion]) -> None:
-    for version in versions:
-        version.check()
+    finally:
+        for version in versions:
+            version.check()
 
 
 def locked(folder: Path) -> int | None:
@@ -334,8 +328,8 @@ def fingerprint(path: Path) -> tuple[int, str] | None:
     """
     parts = parts_of(path)
     if parts is None:
-        return _of_file(path) if path.is_file() or not path.exists() else None
-    hashes = [_of_file(part) for part in parts]
+        return hash_of(path) if path.is_file() or not path.exists() else None
+    hashes = [hash_of(part) for part in parts]
     shared = path if path.is_dir() else Path(os.path.commonpath([part.parent for part in parts]))
     names = (part.relative_to(shared).as_posix() for part in parts)
     lines = "".join(f"{sha256}  {name}\n" for (_, sha256), name in zip(hashes, names, strict=True))
@@ -362,7 +356,8 @@ def input_of(path: Path, *, role: str, name: str | None = None, most: int | None
     return Input(role=role, source=url_of(path), name=name, format=kind, bytes=size, sha256=sha256, **counts)
 
 
-def _of_file(path: Path) -> tuple[int, str]:
+def hash_of(path: Path) -> tuple[int, str]:
+    """The size and the SHA-256 of a file."""
     try:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256")

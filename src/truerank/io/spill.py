@@ -7,7 +7,6 @@ looks at its rows more than once. Nothing here imports what the rows come from.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import os
@@ -18,12 +17,12 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -31,6 +30,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.record import record
+from truerank.io.atomic_write import writing
 from truerank.io.frames import is_sparse
 from truerank.io.paths import locked, unchanged, versions_of
 
@@ -51,7 +51,7 @@ class Scratch:
 
     def make(self, name: str) -> Path:
         """A new folder inside."""
-        with writing(self.folder or self.within):
+        with setting_aside(self.folder or self.within):
             if self.folder is None:
                 _remove_abandoned(self.within)
                 self.folder, handle = _new_folder(self.within)
@@ -118,32 +118,9 @@ def _machine() -> str:
     return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
 
 
-@contextmanager
-def writing(folder: Path | None) -> Iterator[None]:
+def setting_aside(folder: Path | None) -> AbstractContextManager[None]:
     """What goes wrong while parts are written, in one sentence."""
-    try:
-        yield
-    except OSError as error:
-        where = "temporary files" if folder is None else folder
-        if folder is None:
-            with suppress(OSError):  # none of the usual places may be written to
-                where = tempfile.gettempdir()
-        reason = "no space left" if error.errno == errno.ENOSPC else error.strerror or str(error)
-        raise InputError(
-            f"{where}: rows cannot be set aside there ({reason}). Set TMPDIR to a folder with space for a copy of them."
-        ) from None
-
-
-class RowsOfPart(Protocol):
-    """Rows of one chunk of a table before they are read: what another process needs to read them.
-
-    `portable` says that they can be read on any machine, not on this one alone.
-    """
-
-    @property
-    def portable(self) -> bool: ...
-
-    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame: ...
+    return writing(folder or Path("temporary files"), advice="Set TMPDIR to a folder with space for the rows.")
 
 
 @record
@@ -220,7 +197,7 @@ class Spill:
         for number in np.flatnonzero(count[1:]).tolist():
             stream = io.BytesIO()
             ordered.slice(int(end[number]), int(count[number + 1])).write_ipc_stream(stream, compression="lz4")
-            with writing(self.folder), self._path(number).open("ab") as file, stream.getbuffer() as view:
+            with setting_aside(self.folder), self._path(number).open("ab") as file, stream.getbuffer() as view:
                 start = file.tell()
                 length = file.write(view)
             self.segments[number].append((start, length))
@@ -317,7 +294,7 @@ def taken(source: Any, *, where: str) -> tuple[pl.DataFrame | Path, Scratch]:
             if len(held) == 2:
                 folder = space.make("stream")
                 for number, rows in enumerate(chain(held, groups)):
-                    with writing(folder):
+                    with setting_aside(folder):
                         rows.write_parquet(folder / f"{number:06}.parquet", compression="lz4")
                 return folder, space
     except BaseException:
