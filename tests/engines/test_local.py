@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from truerank.core.errors import TruerankError
-from truerank.engines.engine import Chunked, Threads, map_chunks
+from truerank.engines.engine import Chunked, Local, map_chunks
 
 
 class Numbers(Chunked[Mapping[str, pl.DataFrame]]):
@@ -40,7 +40,7 @@ def number(chunk: Mapping[str, pl.DataFrame]) -> int:
 def test_every_chunk_once(threads: int, n: int) -> None:
     seen: list[tuple[str, int, int]] = []
     chunks = Numbers(n)
-    results = list(map_chunks(Threads(threads), number, chunks, progress=lambda *each: seen.append(each)))
+    results = list(map_chunks(Local(threads), number, chunks, progress=lambda *each: seen.append(each)))
     assert sorted(results) == sorted(chunks.begun) == list(range(n))
     total = n * (n + 1) // 2
     assert len(seen) == n
@@ -57,7 +57,7 @@ def test_an_error_ends_it(threads: int, error: type[BaseException]) -> None:
 
     chunks, before = Numbers(1000), threading.active_count()
     with pytest.raises(error, match="four"):
-        list(map_chunks(Threads(threads), fails, chunks))
+        list(map_chunks(Local(threads), fails, chunks))
     assert len(chunks.begun) < 30
     assert threading.active_count() == before
 
@@ -65,7 +65,7 @@ def test_an_error_ends_it(threads: int, error: type[BaseException]) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_who_stops_taking_stops_the_work(threads: int) -> None:
     chunks, before = Numbers(1000), threading.active_count()
-    results = map_chunks(Threads(threads), number, chunks)
+    results = map_chunks(Local(threads), number, chunks)
     next(results)
     results.close()  # type: ignore[attr-defined]
     assert len(chunks.begun) <= threads + 2
@@ -79,7 +79,7 @@ def test_blas_has_one_thread() -> None:
         return max((each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"), default=1)
 
     np.ones((2, 2)) @ np.ones((2, 2))
-    assert set(map_chunks(Threads(2), most, Numbers(5))) == {1}
+    assert set(map_chunks(Local(2), most, Numbers(5))) == {1}
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from truerank.core.ranking import Scores
-from truerank.engines.engine import Threads
+from truerank.engines.engine import Local
 from truerank.evaluation.compatibility import LabelQuestion
 from truerank.evaluation.labels import prepare_labels
 from truerank.evaluation.measure import measure
@@ -55,7 +55,7 @@ def question() -> LabelQuestion:
 def test_chunks_are_measured_alike(name: str) -> None:
     with scratch() as space:
         plan, source = prepare_labels(
-            question(), {"a": SCORES[name]()}, {"labels": LABELS}, space=space, workers=Threads(2, here=False)
+            question(), {"a": SCORES[name]()}, {"labels": LABELS}, space=space, workers=Local(2, here=False)
         )
         assert source.n_chunks == 4
         for at in range(source.n_chunks):

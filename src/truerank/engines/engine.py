@@ -107,7 +107,7 @@ def map_chunks(
 ) -> Iterator[Result]:
     """The results of all chunks, each exactly once; in the order of chunks, or (default) as they are done.
 
-    >>> list(map_chunks(Threads(2), lambda number: number * number, as_chunks([1, 2, 3]), ordered=True))
+    >>> list(map_chunks(Local(2), lambda number: number * number, as_chunks([1, 2, 3]), ordered=True))
     [1, 4, 9]
     """
     rows = chunks.n_rows
@@ -139,31 +139,27 @@ def map_chunks(
 # --------------------------------------------------------------------------------------------------------------- local
 
 
+CORES = os.cpu_count() or 1
+
+
 @record
 class Local:
-    """This process, by threads; all cores by default.
+    """Threads of this process; all cores by default.
 
     >>> str(Local())
     'local'
     """
 
-    threads: int | None = None
+    threads: int = CORES
+    here: bool = True
 
     name: ClassVar[str] = "local"
 
     def __str__(self) -> str:
         return self.name
 
-    def open(self) -> AbstractContextManager[Threads]:
-        return nullcontext(Threads(self.threads or os.cpu_count() or 1))
-
-
-@record
-class Threads:
-    """Threads of this process."""
-
-    threads: int = 1
-    here: bool = True
+    def open(self) -> AbstractContextManager[Local]:
+        return nullcontext(self)
 
     def map(self, work: Callable[[Chunk], Result], chunks: Chunked[Chunk]) -> Iterator[tuple[int, Result]]:
         """The results of all chunks, in the order in which they are done.
@@ -176,7 +172,7 @@ class Threads:
             yield from mapped(lambda at: work(chunks.chunk(at)), chunks.n_chunks, threads=self.threads)
 
 
-ONE_THREAD = Threads()
+ONE_THREAD = Local(1)
 
 
 def mapped(

@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.core.errors import InputError, extra
 from truerank.engines.dask import Dask
-from truerank.engines.engine import Engine, Local
+from truerank.engines.engine import CORES, Engine, Local
 from truerank.engines.spark import Spark
 from truerank.io.paths import check_address
 from truerank.io.spill import is_dask, is_spark
@@ -28,7 +28,7 @@ def as_engine(engine: Any, *, threads: int | None = None) -> Engine:
     ('dask:tls://127.0.0.1:8786', 'local', 'spark:local[2]')
     """
     if engine is None:
-        return Local(threads)
+        return Local(threads or CORES)
     if isinstance(engine, str):
         return _parsed(engine, threads)
     if isinstance(engine, Local | Dask | Spark):
@@ -45,7 +45,7 @@ def _parsed(text: str, threads: int | None) -> Engine:
     check_address(text)
     name, colon, address = (part.strip() for part in text.strip().partition(":"))
     if name == Local.name and not colon:
-        return Local(threads)
+        return Local(threads or CORES)
     if name == Dask.name and bool(address) == bool(colon):
         return Dask(address or None, threads)
     if name == Spark.name and bool(address) == bool(colon):

@@ -21,7 +21,7 @@ from truerank.core.options import Denominator
 from truerank.core.record import record
 from truerank.core.validation import ANYTHING, COUNT, NAMED, NUMBER, POSITIVE, SHARE, checked_arguments
 from truerank.core.wording import either
-from truerank.engines.engine import Threads
+from truerank.engines.engine import CORES, Local
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.refitting import RankedEstimator
 from truerank.evaluation.compatibility import LabelQuestion
@@ -192,7 +192,7 @@ def plan_exposure(
         level=level,
         seed=seed,
     )
-    workers = Threads(threads or os.cpu_count() or 1)
+    workers = Local(threads or CORES)
     with scratch() as space:
         tables = {"labels": pilot, "exclude": exclude}
         plan, source = prepare_labels(question, scores or {}, tables, space=space, progress=progress)
@@ -287,7 +287,7 @@ def plan_sessions(
         return SamplePlan(float(difference), sure, pairs)
     logger = f"""targets (the policy that logged is one of them, {either("log=@position", "RankColumn('position')")})"""
     _check_pilot(targets, logger, reward=reward, effective=effective)
-    workers = Threads(threads or os.cpu_count() or 1)
+    workers = Local(threads or CORES)
     with scratch() as space:
         source = source_of(
             pilot, targets or {}, others=question.columns_read, rewards=rewards, columns=columns, space=space,

@@ -27,7 +27,7 @@ from truerank.core.rng import cell_keys
 from truerank.core.terms import Smooth
 from truerank.core.validation import ANYTHING, COUNT, NAMED, POSITIVE, checked_arguments, shown
 from truerank.datasets.split import restrict
-from truerank.engines.engine import Threads
+from truerank.engines.engine import CORES, Local
 from truerank.evaluation.compatibility import LabelQuestion
 from truerank.evaluation.conclude import conclude, gathered
 from truerank.evaluation.counts import ByPlace
@@ -218,7 +218,7 @@ def watch(
     with watching(progress) as say, scratch() as space:
         tables = {"labels": rows, "exclude": exclude}
         plan, source = prepare_labels(question, scores, tables, space=space, progress=say)
-        with gathered(measured_by(Threads(threads or os.cpu_count() or 1), plan, source, progress=say)) as measured:
+        with gathered(measured_by(Local(threads or CORES), plan, source, progress=say)) as measured:
             results = conclude(plan, measured)
             comparisons = [comparison for rule in rules for comparison in rule.comparisons(results)]
             sequence = ConfidenceSequence(planned, (1 - level) / len(comparisons))

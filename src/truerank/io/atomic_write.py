@@ -9,8 +9,8 @@ name, which the next call reports. Nothing is removed that was not made here or 
 from __future__ import annotations
 
 import errno
+import glob
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -204,10 +204,10 @@ def check_place(path: Path, *, kind: FolderKind, force: bool = False, inputs: It
     if not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"{path}: cannot be written, {above} is closed. Choose another place.")
     if not os.path.lexists(real(path)):
-        pattern = re.compile(re.escape(f".{real(path).name}.") + r"[0-9a-f]{16}\.old")
+        pattern = f".{glob.escape(real(path).name)}.{'[0-9a-f]' * 16}.old"
         with suppress(OSError):
             # a killed call has renamed it and not replaced it: nothing but the user's hand removes that
-            renamed = sorted(entry.name for entry in real(path).parent.iterdir() if pattern.fullmatch(entry.name))
+            renamed = sorted(entry.name for entry in real(path).parent.glob(pattern))
             if renamed:
                 raise InputError(
                     f"{path}: an interrupted call has renamed the earlier folder to {some(renamed, most=3)}, in the "
@@ -292,11 +292,14 @@ def _encoded_marker(folder: Path, *, kind: str, names: Iterable[str]) -> bytes:
 
 
 def read_marker(folder: Path) -> Marker | None:
-    """The marker of a folder, None where it has none."""
+    """The marker of a folder, None where it has none; a file of its name that truerank did not write is none."""
     path = folder / MARKER
     try:
-        marker = msgspec.json.decode(path.read_bytes(), type=Marker)
-        is_marker = all(map(_is_inside, marker.files))
+        content = path.read_bytes()
+        if WRITTEN_BY not in content:
+            return None
+        marker = msgspec.json.decode(content, type=Marker)
+        is_marker = marker.format == FORMAT and all(map(_is_inside, marker.files))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -304,9 +307,7 @@ def read_marker(folder: Path) -> Marker | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         is_marker = False
     if not is_marker:
-        raise InputError(f"{path}: is no marker that truerank wrote. Make the folder again.")
-    if marker.format != FORMAT:
-        raise InputError(f"{path}: format {marker.format}, expected {FORMAT}: of another version. Make it again.")
+        raise InputError(f"{path}: is no marker that this version of truerank wrote. Make the folder again.")
     return marker
 
 
@@ -358,9 +359,6 @@ def check_member(path: Path) -> None:
     """
     file = Path(os.path.abspath(path))  # noqa: PTH100 - as the user named it, links and all
     for folder in file.parents[:NEAR]:
-        with suppress(OSError):  # reading it reports why
-            if not (folder / MARKER).is_file() or WRITTEN_BY not in (folder / MARKER).read_bytes():
-                continue
         marker, name = read_marker(folder), file.relative_to(folder).as_posix()
         if marker is not None and name in marker.files:
             _check(path, marker.files[name], most=HASHED)

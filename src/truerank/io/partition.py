@@ -235,22 +235,22 @@ def together(
     cut, notes = {}, []
     for name, source in sources.items():
         if rule.n_chunks == 1:
+            _check_largest(source, source.table.n_rows)
             held = RowsHeld(source.table.read(source.names))
             cut[name] = CutTable(frozen(np.array([len(held.rows)])), {0: held}.__getitem__)
             continue
         cut[name], note = _cut(source, rule, scratch=scratch, name=name, progress=progress)
         notes += note
-        _check_largest(source, cut[name])
+        _check_largest(source, int(cut[name].n_rows.max()))
     return Chunks(cut, rule, tuple(notes))
 
 
-def _check_largest(source: Keyed, cut: CutTable) -> None:
+def _check_largest(source: Keyed, largest: int) -> None:
     """Refuse a table of which one key has more rows than memory holds: no chunk is smaller than a key."""
-    largest, n_rows = int(cut.n_rows.max(initial=0)), source.table.n_rows
     if largest > CHUNK_ROWS and not source.table.in_memory:
         check_size(
             f"{source.table.where}: {largest:,} rows with one {source.key}, or a few,",
-            memory=COPIES * source.n_bytes * largest / n_rows,
+            memory=COPIES * source.n_bytes * largest / source.table.n_rows,
             instead=f"Check the column {source.key}; repeated rows may be dropped.",
         )
 

@@ -18,7 +18,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
-from truerank.engines.engine import Threads, Workers, as_chunks, map_chunks
+from truerank.engines.engine import Local, Workers, as_chunks, map_chunks
 from truerank.engines.named import as_engine
 from truerank.evaluation.label_facts import check_numbers
 from truerank.inference.intervals import MOST_REPLICATES
@@ -126,7 +126,7 @@ def _tables(
             _write_block(folder, block, compared, grid=grid)
     alike = [np.flatnonzero(plan.tables.table == table).tolist() for table in range(plan.tables.table.max() + 1)]
     cases = as_chunks(list(product(range(n_loggers), alike)))
-    near = workers if workers.here else Threads(os.cpu_count() or 1)  # other machines do not have the folder
+    near = workers if workers.here else Local()  # other machines do not have the folder
     sum_up, frames = partial(_summed, Summary(plan, folder, resampling)), dict[tuple[int, int], StudyFrames]()
     for of_case in map_chunks(near, sum_up, cases, progress=progress, what="summing up"):
         frames |= of_case
