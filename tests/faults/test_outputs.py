@@ -98,7 +98,7 @@ def test_names_that_look_like_options_or_patterns(here: Path) -> None:
     for name in ("--force", "-", "a b", "[x]*?", "%s", "~"):
         assert call(*words(SPLIT)[:-3], f"--out={name}", "--quiet").code == 0, name
         check_folder(here / name, kind="split", expected="parts")
-        assert call(f"{EVALUATE} --out={name}.json").code == 0, name
+        assert call(*words(EVALUATE), f"--out={name}.json").code == 0, name
         assert (here / f"{name}.json").read_bytes()[:1] == b"{"
 
 

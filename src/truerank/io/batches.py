@@ -56,15 +56,14 @@ class LazyTable:
             return cls(tuple(parts), schema, name or url_of(source), notes=left_out(Path(source)))
         where = name or (MATRIX if is_sparse(source) else FRAME)
         if isinstance(source, pl.LazyFrame):
-            n_rows = int(source.select(pl.len()).collect(engine="streaming").item())
-            piece = Piece(source, n_rows, dict(source.collect_schema()), seekable=False)
+            piece = Piece.of(source, seekable=False)
             return cls((piece,), piece.schema, where)
         if is_stream(source):  # rows come only once: taken now, batch by batch, and set aside where they are many
             source, folder = taken(source, where=where)
             if isinstance(source, Path):
                 return replace(cls._of(source, where), folder=folder)
-        frame = as_frame(source)
-        return cls((Piece(frame.lazy(), len(frame), dict(frame.schema)),), dict(frame.schema), where)
+        piece = Piece.of(as_frame(source).lazy())
+        return cls((piece,), piece.schema, where)
 
     def as_written(self, columns: Mapping[str, str]) -> LazyTable:
         """The same rows, in which ids and names are what stands in the file.

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from functools import reduce
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import polars as pl
 
@@ -29,7 +29,6 @@ from truerank.io.footers import unpacked_bytes
 from truerank.io.paths import (
     EXPECTED,
     FileVersion,
-    check_partition,
     is_hive,
     is_remote,
     partition_types,
@@ -40,6 +39,7 @@ from truerank.io.paths import (
     unchanged,
     url_of,
     versions_of,
+    with_partitions,
 )
 from truerank.io.text import ENDINGS as TREC
 from truerank.io.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec
@@ -81,6 +81,12 @@ class Piece:
     versions: tuple[FileVersion, ...] = ()  # of the file when it was opened
     unpacked: Mapping[str, int] = field(default_factory=dict)  # bytes of each column of a Parquet file, as it declares
 
+    @classmethod
+    def of(cls, rows: pl.LazyFrame, **options: Any) -> Piece:
+        """Rows that are counted now."""
+        n_rows = int(rows.select(pl.len()).collect(engine="streaming").item())
+        return cls(rows, n_rows, dict(rows.collect_schema()), **options)
+
     def is_text(self, name: str) -> bool:
         """Whether a column is text in the file, whatever its fields can be read as."""
         return self.text is not None and name in self.text.possible
@@ -115,21 +121,19 @@ def scan_file(path: Path) -> Piece:
         raise InputError(f"{path}: unknown ending {path.suffix!r}; expected {EXPECTED}.")
     versions = versions_of([path])
     with unchanged(versions), reading(path):
-        text: TextTypes | None = None
         if reader is not None:
-            rows = pl.DataFrame(reader(path)).lazy()
-        elif kind == ".parquet":
+            return Piece.of(pl.DataFrame(reader(path)).lazy(), path=path, versions=versions)
+        if kind == ".parquet":
             rows = pl.scan_parquet(path, glob=False)
-        elif kind in SEPARATORS:
+            return Piece.of(rows, path=path, versions=versions, unpacked=unpacked_bytes(path))
+        if kind in SEPARATORS:
             rows = _text(path, separator=SEPARATORS[kind])
             text = TextTypes.of(rows)
         else:
             rows = (read_trec if kind in TREC else read_movielens)(_bytes(path), ending=kind, where=str(path)).lazy()
             text = TextTypes.of(rows.select(pl.col(pl.String))).ids()
-        schema = {**rows.collect_schema(), **({} if text is None else text.schema())}
-        n_rows = int(rows.select(pl.len()).collect().item()) if text is None else text.n_rows
-        unpacked = unpacked_bytes(path) if kind == ".parquet" else {}
-        return Piece(rows, n_rows, schema, path, text, kind not in SEPARATORS, versions, unpacked)
+        schema = {**rows.collect_schema(), **text.schema()}
+        return Piece(rows, text.n_rows, schema, path, text, seekable=kind not in SEPARATORS, versions=versions)
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -280,9 +284,8 @@ def scan_path(path: Path) -> tuple[list[Piece], dict[str, pl.DataType]]:
     """
     if is_remote(path):
         with reading(path):
-            rows = scan_store(path)
-            n_rows, schema = int(rows.select(pl.len()).collect().item()), dict(rows.collect_schema())
-        return [Piece(rows, n_rows, schema, path)], schema
+            piece = Piece.of(scan_store(path), path=path)
+        return [piece], dict(piece.schema)
     paths = parts_of(path)
     if paths is None:
         piece = scan_file(path)
@@ -312,16 +315,10 @@ def _with_partition_columns(parts: Sequence[Piece], folders: Sequence[Path]) -> 
     partitions, full = [partition_values(folder) for folder in folders], []
     kinds = partition_types(partitions, [part.path for part in parts])
     for part, values in zip(parts, partitions, strict=True):
-        added = {key: kind for key, kind in kinds.items() if key not in part.schema}
-        for key in kinds.keys() - added.keys():
-            with part.reading():
-                text = pl.col(key).cast(pl.String)
-                other = part.rows.filter(text.ne_missing(pl.lit(values[key]))).select(
-                    pl.lit(str(part.path)).alias("part"), text.alias("value"), pl.lit(values[key]).alias("folder")
-                )
-                check_partition(key, other.head(1).collect())
-        columns = [pl.lit(values[key], dtype=pl.String).cast(kind).alias(key) for key, kind in added.items()]
-        full.append(replace(part, rows=part.rows.with_columns(columns), schema={**part.schema, **added}))
+        texts = {key: pl.lit(values[key], dtype=pl.String) for key in kinds}
+        with part.reading():
+            rows = with_partitions(part.rows, part.schema, kinds, texts, pl.lit(str(part.path)))
+        full.append(replace(part, rows=rows, schema={**part.schema, **kinds, **part.schema}))
     return full
 
 

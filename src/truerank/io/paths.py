@@ -23,7 +23,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -91,16 +91,10 @@ def scan_store(path: str | PathLike[str]) -> pl.LazyFrame:
     rows = pl.scan_parquet(url, hive_partitioning=False, include_file_paths=OBJECT)
     objects = rows.select(pl.col(OBJECT).unique().sort()).collect().to_series()
     partitions = [partition_values(Path(name.removeprefix(url)).parent) for name in objects]
-    kinds, columns = partition_types(partitions, objects.to_list()), []
-    for key, kind in kinds.items():
-        values = pl.Series([values[key] for values in partitions], dtype=pl.String)
-        value = pl.col(OBJECT).replace_strict(objects, values)
-        if key in rows.collect_schema():
-            other = rows.select(OBJECT, pl.col(key).cast(pl.String), folder=value)
-            check_partition(key, other.filter(pl.col(key).ne_missing(pl.col("folder"))).head(1).collect())
-        else:
-            columns.append(value.cast(kind).alias(key))
-    return rows.with_columns(columns).drop(OBJECT)
+    kinds, columns = partition_types(partitions, objects.to_list()), rows.collect_schema().names()
+    texts = {key: pl.Series([values[key] for values in partitions], dtype=pl.String) for key in kinds}
+    values = {key: pl.col(OBJECT).replace_strict(objects, text) for key, text in texts.items()}
+    return with_partitions(rows, columns, kinds, values, pl.col(OBJECT)).drop(OBJECT)
 
 
 def check_address(url: str) -> None:
@@ -223,13 +217,27 @@ def partition_types(partitions: Sequence[Mapping[str, str | None]], parts: Seque
     return TextTypes.of(pl.LazyFrame(fields)).ids().schema()
 
 
-def check_partition(key: str, other: pl.DataFrame) -> None:
-    """Refuse a column of a file that has another value than its folder: rows of file, value and value of the folder."""
-    for part, value, folder in other.iter_rows():
-        raise InputError(
-            f"{part}: column {key!r} has {value}, but the folder is {key}={folder}; expected the same. Remove the "
-            "column, or rename the folder."
-        )
+def with_partitions(
+    rows: pl.LazyFrame,
+    columns: Collection[str],
+    kinds: Mapping[str, pl.DataType],
+    values: Mapping[str, pl.Expr],
+    part: pl.Expr,
+) -> pl.LazyFrame:
+    """The rows with the columns that their folders name, from the text there; `part` is the name of the file.
+
+    A column that is in the file, too, must have the same value there.
+    """
+    for key in kinds:
+        if key in columns:
+            texts = rows.select(part=part, text=pl.col(key).cast(pl.String), folder=values[key])
+            other = texts.filter(pl.col("text").ne_missing(pl.col("folder"))).head(1).collect()
+            for name, text, folder in other.iter_rows():
+                raise InputError(
+                    f"{name}: column {key!r} has {text}, but the folder is {key}={folder}; expected the same. Remove "
+                    "the column, or rename the folder."
+                )
+    return rows.with_columns(values[key].cast(kind).alias(key) for key, kind in kinds.items() if key not in columns)
 
 
 def files_of(path: Path) -> list[Path]:

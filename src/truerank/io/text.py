@@ -6,7 +6,6 @@ what was written. Numbers with a point or an exponent may be written in any usua
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import PurePath
 
@@ -45,9 +44,7 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     lines = pl.Series(data.decode("utf-8-sig").split("\n"), dtype=pl.String)
     fields = lines.str.extract_all(r"[^ \t\r\x0b\x0c]+")
     width = fields.list.len()
-    comment = lines.str.starts_with("#")
-    _check_comments(fields.filter(comment), comment, ending=ending, where=where)
-    filled = (width > 0) & ~comment
+    filled = (width > 0) & ~lines.str.starts_with("#")
     number = filled.arg_true() + 1
     fields, width = fields.filter(filled), width.filter(filled)
     if len(fields) == 0:
@@ -68,17 +65,6 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     )
 
 
-def _check_comments(fields: pl.Series, comment: pl.Series, *, ending: str, where: str) -> None:
-    """A line with # at its beginning that could be a row all the same is neither left out nor taken in silence."""
-    for row, parts in zip(comment.arg_true().to_list(), fields.to_list(), strict=True):
-        number = parts[4 if len(parts) == 6 else 3] if len(parts) in ENDINGS[ending] else ""
-        if re.fullmatch(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?", number):
-            raise InputError(
-                f"{where}: line {row + 1} begins with #, as a comment, but has the fields of a row. Remove it, or "
-                "write its id without the #."
-            )
-
-
 MOVIELENS = {".dat": "::", ".data": "\t"}  # separators of its files without a header
 
 
@@ -86,7 +72,7 @@ def read_movielens(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     """The ratings of MovieLens as it comes: `ratings.dat` (user::item::rating::time) or `u.data`, without a header.
 
     >>> read_movielens(b"1::1193::5::978300760\\n", ending=".dat", where="x").rows()
-    [('1', '1193', 5.0, 978300760)]
+    [('1', '1193', 5.0, '978300760')]
     """
     lines = pl.Series([line for line in data.decode("utf-8-sig").splitlines() if line], dtype=pl.String)
     fields = lines.str.split(MOVIELENS[ending])
@@ -98,12 +84,9 @@ def read_movielens(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
             f"{MOVIELENS[ending]!r} between them; {problem}. Save other tables as .csv or .tsv with a header."
         )
     number = pl.Series(range(1, len(fields) + 1))
-    time = fields.list.get(3).cast(pl.Int64, strict=False)
-    row = first_true(time.is_null())
-    if row is not None:
-        raise InputError(f"{where}: line {row + 1}, time is {fields.list.get(3)[row]!r}; expected a whole number.")
     rating = _numbers(fields.list.get(2), number, what="rating", where=where)
-    return pl.DataFrame({"user": fields.list.get(0), "item": fields.list.get(1), "rating": rating, "time": time})
+    ids = {"user": fields.list.get(0), "item": fields.list.get(1)}
+    return pl.DataFrame({**ids, "rating": rating, "time": fields.list.get(3)})
 
 
 def _numbers(column: pl.Series, line: pl.Series, *, what: str, where: str) -> pl.Series:
