@@ -10,7 +10,7 @@ import pytest
 from refusals import refused
 
 import truerank as tr
-from truerank.io.describe import summary
+from truerank.io.facts import summary
 from truerank.io.files import to_frame
 
 

@@ -12,9 +12,9 @@ from refusals import refused
 
 from truerank.core.log import Log
 from truerank.io.batches import LazyTable
+from truerank.io.facts import Facts
 from truerank.io.partition import together
 from truerank.io.read import read, read_impressions, scan, scan_impressions
-from truerank.io.scan import Facts
 from truerank.io.spill import scratch
 
 N = 600

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truerank.io.describe import gini
+from truerank.io.facts import gini
 from truerank.simulation.dataset import SimulatedDataset, simulate_dataset
 
 

@@ -28,10 +28,10 @@ from truerank.exposure.positions.learner import MOST_GROUPS
 from truerank.inference.linearization import Bounds
 from truerank.io.batches import LazyTable
 from truerank.io.columns import OF_TARGETS, header, target_columns, with_users, with_usual
+from truerank.io.facts import Facts
 from truerank.io.log_schema import LogSchema
 from truerank.io.partition import Chunks, Keyed, SessionRule, together
 from truerank.io.read import read_impressions, scan_impressions
-from truerank.io.scan import Facts
 from truerank.io.sessions import RankedChunk, notes_of
 from truerank.io.spill import Scratch
 

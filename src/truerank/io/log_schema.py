@@ -18,8 +18,8 @@ from truerank.core.rng import cell_keys
 from truerank.core.wording import columns_option, option
 from truerank.io.batches import LazyTable
 from truerank.io.columns import ALL, NUMBERS, PositiveRule, TableColumns, is_binary
+from truerank.io.facts import Facts, located
 from truerank.io.partition import Keyed
-from truerank.io.scan import Facts, located
 from truerank.io.sessions import check_sessions
 from truerank.io.times import time_array
 

@@ -22,7 +22,7 @@ from truerank.core.progress import Progress
 from truerank.core.record import record
 from truerank.core.sizes import bytes_text, check_size
 from truerank.io.batches import LazyTable
-from truerank.io.scan import Distinct
+from truerank.io.facts import Distinct
 from truerank.io.spill import RowsHeld, Scratch, Spill, SpilledRows
 
 SEED = 20  # of hashes; which chunk a row lies in changes no result

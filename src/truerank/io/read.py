@@ -34,9 +34,9 @@ from truerank.io.columns import (
     with_users,
     with_usual,
 )
+from truerank.io.facts import Distinct, Facts, located
 from truerank.io.frames import by_user, is_sparse, population, rows_of, stored
 from truerank.io.log_schema import OF_IMPRESSIONS, OF_LABELS, LogSchema, is_list
-from truerank.io.scan import Distinct, Facts, located
 from truerank.io.sessions import notes_of
 from truerank.io.times import time_array
 

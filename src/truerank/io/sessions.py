@@ -16,7 +16,7 @@ from truerank.core.log import Array, Log, Logged
 from truerank.core.record import record
 from truerank.core.wording import columns_option
 from truerank.io.columns import table_columns
-from truerank.io.scan import Facts
+from truerank.io.facts import Facts
 
 
 def check_sessions(log: Log) -> None:

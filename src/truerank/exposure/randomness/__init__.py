@@ -36,7 +36,7 @@ from truerank.exposure.randomness.interaction import interaction
 from truerank.exposure.randomness.labelled import UserCounts, WithoutPositive
 from truerank.io.batches import LazyTable
 from truerank.io.columns import RULE, VALUE_NAMES, PositiveRule
-from truerank.io.describe import summary
+from truerank.io.facts import summary
 from truerank.io.read import read
 
 ALPHA = 0.05
