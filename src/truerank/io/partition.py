@@ -279,7 +279,7 @@ def _cut(
     by = "content" if source.content else source.key
     return CutTable(spill.n_rows, spill.part), [
         f"{table.where}: {table.n_rows:,} rows in no order of {by}, partitioned once on disk: "
-        f"{bytes_text(spill.n_bytes)} in {n:,} files."
+        f"{bytes_text(spill.n_bytes)} in {n:,} chunks."
     ]
 
 

@@ -34,8 +34,6 @@ from truerank.io.atomic_write import writing
 from truerank.io.frames import is_sparse
 from truerank.io.paths import locked, unchanged, versions_of
 
-SCRATCH = re.compile(r"truerank-(?P<machine>[0-9a-f]{8})-\d+-\w{8}")
-
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Scratch:
@@ -100,17 +98,15 @@ def _remove_abandoned(within: Path | None) -> None:
 @cache
 def _remove_abandoned_in(parent: str) -> None:
     """Remove temporary folders that this user's killed processes have left on this machine, and nothing else."""
+    own = re.compile(rf"truerank-{_machine()}-\d+-\w{{8}}")
     with os.scandir(parent) as entries:
         for entry in entries:
-            owner = SCRATCH.fullmatch(entry.name)
-            if owner is None or owner["machine"] != _machine() or not entry.is_dir(follow_symlinks=False):
+            if not own.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
                 continue
-            with suppress(OSError):  # of another user, or of a living process
-                handle = locked(Path(entry.path))
-                if handle is not None and entry.stat(follow_symlinks=False).st_uid == os.getuid():
+            with suppress(OSError, AttributeError):  # of a living process; or there are no users and no locks
+                handle = locked(Path(entry.path)) if entry.stat().st_uid == os.getuid() else None
+                if handle is not None:
                     _remove(Path(entry.path), handle)
-                elif handle is not None:
-                    os.close(handle)
 
 
 def _machine() -> str:
@@ -170,13 +166,13 @@ class SpilledRows:
 
 @dataclass(slots=True)
 class Spill:
-    """Parts that rows are added to, one file for each; a part is read when all rows are in.
+    """Parts that rows are added to, all in one file; a part is read when all rows are in.
 
-    Every batch adds a segment to each file: a stream of Arrow IPC whose place is kept here. So no file stays open, and
-    memory is that of one batch.
+    Every batch adds a segment for each part: a stream of Arrow IPC whose place is kept here. So memory is that of one
+    batch.
     """
 
-    folder: Path
+    path: Path
     schema: Mapping[str, pl.DataType]
     n_rows: Ints
     segments: list[list[tuple[int, int]]] = field(default_factory=list)
@@ -184,7 +180,7 @@ class Spill:
 
     @classmethod
     def new(cls, folder: Path, schema: Mapping[str, pl.DataType], *, n_parts: int) -> Spill:
-        return cls(folder, dict(schema), np.zeros(n_parts, dtype=np.int64), [[] for _ in range(n_parts)])
+        return cls(folder / "rows", dict(schema), np.zeros(n_parts, dtype=np.int64), [[] for _ in range(n_parts)])
 
     def add(self, rows: pl.DataFrame, part: Ints) -> None:
         """Add rows to their parts, in their order; those of part -1 are left out."""
@@ -194,22 +190,18 @@ class Spill:
         count = np.bincount(part + 1, minlength=n_parts + 1)
         end = np.cumsum(count)
         ordered = rows.select(list(self.schema))[order]
-        for number in np.flatnonzero(count[1:]).tolist():
-            stream = io.BytesIO()
-            ordered.slice(int(end[number]), int(count[number + 1])).write_ipc_stream(stream, compression="lz4")
-            with setting_aside(self.folder), self._path(number).open("ab") as file, stream.getbuffer() as view:
-                start = file.tell()
-                length = file.write(view)
-            self.segments[number].append((start, length))
-            self.n_rows[number] += count[number + 1]
-            self.n_bytes += length
+        with setting_aside(self.path), self.path.open("ab") as file:
+            for number in np.flatnonzero(count[1:]).tolist():
+                stream = io.BytesIO()
+                ordered.slice(int(end[number]), int(count[number + 1])).write_ipc_stream(stream, compression="lz4")
+                length = file.write(stream.getbuffer())
+                self.segments[number].append((self.n_bytes, length))
+                self.n_bytes += length
+        self.n_rows += count[1:]
 
     def part(self, part: int) -> SpilledRows:
         """The rows of a part, in the order in which they were added; any process of this machine can read them."""
-        return SpilledRows(self._path(part), self.schema, tuple(self.segments[part]))
-
-    def _path(self, part: int) -> Path:
-        return self.folder / f"{part}.arrow"
+        return SpilledRows(self.path, self.schema, tuple(self.segments[part]))
 
 
 HELD = 2**25  # bytes that stay in memory

@@ -72,7 +72,7 @@ def read_movielens(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     """The ratings of MovieLens as it comes: `ratings.dat` (user::item::rating::time) or `u.data`, without a header.
 
     >>> read_movielens(b"1::1193::5::978300760\\n", ending=".dat", where="x").rows()
-    [('1', '1193', 5.0, '978300760')]
+    [('1', '1193', 5.0, 978300760)]
     """
     lines = pl.Series([line for line in data.decode("utf-8-sig").splitlines() if line], dtype=pl.String)
     fields = lines.str.split(MOVIELENS[ending])
@@ -84,9 +84,12 @@ def read_movielens(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
             f"{MOVIELENS[ending]!r} between them; {problem}. Save other tables as .csv or .tsv with a header."
         )
     number = pl.Series(range(1, len(fields) + 1))
+    time = fields.list.get(3).cast(pl.Int64, strict=False)
+    row = first_true(time.is_null())
+    if row is not None:
+        raise InputError(f"{where}: line {row + 1}, time is {fields.list.get(3)[row]!r}; expected a whole number.")
     rating = _numbers(fields.list.get(2), number, what="rating", where=where)
-    ids = {"user": fields.list.get(0), "item": fields.list.get(1)}
-    return pl.DataFrame({**ids, "rating": rating, "time": fields.list.get(3)})
+    return pl.DataFrame({"user": fields.list.get(0), "item": fields.list.get(1), "rating": rating, "time": time})
 
 
 def _numbers(column: pl.Series, line: pl.Series, *, what: str, where: str) -> pl.Series:
