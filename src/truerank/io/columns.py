@@ -6,6 +6,7 @@ Every column is checked where it is read; a message names the table, the column 
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -307,14 +308,9 @@ def with_users(
 
 # -------------------------------------------------------------------------------------------------------------- labels
 
-_COMPARE = {
-    ">": pl.Series.__gt__,
-    ">=": pl.Series.__ge__,
-    "<": pl.Series.__lt__,
-    "<=": pl.Series.__le__,
-    "==": pl.Series.__eq__,
-    "!=": pl.Series.__ne__,
-}
+_COMPARE: dict[str, Callable[[pl.Series, float], pl.Series]] = {
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 ALL = "all"  # every row is a positive, also where there is no value column
 
 

@@ -107,12 +107,13 @@ class LogSchema:
             array = values[order]
             return frozen(array.copy() if array.base is not None else array)  # a frame shares its memory
 
+        rewards = self._numbers(columns) if self.ranked else self._labels(columns)
         optional = {key: ordered(values) for key, values in self._optional(columns)}
         log = Log(
             items=items,
             unit=frozen(unit[order]),
             item=frozen(item[order]),
-            rewards={key: ordered(values) for key, values in self._rewards(columns).items()},
+            rewards={key: ordered(values) for key, values in rewards.items()},
             columns={key: ordered(columns.any_numbers(key).to_numpy()) for key in self.extra},
             logged=self.logged,
             source=where,
@@ -151,9 +152,6 @@ class LogSchema:
             values = read(key)
             if values is not None:
                 yield key, values
-
-    def _rewards(self, columns: TableColumns) -> dict[str, Any]:
-        return self._numbers(columns) if self.ranked else self._labels(columns)
 
     def _is_binary(self, key: str, numbers: pl.Series) -> bool:
         return self.facts[key].binary if key in self.facts else is_binary(numbers)
