@@ -19,7 +19,7 @@ from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Exposed, Learned, ObservedUnits, Request
-from truerank.core.forms import Form
+from truerank.core.forms import Form, Ratio
 from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
@@ -270,10 +270,11 @@ class WeightedRows(RankedEstimator):
     __slots__ = ()
 
     exposed: ClassVar[Exposed | None] = None  # how its rows were drawn or logged; None: as the evaluation says
+    sums: ClassVar[FormOfSums]  # the form of metrics that are sums
 
     def form(self, metric: Any) -> FormOfSums:
         """The form of the estimate, and the columns that it takes; the first is the gain."""
-        raise NotImplementedError
+        return (Ratio(), (Column.GAIN, Column.RELEVANT)) if is_recall(metric) else self.sums
 
     def estimand(self, request: Request, unit: str = "user") -> str:
         if request.metric is None or isinstance(request.metric, Counted):

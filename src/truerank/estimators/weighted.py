@@ -31,7 +31,6 @@ from truerank.metrics.discounts import expected_discount
 
 DRAWN = frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED})
 LEFT_OUT = "have no labelled item"
-RECALL = Ratio(), (Column.GAIN, Column.RELEVANT)
 
 
 @record
@@ -61,11 +60,10 @@ class HorvitzThompson(WeightedRows):
         left_out=LEFT_OUT,
     )
 
+    sums = Ratio(), (Column.GAIN, Column.UNITS)
+
     def refusal(self, context: Metric) -> str | None:
         return only_sums(context)
-
-    def form(self, metric: Metric) -> FormOfSums:
-        return RECALL if is_recall(metric) else (Ratio(), (Column.GAIN, Column.UNITS))
 
 
 @record
@@ -175,12 +173,10 @@ class Hajek(WeightedRows):
 
     info = replace(HorvitzThompson.info, name="hajek", ties=DISTINCT_RANKS)
 
+    sums = KnownTotal(), (Column.GAIN, Column.DISCOUNT, Column.TOTAL, Column.UNITS)
+
     def refusal(self, context: Metric) -> str | None:
         return only_sums(context)
-
-    def form(self, metric: Metric) -> FormOfSums:
-        columns = (Column.GAIN, Column.DISCOUNT, Column.TOTAL, Column.UNITS)
-        return RECALL if is_recall(metric) else (KnownTotal(), columns)
 
 
 @record
@@ -255,9 +251,6 @@ class Pooled(WeightedRows):
 
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "pooling divides by the number of relevant items")
-
-    def form(self, metric: Metric) -> FormOfSums:
-        return RECALL
 
 
 @record
