@@ -49,3 +49,9 @@ def test_no_house_words_on_pages_in_help_and_in_messages() -> None:
 def test_no_link_is_called_after_a_file() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")]:
         assert not re.findall(r"\[`?[\w/-]+\.(?:md|py|json)`?\]\(", page.read_text()), page.name
+
+
+def test_no_two_pages_have_one_title() -> None:
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")]
+    titles = [path.read_text().splitlines()[0] for path in pages if path.stem != "README"]
+    assert len(set(titles)) == len(titles)
