@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from calling import Outcome, Run, with_exposure, words_of
+from calling import Called, Run, with_exposure, words_of
 
 import truerank.cli
 
@@ -48,7 +48,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
     ARGS are one text, or words.
     """
 
-    def call(*args: str) -> Outcome:
+    def call(*args: str) -> Called:
         monkeypatch.setattr(sys, "argv", ["truerank", *with_exposure(words_of(args))])
         capfd.readouterr()
         try:
@@ -56,7 +56,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
             code = 0
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 1
-        return Outcome(code, *capfd.readouterr())
+        return Called(code, *capfd.readouterr())
 
     monkeypatch.delenv("TRUERANK_DEBUG", raising=False)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}

@@ -36,8 +36,7 @@ def shown(frame: pl.DataFrame, weight: np.ndarray[Any, Any], seed: int = 1) -> p
 
 
 def advised(run: Run, *words: str) -> dict[str, Any]:
-    found = run("advise", *words, "--format", "json")
-    assert found.code == 0, found.err
+    found = run("advise", *words, "--format", "json").fine()
     content: dict[str, Any] = json.loads(found.out)
     return content
 

@@ -622,8 +622,7 @@ CASES = [*TABLES, *FILES, *SCORES, *MATCHING, *OPTIONS, *FORMATS]
 
 @pytest.mark.parametrize("call", [FULL, RANDOM, BOTH, f"{TOP} --n-items 5 --metric Recall@2"])
 def test_the_files_are_fine_before_they_are_broken(run: Run, call: str) -> None:
-    outcome = run(call)
-    assert outcome.code == 0
+    outcome = run(call).fine()
     assert "Recall" in outcome.out
 
 

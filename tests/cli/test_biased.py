@@ -24,8 +24,7 @@ def log(folder: Path) -> None:
 
 
 def values(run: Run, call: str) -> dict[tuple[str, str], float]:
-    found = run(f"{call} --format json --quiet")
-    assert found.code == 0, found.err
+    found = run(f"{call} --format json --quiet").fine()
     return {(each["metric"], each["estimator"]): each["value"] for each in json.loads(found.out)["estimates"]}
 
 

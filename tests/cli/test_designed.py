@@ -32,8 +32,7 @@ def test_a_design_is_made_shown_and_evaluated(run: Run) -> None:
     assert shown.columns == ["user", "item", "batch", "propensity"]
     assert json.loads(Path("design/design.json").read_bytes())["metrics"] == ["Precision@2"]
     came_back()
-    results = run(f"{DESIGNED} --design design")
-    assert results.code == 0
+    results = run(f"{DESIGNED} --design design").fine()
     assert "hajek" in results.out
     assert "12 of the 12 pairs that the design sampled for these users" in results.err
     shown.join(pl.read_csv("labels.csv"), on=["user", "item"]).drop("batch").write_csv("back.csv")

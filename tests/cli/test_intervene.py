@@ -32,8 +32,7 @@ def files(folder: Path) -> None:
 
 
 def call(run: Run, text: str) -> str:
-    outcome = run(text)
-    assert outcome.code == 0, outcome.err
+    outcome = run(text).fine()
     assert outcome.out == ""
     return outcome.err
 
@@ -72,8 +71,7 @@ def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> Non
             "--scores a=a.npz --metric Recall@2 --metric Precision@2 --estimator intervened "
             "--estimator intervened-pooled --format json"
         )
-    )
-    assert outcome.code == 0, outcome.err
+    ).fine()
     values = {(e["metric"], e["estimator"]): e["value"] for e in json.loads(outcome.out)["estimates"]}
     assert set(values) == {
         ("Recall@2", "intervened"),
@@ -82,8 +80,7 @@ def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> Non
     }
     assert all(0 < value < 1 for value in values.values())
     assert "inclusion probabilities" not in outcome.err
-    plain = run(f"evaluate all.parquet {COLUMNS} --positive >3 --unlisted negative --scores a=a.npz")
-    assert plain.code == 0, plain.err
+    plain = run(f"evaluate all.parquet {COLUMNS} --positive >3 --unlisted negative --scores a=a.npz").fine()
     assert "all.parquet: the inclusion probabilities are not used, all 15 rows count as the test set" in " ".join(
         plain.out.split()
     )

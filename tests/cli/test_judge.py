@@ -44,8 +44,7 @@ def asked(files: Path, *more: str) -> list[str]:
 
 
 def found(run: Any, files: Path, *more: str) -> tuple[dict[tuple[str, str, str], float], dict[str, str]]:
-    done = run(*asked(files, *more))
-    assert done.code == 0, done.err
+    done = run(*asked(files, *more)).fine()
     results = json.loads(done.out)
     values = {(each["model"], each["metric"], each["estimator"]): each["value"] for each in results["estimates"]}
     return values, {each["code"]: each["severity"] for each in results["messages"]}
@@ -157,8 +156,7 @@ def test_search_files_work_at_once(run: Run) -> None:
         rows = [f"{q} Q0 {d} 1 {gain * relevant[q, d] + rng.random():.4f} {name}\n" for q, d in pairs]
         Path(f"{name}.run").write_text("".join(rows))
     words = "evaluate labels.qrels --exposure random --scores bm25.run --scores dense.run --candidates pairs.csv"
-    found = run(f"{words} --judge llm.qrels --metric Precision@5")
-    assert found.code == 0, found.err
+    found = run(f"{words} --judge llm.qrels --metric Precision@5").fine()
     assert found.out.startswith("dense beats bm25 on Precision@5, assisted.")
 
 

@@ -21,8 +21,7 @@ def call(run: Any, *options: str) -> Any:
 
 def test_every_metric_is_evaluated_on_full_labels(run: Any) -> None:
     named = [part for metric in METRICS for part in ("--metric", str(metric))]
-    outcome = call(run, "labels.csv", *named)
-    assert outcome.code == 0
+    outcome = call(run, "labels.csv", *named).fine()
     assert [each["metric"] for each in json.loads(outcome.out)["estimates"]] == [str(metric) for metric in METRICS]
 
 
@@ -34,8 +33,7 @@ def test_graded_gain_from_a_random_sample_without_a_rule(run: Any, folder: Path,
     outcome = run(
         "evaluate rated.csv --exposure random --scores m=two.csv --metric DCG@2(gain=exponential) "
         f"--estimator {estimator} --format json --quiet",
-    )  # fmt: skip
-    assert outcome.code == 0, outcome.err
+    ).fine()  # fmt: skip
     (estimate,) = json.loads(outcome.out)["estimates"]
     assert estimate["value"] == pytest.approx(14.0 if estimator == "horvitz-thompson" else 7 * 1.6309297535714575)
     assert estimate["reward"] == "rating"

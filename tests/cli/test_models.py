@@ -16,8 +16,7 @@ OPEN = [name for name, each in models.catalogue().items() if each.needs != "torc
 
 
 def test_train_lists_every_model_and_the_settings_of_one(run: Run) -> None:
-    listing = run("train --list")
-    assert listing.code == 0
+    listing = run("train --list").fine()
     assert [line.split()[0] for line in listing.out.splitlines()] == list(models.catalogue())
     out = run("train sar --list").out
     assert "--set similarity=cosine" in out
@@ -29,8 +28,7 @@ def test_train_lists_every_model_and_the_settings_of_one(run: Run) -> None:
 
 @pytest.mark.parametrize("name", OPEN)
 def test_train_writes_what_evaluate_reads(run: Run, folder: Path, name: str) -> None:
-    found = run(f"train {name} labels.csv --out result/s.npz")
-    assert found.code == 0, found.err
+    found = run(f"train {name} labels.csv --out result/s.npz").fine()
     assert f"{name}: 4 users x 5 items, 20 rows, fitted in " in found.err  # after progress, where that took a second
     once = (folder / "result" / "s.npz").read_bytes()
     assert run(f"train {name} labels.csv --out result/s.npz --quiet").err == ""

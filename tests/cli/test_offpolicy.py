@@ -47,8 +47,7 @@ def _files(folder: Path) -> None:
 
 
 def called(run: Run, call: str) -> dict[str, list[dict[str, object]]]:
-    outcome = run(f"{call} --format json --quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = run(f"{call} --format json --quiet").fine()
     content: dict[str, list[dict[str, object]]] = json.loads(outcome.out)
     return content
 

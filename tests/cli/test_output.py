@@ -34,8 +34,7 @@ COMPARISON = [
 
 def parsed(run: Run, call: str) -> dict[str, Any]:
     """The JSON of a call, read by a parser that takes no NaN: strict readers must be able to read it."""
-    outcome = run(f"{call} --format json")
-    assert outcome.code == 0, outcome.err
+    outcome = run(f"{call} --format json").fine()
     content: dict[str, Any] = json.loads(outcome.out, parse_constant=pytest.fail)
     return content
 

@@ -13,8 +13,7 @@ REWARDS = ["--difference", "0.01", "--mean-reward", "0.2", "--effective", "0.4"]
 
 
 def test_assumed_figures_give_a_curve_in_every_form(run: Run) -> None:
-    text = run("plan", "exposure", *PRECISION)
-    assert text.code == 0
+    text = run("plan", "exposure", *PRECISION).fine()
     assert text.out.startswith("A difference of 0.02 in Precision@10 needs about 17,696 users with 20 labelled\n")
     plain = json.loads(run("plan", "exposure", *PRECISION, "--format", "json").out)
     rows = [row for row in plain["plan"] if row["estimator"] == "hajek"]

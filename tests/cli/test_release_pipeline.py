@@ -24,7 +24,7 @@ def world(folder: Path) -> Path:
     return folder
 
 
-def asked(run: Run, labels: str, *rules: str) -> tuple[int, str]:
+def asked(run: Run, labels: str, *rules: str) -> tuple[int | str, str]:
     require = [part for rule in rules for part in ("--require", rule)]
     call = ("--scores", "new=new.npz", "--scores", "live=live.npz", "--metric", "Recall@5", "--metric", "Precision@5",
             "--baseline", "live")  # fmt: skip

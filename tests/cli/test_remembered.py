@@ -22,8 +22,7 @@ def groups(folder: Path) -> None:
 
 
 def parsed(run: Run, call: str) -> dict[str, Any]:
-    outcome = run(f"{call} --format json")
-    assert outcome.code == 0, outcome.err
+    outcome = run(f"{call} --format json").fine()
     content: dict[str, Any] = json.loads(outcome.out)
     return content
 

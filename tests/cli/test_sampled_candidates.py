@@ -19,7 +19,6 @@ def test_a_file_of_sampled_candidates_gives_what_python_gives(run: object, text:
     assert callable(run)
     outcome = run(
         "evaluate sampled.parquet --candidates sampled.parquet --scores a=a.npz --metric nDCG@2 --format json",
-    )  # fmt: skip
-    assert outcome.code == 0, outcome.err
+    ).fine()  # fmt: skip
     found = tr.evaluate({"a": tr.read_scores("a.npz")}, labels, candidates=labels, metrics=[NDCG(2)])
     assert json.loads(outcome.out)["estimates"][0]["value"] == found.estimates[0].value

@@ -12,8 +12,7 @@ BROKEN = "--break trust --break truncation --n-loggers 2"
 
 
 def test_a_feed_is_written(run: Run) -> None:
-    outcome = run(f"{SMALL} {BROKEN}")
-    assert outcome.code == 0
+    outcome = run(f"{SMALL} {BROKEN}").fine()
     assert "broken on purpose: truncation, trust" in outcome.err
     assert json.loads(Path("feed/truth.json").read_text())["settings"]["broken"] == ["truncation", "trust"]
 

@@ -35,8 +35,7 @@ def fields(path: Path) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("by", ["time", "last", "random", "user"])
 def test_every_row_is_in_one_part_with_all_its_fields(by: str, log: Path, tmp_path: Path) -> None:
-    ended = call(f"split {log} --by {by} --test 0.25 --out {tmp_path / 'parts'}")
-    assert ended.code == 0, ended.err
+    ended = call(f"split {log} --by {by} --test 0.25 --out {tmp_path / 'parts'}").fine()
     train, test = (fields(tmp_path / "parts" / f"{name}.csv") for name in ("train", "test"))
     assert sorted(train + test) == sorted(fields(log))
     assert "users have no test rows" in ended.err

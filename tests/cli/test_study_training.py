@@ -43,7 +43,6 @@ def test_the_same_world_and_training_data_in_any_form(run: Run, folder: Path) ->
     }  # fmt: skip
     found = []
     for name, call in calls.items():
-        result = run("study", "reliability", *call, *CALL, "--out", name)
-        assert result.code == 0, result.err
+        run("study", "reliability", *call, *CALL, "--out", name).fine()
         found.append(pl.read_parquet(folder / name / "results.parquet"))
     assert all(each.equals(found[0], null_equal=True) for each in found)

@@ -22,8 +22,7 @@ def test_what_is_written_is_read_back_and_described(ending: str, tmp_path: Path)
             "label": [1.0, 0.0, 1.0],
             "rating": [5.0, 2.0, 4.0],
         }
-    said = call("advise", str(path), seconds=60)
-    assert said.code == 0, said.err
+    said = call("advise", str(path), seconds=60).fine()
     assert "positives" in said.out
 
 

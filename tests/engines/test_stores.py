@@ -183,8 +183,7 @@ def test_labels_scores_and_a_log(store: Store, bucket: str) -> None:
 def test_the_command_line_names_objects_and_no_secret(store: Store, bucket: str) -> None:
     labels, scores = store.put(LABELS, bucket, "labels.parquet"), store.put(SCORES, bucket, "scores.parquet")
     command = ["evaluate", labels, "--scores", f"a={scores}", "--exposure", "random", "--metric", "Recall@5"]
-    done = call(*command, "--format", "json")
-    assert done.code == 0, done.err
+    done = call(*command, "--format", "json").fine()
     assert {labels, scores} <= {each["source"] for each in json.loads(done.out)["provenance"]["inputs"]}
     assert not any(secret in done.out + done.err for secret in (KEY, SECRET))
 

@@ -53,8 +53,7 @@ def test_a_rule_decides(files: list[str], tmp_path: Path) -> None:
     values = set()
     for rule in (">3", ">=2", "all"):
         words = ("--exposure", "holdout", "--positive", rule, "--metric", "Recall@5", "--out", str(tmp_path / "r.json"))
-        ended = call("evaluate", *files, *words)
-        assert ended.code == 0, ended.err
+        call("evaluate", *files, *words).fine()
         (value, _) = (each["value"] for each in json.loads((tmp_path / "r.json").read_text())["estimates"])
         labels = tr.read(LABELS, positive=rule)
         results = tr.evaluate(SCORES, labels, exposure="holdout", metrics=["Recall@5"])

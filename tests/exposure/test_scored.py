@@ -68,8 +68,7 @@ def test_scores_give_what_their_exposures_give(tmp_path: Path, monkeypatch: pyte
     LOG.write_parquet("log.parquet")
     SCORES.write_parquet("new.parquet")
     words = "offpolicy log.parquet --target new=new.parquet --estimator ips --quiet --format csv"
-    found = call(f"{words} --position exp:0.5 --temperature 0.4")
-    assert found.code == 0, found.err
+    found = call(f"{words} --position exp:0.5 --temperature 0.4").fine()
     assert f"{one.estimates[0].value}" in found.out
     for more, message in {
         "--position fit:exp --temperature 0": "expected a position model that is known",

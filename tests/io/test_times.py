@@ -167,8 +167,7 @@ def test_missing_times_are_refused_or_dropped_and_counted(what: str, tmp_path: P
         assert any("1 of 240" in note for note in test.notes)
     path, out = tmp_path / "log.parquet", tmp_path / "parts"
     timed(MISSING[what]).write_parquet(path)
-    ended = call(f"split {path} --by time --drop-missing-times --out {out}")
-    assert ended.code == 0, ended.err
+    ended = call(f"split {path} --by time --drop-missing-times --out {out}").fine()
     assert "1 of 240" in ended.err
     written = [pl.read_parquet(out / f"{part}.parquet").select("user", "item").rows() for part in ("train", "test")]
     assert [sorted(part) for part in written] == [

@@ -167,8 +167,7 @@ def test_columns_of_one_file(tmp_path: Path) -> None:
     said = call(
         "evaluate", f"{tmp_path}/test.csv", "--scores", f"m={tmp_path}/m.csv", "--exclude", f"{tmp_path}/train.csv",
         "--exposure", "holdout", "--metric", "Recall@1", "--columns", named, "--format", "csv", seconds=60,
-    )  # fmt: skip
-    assert said.code == 0, said.err
+    ).fine()  # fmt: skip
     assert ",0.5," in said.out
 
 

@@ -85,8 +85,7 @@ def test_the_same_from_files_on_the_command_line(name: str, tmp_path: Path) -> N
     metrics = [word for metric in numbers for word in ("--metric", metric)]
     call = ["evaluate", *call, "--scores", f"m={tmp_path}/lists.csv", "--exposure", "holdout", *like, *metrics]
     out = tmp_path / "found.json"
-    said = called(*call, "--out", str(out), seconds=60)
-    assert said.code == 0, said.err
+    called(*call, "--out", str(out), seconds=60).fine()
     found = {each["metric"].partition("(")[0]: each["value"] for each in json.loads(out.read_text())["estimates"]}
     assert found == pytest.approx(numbers, rel=0, abs=1e-9)
 
@@ -103,7 +102,6 @@ def test_implicit_factors_in_a_file(tmp_path: Path) -> None:
     call: list[Any] = ["evaluate", tmp_path / "test.csv", "--exclude", tmp_path / "train.csv", "--like", "implicit"]
     call += ["--exposure", "holdout", "--scores", f"als={tmp_path}/als.npz", "--out", tmp_path / "found.json"]
     call += ["--metric", "AP@10", "--metric", "nDCG@10"]
-    said = called(*map(str, call), seconds=60)
-    assert said.code == 0, said.err
+    called(*map(str, call), seconds=60).fine()
     found = {each["metric"]: each["value"] for each in json.loads((tmp_path / "found.json").read_text())["estimates"]}
     assert found == pytest.approx(made["numbers"], rel=0, abs=1e-9)

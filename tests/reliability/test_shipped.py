@@ -48,8 +48,7 @@ def test_advice_at_once_in_a_folder_with_nothing_but_a_log(tmp_path: Path, monke
     frame = pl.DataFrame({"user": log.user, "item": log.item, "label": log.label.astype(int)})
     frame.write_csv(tmp_path / "log.csv")
     monkeypatch.chdir(tmp_path)
-    found = call("advise log.csv --quiet --n-users 300")
-    assert found.code == 0, found.err
+    call("advise log.csv --quiet --n-users 300").fine()
     said = json.loads(call("advise log.csv --quiet --n-users 300 --format json").out)
     assert said["candidates"]["study"]["shipped"] == ["Jester", "KuaiRec"]
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]

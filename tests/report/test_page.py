@@ -85,12 +85,10 @@ def test_commands_write_reports(labels: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(labels)
     asked = ["evaluate", "labels.csv", "--scores", "up=up.csv", "--scores", "down=down.csv", "--exposure", "full",
              "--metric", "Recall@2", "--quiet"]  # fmt: skip
-    done = call(*asked, "--report", "report.html", "--save", "saved", seconds=200)
-    assert done.code == 0, done.err
+    call(*asked, "--report", "report.html", "--save", "saved", seconds=200).fine()
     content = Path("report.html").read_text()
     assert "truerank evaluate labels.csv --scores up=up.csv" in content
-    again = call("report", "saved", "--out", "again.html", seconds=200)
-    assert again.code == 0, again.err
+    call("report", "saved", "--out", "again.html", seconds=200).fine()
     assert Results.read("saved").estimates[0].model in Path("again.html").read_text()
 
 

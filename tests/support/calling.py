@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from unittest.mock import patch
 
 import click
@@ -31,14 +31,10 @@ class Called:
     out: str
     err: str
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a call of the command line left behind."""
-
-    code: int
-    out: str
-    err: str
+    def fine(self) -> Self:
+        """Itself, of a call that ended well."""
+        assert self.code == 0, self.err
+        return self
 
     @property
     def message(self) -> str:
@@ -48,9 +44,7 @@ class Outcome:
         return lines[0]
 
 
-Run = Callable[..., Outcome]
-
-
+Run = Callable[..., Called]
 DECIDED = {"--exposure", "--like", "--design", "--propensity", "--rate", "--unlisted", "--help", "--help-all"}
 
 

@@ -95,8 +95,7 @@ def test_advise_agrees(tmp_path: Path) -> None:
         _, labels = simulated(20, n_labelled)
         path = tmp_path / f"log{n_labelled}.csv"
         labels.drop("time").write_csv(path)
-        called = call("advise", str(path), "--n-items", str(N_ITEMS), "--format", "json", seconds=60)
-        assert called.code == 0
+        called = call("advise", str(path), "--n-items", str(N_ITEMS), "--format", "json", seconds=60).fine()
         advice = json.loads(called.out)
         assert advice["exposure"] == "random"
         valid = [estimator for estimator in advice["estimators"] if estimator["valid"]]
