@@ -522,9 +522,9 @@ MATCHING = [
 ]
 
 OPTIONS = [
-    Case("K = 0", f"{FULL} --metric Recall@0", ("'Recall@0'", "k=0", "from 1")),
-    Case("negative K", f"{FULL} --metric Precision@-3", ("'Precision@-3'", "k=-3", "from 1")),
-    Case("half a K", f"{FULL} --metric Recall@1.5", ("metric", "'Recall@1.5'", "k=1.5; expected a whole number")),
+    Case("K = 0", f"{FULL} --metric Recall@0", ("'Recall@0'", "k=", "from 1")),
+    Case("negative K", f"{FULL} --metric Precision@-3", ("'Precision@-3'", "k=", "from 1")),
+    Case("half a K", f"{FULL} --metric Recall@1.5", ("metric", "'Recall@1.5'", "expected a whole number")),
     Case("no K", f"{FULL} --metric Recall", ("metric 'Recall'", "Recall@K")),
     Case(
         "unknown metric", f"{FULL} --metric Recal@5", ("unknown metric 'Recal@5'", "Recall@K", "Did you mean Recall@5?")
