@@ -280,7 +280,9 @@ def _read(option: Option, text: str, *, where: str) -> Any:
     if option.optional and text.lower() == "none":
         return None
     nested = kind_held(option)
-    return first_that_fits(option, Alternative.read, text, where=where) if nested is None else nested.parse(text)
+    if nested is not None:
+        return nested.parse(text)
+    return first_that_fits(option, Alternative.read, text, where=where, shown=text)
 
 
 def kind_held(option: Option) -> Kind[Any] | None:

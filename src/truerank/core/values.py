@@ -206,12 +206,14 @@ def check(value: Any, *, where: str | None = None) -> None:
             object.__setattr__(value, option.name, fitting)
 
 
-def first_that_fits(option: Option, fit: Callable[[Alternative, Any], Any], value: Any, *, where: str) -> Any:
-    """The value as the first type of its field that it fits; InputError where it fits none."""
+def first_that_fits(
+    option: Option, fit: Callable[[Alternative, Any], Any], value: Any, *, where: str, shown: str | None = None
+) -> Any:
+    """The value as the first type of its field that it fits; InputError, with the value as `shown`, where there is none."""
     for kind in option.alternatives:
         with suppress(ValueError):
             return fit(kind, value)
-    raise InputError(f"{where}: {option.name}={_shown(value)}; expected {option}.")
+    raise InputError(f"{where}: {option.name}={shown or _shown(value)}; expected {option}.")
 
 
 def choices(cls: type[Any], name: str) -> tuple[Any, ...]:
