@@ -209,7 +209,7 @@ def check(value: Any, *, where: str | None = None) -> None:
 def first_that_fits(
     option: Option, fit: Callable[[Alternative, Any], Any], value: Any, *, where: str, shown: str | None = None
 ) -> Any:
-    """The value as the first type of its field that it fits; InputError, with the value as `shown`, where there is none."""
+    """The value as the first type of its field that it fits; if none, an InputError with the value as `shown`."""
     for kind in option.alternatives:
         with suppress(ValueError):
             return fit(kind, value)
