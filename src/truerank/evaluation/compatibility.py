@@ -155,7 +155,8 @@ class Compatibility:
         if info.needs_size and math.isnan(self.n_items):
             yield (
                 "top lists do not tell how many candidates there are, which it needs. "
-                f"Give the catalogue: {option('items FILE')} or {option('n_items N')}."
+                f"Give the catalogue: {option('items FILE')} or {option('n_items N')}; or the pool that was sampled for "
+                f"labels: {option('candidates FILE')}."
             )
         if here not in info.exposures:
             if Exposed.BIASED in info.exposures:
