@@ -155,8 +155,8 @@ class Compatibility:
         if info.needs_size and math.isnan(self.n_items):
             yield (
                 "top lists do not tell how many candidates there are, which it needs. "
-                f"Give the catalogue: {option('items FILE')} or {option('n_items N')}; or the pool that was sampled for "
-                f"labels: {option('candidates FILE')}."
+                f"Give the catalogue: {option('items FILE')} or {option('n_items N')}; or the pool from which "
+                f"labels were sampled: {option('candidates FILE')}."
             )
         if here not in info.exposures:
             if Exposed.BIASED in info.exposures:
