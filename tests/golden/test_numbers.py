@@ -33,12 +33,23 @@ PILOT: dict[str, Any] = {"difference": 0.05, "metrics": ["Precision@4", "Recall@
 OFFLINE, ONLINE = [1, 4, 2, 2, 7, 6, 9, 3], [2, 3, 3, 1, 9, 5, 8, 4]
 
 
+NAMES = ("model", "metric", "estimator", "reward", "clip")
+SHARED = ("stderr", "low", "high", "level", "units", "clusters")
+FIELDS = {
+    "estimates": ("value", *SHARED, "undefined", "ess"),
+    "comparisons": ("difference", *SHARED, "interval_level", "p", "p_adjusted", "family"),
+}
+EVIDENCE = ("informative", "df", "largest", "balance", "balance_z", "lost", "unsupported")
+
+
 def of(results: Results) -> Any:
-    """Estimates and comparisons by their names."""
+    """Estimates and comparisons by their names, and what they rest on."""
     content = json.loads(results.json())
-    names = ("model", "metric", "estimator", "reward", "clip")
-    return [sorted(content[part], key=lambda each: [str(each[name]) for name in names])
-            for part in ("estimates", "comparisons")]  # fmt: skip
+    return [
+        [each[field] for field in fields] + [(each["evidence"] or {}).get(name) for name in EVIDENCE]
+        for part, fields in FIELDS.items()
+        for each in sorted(content[part], key=lambda each: [str(each[name]) for name in NAMES])
+    ]
 
 
 def planned() -> Any:
