@@ -83,7 +83,7 @@ def test_every_form_says_so() -> None:
     answer = advice_answer(found, top=3)
     assert answer.summary.verdict == verdict(found)
     plain = answer.document
-    assert (plain["outside"], plain["pairs"], plain["undecided"]) == ([said], 9, [["a", "near0"]])
+    assert (plain["outside"], plain["pairs"], plain["undecided"]) == ((said,), 9, (("a", "near0"),))
     assert plain["tau_of_all_pairs"] == pytest.approx([0.8, 1.0], abs=1e-6)
     for row in answer.frame().to_dicts():
         assert (row["outside"], row["pairs"], row["undecided"]) == (said, 9, 1)
