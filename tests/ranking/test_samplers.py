@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from logs import cells, full_world, log_of
+from logs import candidates_of, cells, full_world, log_of
 from outcomes import alone, outcomes
 from refusals import refused
 from tasteful import TastefulSampler
@@ -39,7 +39,7 @@ from truerank.sampling.pools import Members
 SIZES = (1, 2, 5, 10, 20, 50)
 SIZED = [cls for cls in samplers.catalogue().values() if "n" in options_of(cls)]
 PUBLISHED: list[Callable[[int], Sampler]] = [*SIZED]
-BY_SIZE = [*PUBLISHED, *(cls.released for cls in SIZED if hasattr(cls, "released"))]
+BY_SIZE = [*PUBLISHED, *(cls.released for cls in SIZED if cls.as_released)]
 
 
 def name_of(case: object) -> str:
@@ -145,7 +145,7 @@ def test_sets_are_nested_in_n(logged: CandidatePool, make: Callable[[int], Sampl
 def test_positives_are_drawn_in_released_and_keep_both_labels(logged: CandidatePool) -> None:
     sampled = draw(logged, SkewSampler.released(30))
     assert sampled.repeated.any()
-    labels, candidates = sampled.labels(), sampled.candidates()
+    labels, candidates = sampled.labels(), candidates_of(sampled)
     assert len(cells(labels)) == len(labels) == len(logged.positive.item) + int((~sampled.repeated).sum())
     assert candidates.only is not None
     assert int(candidates.only.count.sum()) == len(logged.positive.item) + len(sampled.item)

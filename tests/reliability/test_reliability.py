@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from logs import cells
+from logs import candidates_of, cells
 from refusals import refused
 from scipy.stats import kendalltau
 from small_study import small_grid, small_scores, small_train, small_world
@@ -60,7 +60,7 @@ def scenario_values(world: Log, scores: dict[str, Scores], grid: Grid, train: Lo
                     labels = sampled.labels()
                     ranks = [
                         behind_copies(
-                            rank(each, labels, pools=[sampled.candidates()], ties=Ties.RANDOM, seed=SEED)[0],
+                            rank(each, labels, pools=[candidates_of(sampled)], ties=Ties.RANDOM, seed=SEED)[0],
                             sampled, labels, seed=seed, number=at * len(scores) + model,
                         )
                         for model, each in enumerate(scores.values())

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from truerank.core.ids import Ids
-from truerank.core.log import Log
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Candidates
+from truerank.ranking.samplers.draw import SampledNegatives
 
 
 def log_of(rows: Sequence[tuple[int, int, int]], *, n_users: int, n_items: int, source: str = "log") -> Log:
@@ -33,3 +35,12 @@ def full_world(label: Sequence[Sequence[int]]) -> Log:
 
 def cells(log: Log) -> set[tuple[int, int]]:
     return set(zip(log.user.tolist(), log.item.tolist(), strict=True))
+
+
+def candidates_of(sampled: SampledNegatives) -> Candidates:
+    """Positives and negatives in positions of the pool, a positive drawn as a negative twice."""
+    positive, n_users = sampled.logged.positive, len(sampled.logged.users)
+    user = np.concatenate([positive.unit, sampled.user])
+    item = np.concatenate([positive.item, sampled.item])
+    start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=n_users))])
+    return Candidates(n_users, float(len(sampled.logged.items)), only=Pairs(start, item[np.lexsort((item, user))]))

@@ -17,7 +17,7 @@ from truerank.estimators.refusals import LABELS
 from truerank.metrics.discounts import relevant
 from truerank.metrics.listed import ListedItems, ListFacts
 from truerank.ranking.kernel.rank import Aligned
-from truerank.ranking.kernel.top import among, top_lists
+from truerank.ranking.kernel.top import top_lists
 
 
 @record
@@ -93,7 +93,7 @@ def listed(chunk: JudgedChunk, lists: TopLists, facts: ListFacts) -> ListedItems
     if log.rewards:
         rows = relevant(log)
         liked = Pairs.of(log.unit[rows], log.item[rows], n_units=log.n_units)
-        hit = among(liked, np.arange(log.n_units), unit, lists.item, n_items=len(log.items))
+        hit = liked.hold(unit, lists.item)
     else:
         hit = np.zeros(len(unit), dtype=bool)
     return ListedItems(lists, hit, facts, chunk.pools[Pool.CATALOGUE].exclude)

@@ -69,14 +69,13 @@ class LabelRows(RowMaker):
         for model in plan.models:
             aligned = chunk.models[model].of_units(chunk.unit)
             ranks = rank(
-                aligned.scores,
+                aligned,
                 chunk.labels,
                 pools=[chunk.pools[pool] for pool in pools],
                 threads=self.threads,
                 block_users=self.block_users,
                 name=model,
                 progress=None if self.progress is None else partial(self.progress, f"ranking {model}"),
-                aligned=aligned,
                 n_models=len(plan.models),
                 **options,
             )

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Ints, frozen
+from truerank.core.arrays import frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
@@ -151,9 +151,7 @@ def whole_within(scores: Mapping[str, Scores], candidates: Log) -> dict[str, Sco
         if not isinstance(model, Lists) or model.depth is None:
             return model
         user, item = model.users.locate(candidates.users)[candidates.user], model.items.locate(candidates.items)
-        listed = np.repeat(np.arange(len(model.users)), np.diff(model.start)) * len(model.items) + model.item
-        member = user * len(model.items) + item[candidates.item]
-        named = (user >= 0) & (item[candidates.item] >= 0) & np.isin(member, listed)
+        named = Pairs(model.start, model.item.astype(np.int64)).hold(user, item[candidates.item])
         if named.all():
             return replace(model, depth=None)
         n_named, size = (
@@ -177,7 +175,7 @@ def lay_out(
     item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
     excluded = None if exclude is None else located_pairs(exclude, labels.users, catalogue.items)
     # also those whose item is not in the catalogue
-    also_labelled = _isin(labels.user, labels.item, located_pairs(exclude, labels.users, labels.items))
+    also_labelled = located_pairs(exclude, labels.users, labels.items).hold(labels.user, labels.item)
     if also_labelled.any() and overlap is Overlap.ERROR:
         raise InputError(
             f"{labels.source}: {int(also_labelled.sum()):,} labelled pairs are also excluded, such as "
@@ -186,9 +184,8 @@ def lay_out(
         )
     if overlap is Overlap.KEEP and excluded is not None:
         labelled = Pairs.of(labels.user[item >= 0], item[item >= 0], n_units=n_units)
-        owner = excluded.unit
-        gone = _isin(owner, excluded.item, labelled)
-        excluded = Pairs.of(owner[~gone], excluded.item[~gone], n_units=n_units)
+        left = ~labelled.hold(excluded.unit, excluded.item)
+        excluded = Pairs.of(excluded.unit[left], excluded.item[left], n_units=n_units)
     dropped = also_labelled & (overlap is Overlap.DROP)
     outside = (item < 0) & ~dropped
     if outside.any():
@@ -228,20 +225,14 @@ def located_pairs(log: Log | None, users: Ids, items: Ids) -> Pairs:
     return Pairs.of(unit[inside], item[inside], n_units=len(users))
 
 
-def _isin(unit: Ints, item: Ints, pairs: Pairs | None) -> Bools:
-    if pairs is None:
-        return np.zeros(len(unit), dtype=bool)
-    return pairs.hold(unit, item)
-
-
 def _explicit(candidates: Log, labels: Log, catalogue: Catalogue, excluded: Pairs | None) -> Pairs:
     """The candidate sets minus exclusions; every labelled item must be among them."""
     _inside(catalogue.items, candidates.items, where=f"{candidates.source}, column 'item'")
     unit = labels.users.locate(candidates.users, where=f"{candidates.source}, column 'user'")[candidates.user]
     item = catalogue.items.locate(candidates.items)[candidates.item]
-    allowed = (unit >= 0) & ~_isin(unit, item, excluded)
+    allowed = (unit >= 0) & (True if excluded is None else ~excluded.hold(unit, item))
     pairs = Pairs.of(unit[allowed], item[allowed], n_units=len(labels.users))
-    missing = ~_isin(labels.user, labels.item, pairs)
+    missing = ~pairs.hold(labels.user, labels.item)
     if missing.any():
         raise InputError(
             f"{candidates.source}: {int(missing.sum()):,} labelled items are not among their user's candidates, "

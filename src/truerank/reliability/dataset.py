@@ -74,9 +74,8 @@ class LabelledDataset:
         log = sorted_world(labels)
         n_users, n_items = len(log.users), len(log.items)
         excluded, n_unknown = _excluded(log, exclude)
-        cell = excluded.unit * n_items + excluded.item
-        left = ~np.isin(log.user * n_items + log.item, cell, assume_unique=True)
-        n_left, n_dropped = n_users * n_items - len(cell), int(len(log) - left.sum())
+        left = ~excluded.hold(log.user, log.item)
+        n_left, n_dropped = n_users * n_items - len(excluded.item), int(len(log) - left.sum())
         liked = left & (log.label == 1)
         if not liked.any():
             where = " that is not excluded" if n_dropped else ""

@@ -207,5 +207,4 @@ def _family(name: str, sizes: tuple[int, ...], preset: Preset) -> Family:
         raise InputError(f"sampler {name!r} needs sizes; give some, such as 10, 100.")
     bare, bracket, options = name.partition("(")
     parsed = sampler_catalogue.parse(f"{bare.strip()}@1{bracket}{options}")
-    variant = None if bracket else getattr(type(parsed), preset.value, None)
-    return Family(parsed if variant is None else variant(1), sizes)
+    return Family(type(parsed).released(1) if preset is Preset.RELEASED and not bracket else parsed, sizes)

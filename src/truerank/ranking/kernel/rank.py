@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ from truerank.core.record import record
 from truerank.core.rng import cell_keys
 from truerank.core.threads import one_blas_thread
 from truerank.ranking.kernel.ties import count_above_and_tied, places_by_key, relevance, settle
-from truerank.ranking.scores.scores import TILE_USERS, ByUser, Factors, Lists
+from truerank.ranking.scores.scores import TILE_USERS, ByUser, Factors, Lists, gathered_places
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 FEW_ROWS = 64  # labelled items per user up to which counting beats sorting
@@ -52,23 +52,23 @@ class Aligned:
     def shared(self) -> Aligned:
         """What all units share, without what belongs to any of them: small beside it, and sent once."""
         none = np.zeros(0, dtype=np.int64)
-        return replace(self, scores=self.with_side(self.side(none)).scores, row=none)
+        scores = self.scores.of_users(none) if isinstance(self.scores, ByUser) else self.scores
+        return replace(self, scores=scores, row=none)
 
     def side(self, units: Ints) -> UnitSide:
         """What belongs to some of the units."""
         row = self.row[units]
         if not isinstance(self.scores, ByUser):
-            return UnitSide(units, row)
+            return UnitSide(units, row, {})
         rows, here = np.unique(row[row >= 0], return_inverse=True)
         places = np.full(len(row), -1, dtype=np.int64)
         places[row >= 0] = here
-        return UnitSide(units, places, Ids(self.scores.users.values[rows]), self.scores.user_side(rows))
+        scores = self.scores.of_users(rows)
+        return UnitSide(units, places, {name: getattr(scores, name) for name in scores.own})
 
     def with_side(self, side: UnitSide) -> Aligned:
         """What all units share, for some of them again."""
-        scores = self.scores
-        if isinstance(scores, ByUser) and side.users is not None:
-            scores = scores.with_users(side.users, side.scores)
+        scores: Any = replace(self.scores, **side.scores) if side.scores else self.scores  # type: ignore[type-var]
         return replace(self, scores=scores, row=side.row, units=side.units)
 
     @classmethod
@@ -103,8 +103,7 @@ class UnitSide:
 
     units: Ints
     row: Ints
-    users: Ids | None = None
-    scores: Any = None
+    scores: Mapping[str, Any]
 
 
 @record
@@ -201,7 +200,7 @@ def check_block(matrix: npt.NDArray[np.floating], block: Ints, *, users: Ids, it
 
 
 def rank(
-    scores: Scores,
+    scores: Scores | Aligned,
     log: Log,
     *,
     pools: Sequence[Candidates],
@@ -212,17 +211,16 @@ def rank(
     name: str = "scores",
     progress: Progress | None = None,
     fast: bool | None = None,
-    aligned: Aligned | None = None,
     n_models: int = 1,
 ) -> tuple[Ranks, ...]:
     """The ranks of all rows of `log` (sorted by user) within each of several pools; scores are computed once.
 
     A unit without scores has rank infinity everywhere and `scored` false. The `fast` kernel gives the same ranks as
-    the plain one; by default it is used where it can be and pays, with so many models to rank in all. `aligned` are
-    the scores already laid over the users and items of the log.
+    the plain one; by default it is used where it can be and pays, with so many models to rank in all.
     """
-    if aligned is None:
-        aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
+    aligned = scores
+    if not isinstance(aligned, Aligned):
+        aligned = Aligned.of(aligned, users=log.users, items=log.items, name=name)
     scored = aligned.row >= 0
     work = _Work(
         aligned,
@@ -316,13 +314,6 @@ def _run(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def gathered_places(start: Ints, block: Ints) -> tuple[Ints, Ints]:
-    """The places start[u] ... start[u + 1] - 1 of all units of a block in a row, and where each unit's begin there."""
-    count = start[block + 1] - start[block]
-    first = np.concatenate([[0], np.cumsum(count)])
-    return np.arange(first[-1]) + np.repeat(start[block] - first[:-1], count), first
 
 
 def _of_block(pairs: Pairs | None, block: Ints) -> tuple[Ints, Ints]:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.log import Log, Pairs
+from truerank.core.log import Log
 from truerank.core.ranking import Candidates, TopLists
 from truerank.core.rng import cell_keys
 from truerank.core.threads import one_blas_thread
-from truerank.ranking.kernel.rank import LIST_USERS, Aligned, check_block, gathered_places
-from truerank.ranking.scores.scores import TILE_USERS, Lists
+from truerank.ranking.kernel.rank import LIST_USERS, Aligned, check_block
+from truerank.ranking.scores.scores import TILE_USERS, Lists, gathered_places
 
 CELLS_AT_ONCE = 2**22
 EVERY = 16  # of so many scores one is looked at first
@@ -52,7 +52,7 @@ def top_lists(
 
     def of_block(block: Ints) -> tuple[Ints, Ints, Bools]:
         if lists is not None:
-            listed = _listed(aligned, lists, block, pool, n_items)
+            listed = _listed(aligned, lists, block, pool)
         else:
             matrix = aligned.block(block)
             check_block(matrix, block, users=log.users, items=log.items, name=name)
@@ -69,7 +69,7 @@ def top_lists(
     return TopLists(np.concatenate([[0], np.cumsum(np.bincount(unit, minlength=n_units))]), item, tied)
 
 
-def _listed(aligned: Aligned, lists: Lists, block: Ints, pool: Candidates, n_items: int) -> _Listed:
+def _listed(aligned: Aligned, lists: Lists, block: Ints, pool: Candidates) -> _Listed:
     """All that lists name, without what is no candidate."""
     places, first = gathered_places(lists.start, aligned.row[block])
     unit = np.repeat(block, np.diff(first))
@@ -77,15 +77,8 @@ def _listed(aligned: Aligned, lists: Lists, block: Ints, pool: Candidates, n_ite
     candidate = np.ones(len(item), dtype=bool)
     for pairs, inside in ((pool.only, True), (pool.exclude, False)):
         if pairs is not None:
-            candidate &= among(pairs, block, unit, item, n_items=n_items) == inside
+            candidate &= pairs.of_units(block[0], block[-1] + 1).hold(unit - block[0], item) == inside
     return _Listed(unit[candidate], item[candidate], -lists.above[places][candidate].astype(np.float64))
-
-
-def among(pairs: Pairs, block: Ints, unit: Ints, item: Ints, *, n_items: int) -> Bools:
-    """Which of these cells are pairs; all of them are of units of the block."""
-    places, first = gathered_places(pairs.start, block)
-    owner = np.repeat(block, np.diff(first))
-    return np.isin(unit * n_items + item, owner * n_items + pairs.item[places])
 
 
 def _best(matrix: np.ndarray, block: Ints, pool: Candidates, k: int) -> _Listed:

@@ -7,9 +7,10 @@ draws of `sampling.designs.WeightedDesign`, taken from whole blocks of users and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
-from truerank.core.ranking import Candidates
 from truerank.core.record import record
 from truerank.core.validation import checked_arguments
 from truerank.core.values import Value
@@ -68,8 +68,14 @@ class Sampler(Value):
     """
 
     among: ClassVar[Among] = Among.POOL
+    as_released: ClassVar[Mapping[str, Any]] = {}
 
     __slots__ = ()
+
+    @classmethod
+    def released(cls, n: int) -> Self:
+        """With the options of the sampler paper's code."""
+        return cls(n, **cls.as_released)  # type: ignore[call-arg]
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -89,8 +95,10 @@ class Sampler(Value):
         return np.full(len(exposed), self.n, dtype=np.int64)  # type: ignore[attr-defined]
 
     def weights(self, counts: ItemCounts) -> Floats:
-        """v_i of each item of the pool, not normalised; or v_ui, a row for each of `counts.users`."""
-        raise NotImplementedError
+        """v_i of each item of the pool, not normalised; or v_ui, a row for each of `counts.users`. 1 for all unless a
+        sampler differs.
+        """
+        return np.ones(len(counts.rows))
 
 
 SAMPLERS: Kind[Sampler] = Kind("sampler", __package__, Sampler)
@@ -173,14 +181,12 @@ class SampledNegatives:
     @property
     def user(self) -> Ints:
         """The user of each negative."""
-        return _rows(Pairs(self.start, self.item))[0]
+        return Pairs(self.start, self.item).unit
 
     @property
     def repeated(self) -> Bools:
         """Which negatives are positives of their user: none, unless positives can be drawn."""
-        width = max(len(self.logged.items), 1)
-        user, item = _rows(self.logged.positive)
-        return np.isin(self.user * width + self.item, user * width + item)
+        return self.logged.positive.hold(self.user, self.item)
 
     def labels(self, *, inclusion: bool = False) -> Log:
         """OwnPositives with label 1 and negatives with label 0: what to give `evaluate`, as labels and as candidates.
@@ -188,11 +194,10 @@ class SampledNegatives:
         A positive that was also drawn as a negative stays a positive and is listed once. `inclusion` adds the
         probability of each negative to be drawn as `propensity`, 1 for positives.
         """
-        single = ~self.repeated
-        positive_user, positive_item = _rows(self.logged.positive)
-        n = len(positive_user)
-        user = np.concatenate([positive_user, self.user[single]])
-        item = np.concatenate([positive_item, self.item[single]])
+        single, positive = ~self.repeated, self.logged.positive
+        n = len(positive.item)
+        user = np.concatenate([positive.unit, self.user[single]])
+        item = np.concatenate([positive.item, self.item[single]])
         label = (np.arange(len(user)) < n).astype(np.float64)
         propensity = np.concatenate([np.ones(n), self.inclusion().value[single]]) if inclusion else None
         order = np.lexsort((item, user))
@@ -205,14 +210,6 @@ class SampledNegatives:
             propensity=None if propensity is None else frozen(propensity[order]),
             source=f"{self.logged.source}, {self.sampler}",
         )
-
-    def candidates(self) -> Candidates:
-        """For `rank`: positives and negatives in positions of the pool, a positive drawn as a negative twice."""
-        positive = self.logged.positive
-        user, item = (np.concatenate(both) for both in zip(_rows(positive), (self.user, self.item), strict=True))
-        start = np.concatenate([[0], np.cumsum(positive.count + self.count)]).astype(np.int64)
-        pairs = Pairs(frozen(start), frozen(item[np.lexsort((item, user))]))
-        return Candidates(len(self.logged.users), float(len(self.logged.items)), only=pairs)
 
     def inclusion(self) -> Inclusion:
         """The probability of each negative to be drawn (and for which users it is an approximation)."""
@@ -307,9 +304,9 @@ def draw(logged: CandidatePool, sampler: Sampler, *, seed: int) -> SampledNegati
         weight = weights_of(sampler, logged.counts, users=Ids(logged.users.values[low:high]))
         time = ring_times(seed, PURPOSE, user_key[low:high, None], item_key[None, :])
         clock = np.where(weight > 0, rings(time, weight), NEVER)
-        if sampler.positives is OwnPositives.EXCLUDED:
-            clock[_rows(logged.positive.of_units(low, high))] = NEVER
-        clock[_rows(logged.excluded.of_units(low, high))] = NEVER
+        never = [logged.excluded] if sampler.positives is OwnPositives.DRAWN else [logged.excluded, logged.positive]
+        for pairs in (pairs.of_units(low, high) for pairs in never):
+            clock[pairs.unit, pairs.item] = NEVER
         item, count = first_to_ring(clock, sizes[low:high])
         items.append(item)
         counts.append(count)
@@ -317,17 +314,11 @@ def draw(logged: CandidatePool, sampler: Sampler, *, seed: int) -> SampledNegati
     return SampledNegatives(logged, sampler, frozen(start), frozen(np.concatenate(items)))
 
 
-def _rows(pairs: Pairs) -> tuple[Ints, Ints]:
-    """The user and the item of each pair."""
-    return np.repeat(np.arange(len(pairs.count)), pairs.count), pairs.item
-
-
 def _excluded(log: Log, pool: Ids, exclude: Log | None) -> Pairs:
     """The pairs to exclude, of users of the log and items of the pool, without the rows of the log itself."""
-    user, item = _rows(located_pairs(exclude, log.users, pool))
-    width, of_log = max(len(pool), 1), pool.locate(log.items)[log.item]
-    outside = ~np.isin(user * width + item, log.user * width + of_log)
-    return Pairs.of(user[outside], item[outside], n_units=len(log.users))
+    pairs, of_log = located_pairs(exclude, log.users, pool), pool.locate(log.items)[log.item]
+    outside = ~Pairs.of(log.user, of_log, n_units=len(log.users)).hold(pairs.unit, pairs.item)
+    return Pairs.of(pairs.unit[outside], pairs.item[outside], n_units=len(log.users))
 
 
 def _check_pool(log: Log, place: Ints) -> None:

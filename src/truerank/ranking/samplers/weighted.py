@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,9 +29,6 @@ class FullSampler(Sampler):
     def wanted(self, exposed: Ints) -> Ints | None:
         return None
 
-    def weights(self, counts: ItemCounts) -> Floats:
-        return np.ones(len(counts.rows))
-
 
 @record
 class ExposedSampler(Sampler):
@@ -45,9 +43,6 @@ class ExposedSampler(Sampler):
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return exposed
-
-    def weights(self, counts: ItemCounts) -> Floats:
-        return np.ones(len(counts.rows))
 
 
 @record
@@ -70,10 +65,7 @@ class PopularitySampler(Sampler):
 
     name: ClassVar[str] = "Popularity"
     needs: ClassVar[tuple[str, ...]] = ("rows",)
-
-    @classmethod
-    def released(cls, n: int) -> PopularitySampler:
-        return cls(n, shift=1, positives=OwnPositives.DRAWN)
+    as_released: ClassVar[Mapping[str, Any]] = {"shift": 1, "positives": OwnPositives.DRAWN}
 
     def weights(self, counts: ItemCounts) -> Floats:
         return zipf(counts.rows, shift=self.shift)
@@ -103,10 +95,7 @@ class PositivitySampler(Sampler):
     positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Positivity"
-
-    @classmethod
-    def released(cls, n: int) -> PositivitySampler:
-        return cls(n, law=Law.LINEAR, positives=OwnPositives.DRAWN)
+    as_released: ClassVar[Mapping[str, Any]] = {"law": Law.LINEAR, "positives": OwnPositives.DRAWN}
 
     def weights(self, counts: ItemCounts) -> Floats:
         return zipf(counts.positives) if self.law is Law.ZIPF else counts.positives.astype(np.float64)
@@ -129,9 +118,6 @@ class RandomSampler(Sampler):
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return exposed if self.n == "e" else np.full(len(exposed), self.n, dtype=np.int64)
-
-    def weights(self, counts: ItemCounts) -> Floats:
-        return np.ones(len(counts.rows))
 
 
 class Favoured(StrEnum):
@@ -160,10 +146,7 @@ class SkewSampler(Sampler):
 
     name: ClassVar[str] = "Skew"
     needs: ClassVar[tuple[str, ...]] = ("rows",)
-
-    @classmethod
-    def released(cls, n: int) -> SkewSampler:
-        return cls(n, favours=Favoured.POPULAR, positives=OwnPositives.DRAWN)
+    as_released: ClassVar[Mapping[str, Any]] = {"favours": Favoured.POPULAR, "positives": OwnPositives.DRAWN}
 
     def weights(self, counts: ItemCounts) -> Floats:
         if self.favours is Favoured.POPULAR:
@@ -192,11 +175,8 @@ class WTDHSampler(Sampler):
     mnar_source: ShareSource = ShareSource.LOGGED
 
     name: ClassVar[str] = "WTDH"
+    as_released: ClassVar[Mapping[str, Any]] = {"power": 1}
     from_random: ClassVar[bool] = False  # whether P_random comes from random data
-
-    @classmethod
-    def released(cls, n: int) -> Self:
-        return cls(n, power=1)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -205,18 +185,18 @@ class WTDHSampler(Sampler):
 
     def weights(self, counts: ItemCounts) -> Floats:
         n_items, biased = max(len(counts.rows), 1), counts.rows / max(int(counts.rows.sum()), 1)
-        if self.from_random and counts.random is None:
-            raise InputError(
-                f"{self} needs random data; give random=, the part that was held out before logging, or use WTDH, "
-                "which assumes uniform exposure."
-            )
+        random = None
+        if self.from_random:
+            if counts.random is None:
+                raise InputError(
+                    f"{self} needs random data; give random=, the part that was held out before logging, or use WTDH, "
+                    "which assumes uniform exposure."
+                )
+            random = RowCounts(counts.random, rows=1, size=n_items)
         if self.mnar_source is ShareSource.TRAIN:
             if counts.train is None:
                 raise InputError("mnar_source=train needs the training data; give train=, or take mnar_source=logged.")
             biased = counts.train
-        random = (
-            RowCounts(counts.random, rows=1, size=n_items) if self.from_random and counts.random is not None else None
-        )
         return posterior_ratio(random, RowCounts(biased, rows=1, size=n_items), zero=Floor()) ** self.power
 
 

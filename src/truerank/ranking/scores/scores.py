@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,10 @@ import numpy.typing as npt
 from truerank.core.arrays import Ints, as_doubles, check_unmasked, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
-from truerank.core.ranking import Scores
 from truerank.core.record import record
 from truerank.core.sizes import check_size
 from truerank.core.validation import checked_arguments
-from truerank.io.frames import is_sparse
+from truerank.io.frames import is_sparse, named
 from truerank.io.paths import FileVersion
 
 
@@ -39,16 +38,14 @@ class Product:
     users: Ids
     items: Ids
     depth: None = None
+    own: ClassVar[tuple[str, ...]] = ("left", "users")
 
     def block(self, rows: Ints) -> Matrix:
         scores = self.left[rows] @ self.right
         return np.asarray(scores if isinstance(scores, np.ndarray) else scores.toarray())
 
-    def user_side(self, rows: Ints) -> Any:
-        return self.left[rows]
-
-    def with_users(self, users: Ids, side: Any) -> Product:
-        return replace(self, left=side, users=users)
+    def of_users(self, rows: Ints) -> Product:
+        return replace(self, left=self.left[rows], users=Ids(self.users.values[rows]))
 
 
 @checked_arguments()
@@ -61,8 +58,8 @@ def product(left: Any, right: Any, *, users: Any = None, items: Any = None, name
         raise InputError(f"{name}: {left.dtype} times {right.dtype}; expected two matrices of numbers.")
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
         raise InputError(f"{name}: {left.shape} times {right.shape}; expected [users x d] and [d x items].")
-    user_ids, row = population(users, left.shape[0], where=f"{name}, users")
-    item_ids, column = population(items, right.shape[1], where=f"{name}, items")
+    user_ids, row = population(users, name, "users", left.shape[0])
+    item_ids, column = population(items, name, "items", right.shape[1])
     dense = isinstance(right, np.ndarray)
     return Product(csr_array(left)[row], right[:, column] if dense else csr_array(right)[:, column], user_ids, item_ids)
 
@@ -72,24 +69,23 @@ TILE_USERS = 384
 TILE_ITEMS = 768
 
 Matrix = npt.NDArray[np.floating]
-Entries = npt.NDArray[np.integer]
-ListSide = tuple[Ints, Entries, Entries, Entries]  # where lists start; items, how many are above, how many tied
 
 
 @runtime_checkable
 class ByUser(Protocol):
     """Scores of which some belongs to each user and the rest to all: one user's can be had without the others'.
 
-    `with_users(users, user_side(rows))` says the same of these users, whose rows are in the order of their ids.
+    `of_users(rows)` says the same of these users alone, whose rows are in the order of their ids; `own` are the fields
+    that belong to users.
 
     >>> whole = factors(np.array([[1.0], [2.0], [3.0]]), np.array([[10.0], [20.0]]), users=["a", "b", "c"])
-    >>> rows = np.array([0, 2])
-    >>> whole.with_users(Ids.of(["a", "c"]), whole.user_side(rows)).block(np.array([1])).tolist()
+    >>> whole.of_users(np.array([0, 2])).block(np.array([1])).tolist()
     [[30.0, 60.0]]
     """
 
-    def user_side(self, rows: Ints) -> Any: ...
-    def with_users(self, users: Ids, side: Any) -> Scores: ...
+    @property
+    def own(self) -> tuple[str, ...]: ...
+    def of_users(self, rows: Ints) -> Any: ...
 
 
 @record
@@ -109,19 +105,21 @@ class Dense:
     column: Ints | None
     depth: None = None
     file: FileVersion | None = None  # that the matrix is mapped from, and that must not change
+    own: ClassVar[tuple[str, ...]] = ("matrix", "users", "row", "file")
 
     def block(self, rows: Ints) -> Matrix:
-        scores = self.user_side(rows)
+        scores = self._rows(rows)
         return scores if self.column is None else scores[:, self.column]
 
-    def user_side(self, rows: Ints) -> Matrix:
+    def of_users(self, rows: Ints) -> Dense:
+        users = Ids(self.users.values[rows])
+        return replace(self, matrix=self._rows(rows), users=users, row=np.arange(len(rows)), file=None)
+
+    def _rows(self, rows: Ints) -> Matrix:
         scores = np.asarray(self.matrix[self.row[rows]])
         if self.file is not None:
             self.file.check()
         return scores
-
-    def with_users(self, users: Ids, side: Matrix) -> Dense:
-        return replace(self, matrix=side, users=users, row=np.arange(len(users)), file=None)
 
 
 @checked_arguments()
@@ -137,8 +135,8 @@ def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "sco
         scores = as_doubles(scores, where=name)
     elif scores.flags.writeable:
         scores = frozen(scores.copy())  # what the caller writes there later is not part of these scores
-    user_ids, row = population(users, scores.shape[0], where=f"{name}, users")
-    item_ids, column = population(items, scores.shape[1], where=f"{name}, items")
+    user_ids, row = population(users, name, "users", scores.shape[0])
+    item_ids, column = population(items, name, "items", scores.shape[1])
     same_order = bool((column == np.arange(len(column))).all())
     return Dense(scores, user_ids, item_ids, row, None if same_order else column)
 
@@ -160,12 +158,10 @@ class Factors:
     users: Ids
     items: Ids
     depth: None = None
+    own: ClassVar[tuple[str, ...]] = ("user", "users")
 
-    def user_side(self, rows: Ints) -> Matrix:
-        return self.user[rows]
-
-    def with_users(self, users: Ids, side: Matrix) -> Factors:
-        return replace(self, user=side, users=users)
+    def of_users(self, rows: Ints) -> Factors:
+        return replace(self, user=self.user[rows], users=Ids(self.users.values[rows]))
 
     def block(self, rows: Ints) -> Matrix:
         n, width = len(rows), len(self.items)
@@ -227,8 +223,8 @@ def factors(
             raise InputError(f"{name}, {kind}: shape {np.shape(bias)}; expected ({size},).")
     if item_bias is not None:
         p, q = np.column_stack([p, np.ones(len(p), dtype=p.dtype)]), np.column_stack([q, item_bias])
-    user_ids, row = population(users, len(p), where=f"{name}, users")
-    item_ids, column = population(items, len(q), where=f"{name}, items")
+    user_ids, row = population(users, name, "users", len(p))
+    item_ids, column = population(items, name, "items", len(q))
     of_user = np.zeros(0) if user_bias is None else np.asarray(user_bias)
     for what, numbers in (("user factors", p), ("item factors or bias", q), ("user bias", of_user)):
         if numbers.dtype.kind not in "fiu" or not np.isfinite(numbers).all():
@@ -245,6 +241,13 @@ def _is_single(values: npt.NDArray[Any]) -> bool:
         return values.size == 0 or max(int(values.max()), -int(values.min())) <= 2**24
     with np.errstate(over="ignore"):
         return values.dtype in (np.float32, np.float16) or bool((values.astype(np.float32) == values).all())
+
+
+def gathered_places(start: Ints, block: Ints) -> tuple[Ints, Ints]:
+    """The places start[u] ... start[u + 1] - 1 of all units of a block in a row, and where each unit's begin there."""
+    count = start[block + 1] - start[block]
+    first = np.concatenate([[0], np.cumsum(count)])
+    return np.arange(first[-1]) + np.repeat(start[block] - first[:-1], count), first
 
 
 @record
@@ -267,6 +270,7 @@ class Lists:
     every_pair: bool
     closed: bool = False  # `items` is the whole catalogue, also those that nobody lists
     notes: tuple[str, ...] = ()  # what to say of how they were read
+    own: ClassVar[tuple[str, ...]] = ("users", "start", "item", "above", "tied")
 
     def block(self, rows: Ints) -> Matrix:
         result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float64)
@@ -275,15 +279,10 @@ class Lists:
             result[u, self.item[listed]] = -self.above[listed]
         return result
 
-    def user_side(self, rows: Ints) -> ListSide:
-        length = np.diff(self.start)[rows]
-        start = np.concatenate([[0], np.cumsum(length)])
-        entry = np.arange(start[-1]) + np.repeat(self.start[rows] - start[:-1], length)
-        return start, self.item[entry], self.above[entry], self.tied[entry]
-
-    def with_users(self, users: Ids, side: ListSide) -> Lists:
-        start, item, above, tied = side
-        return replace(self, users=users, start=start, item=item, above=above, tied=tied)
+    def of_users(self, rows: Ints) -> Lists:
+        entry, start = gathered_places(self.start, rows)
+        users, item = Ids(self.users.values[rows]), self.item[entry]
+        return replace(self, users=users, start=start, item=item, above=self.above[entry], tied=self.tied[entry])
 
 
 @record
@@ -318,14 +317,14 @@ class Function:
 @checked_arguments()
 def function(call: Callable[[Ints], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
     """Scores from a callable over these users and items, in their order here."""
-    (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
+    (user_ids, row), (item_ids, column) = population(users, name, "users"), population(items, name, "items")
     return Function(lambda rows: np.asarray(call(row[rows]))[:, column], user_ids, item_ids, name)
 
 
 @checked_arguments()
 def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
     """Scores from a callable `position of a user -> [items]` over these users and items, in their order here."""
-    (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
+    (user_ids, row), (item_ids, column) = population(users, name, "users"), population(items, name, "items")
 
     def of_user(rows: Ints) -> Matrix:
         scores = np.asarray(call(int(row[rows[0]])))
@@ -336,26 +335,17 @@ def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = 
     return Function(of_user, user_ids, item_ids, name, tile=1)
 
 
-def _declared(users: Any, items: Any, *, name: str) -> list[tuple[Ids, Ints]]:
-    """The users and items of a callable, with their positions in the order of the caller."""
-    both = ((f"{name}, users", users), (f"{name}, items", items))
-    columns = [(where, ids if isinstance(ids, Ids) else as_ids(ids, where=where)) for where, ids in both]
-    return [population(ids, len(ids), where=where) for where, ids in columns]
-
-
-def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
-    """The ids in sorted order, and the position of each in the array it describes."""
-    if ids is None:
+def population(ids: Any, name: str, kind: str, size: int | None = None) -> tuple[Ids, Ints]:
+    """The ids in sorted order, and the position of each in the array of that size that it describes."""
+    where = f"{name}, {kind}"
+    if ids is None and size is not None:
         check_size(f"{where}: {size:,} ids", memory=16.0 * size, instead="Check the shape of the file or array.")
         return Ids.places(size), np.arange(size)
     values = ids.values if isinstance(ids, Ids) else as_ids(ids, where=where)
+    named(values, len(values) if size is None else size, where=where)
     unique = ids if isinstance(ids, Ids) else Ids.of(values, where=where)
-    if len(unique) != len(values):
-        raise InputError(f"{where}: {len(values) - len(unique):,} ids are repeated; expected each id once.")
-    if len(values) != size:
-        raise InputError(f"{where}: {len(values):,} ids for {size:,} rows or columns; expected one each.")
-    position = np.empty(size, dtype=np.int64)
-    position[unique.locate(values, where=where)] = np.arange(size)
+    position = np.empty(len(values), dtype=np.int64)
+    position[unique.locate(values, where=where)] = np.arange(len(values))
     return unique, position
 
 
