@@ -118,10 +118,8 @@ class LabelledDataset:
 
     def digest(self) -> str:
         """Different for different labels; logging policies look at excluded pairs too."""
-        parts = [pairs for pairs in (self.positive, self.observed, self.excluded) if pairs is not None]
-        return digest(
-            [self.users, self.items, self.log.label, *(x for pairs in parts for x in (pairs.start, pairs.item))]
-        )
+        pairs = [part for each in (self.positive, self.observed, self.excluded) for part in _parts(each)]
+        return digest([self.users, self.items, self.log.label, *pairs])
 
 
 def _excluded(log: Log, exclude: Log | None) -> tuple[Pairs, int]:
@@ -208,9 +206,9 @@ class Models:
         return digests
 
 
-def _parts(scores: Scores) -> list[Any]:
-    """The values that scores consist of."""
-    return [getattr(scores, field.name) for field in fields(scores)] if is_dataclass(scores) else []
+def _parts(value: Any) -> list[Any]:
+    """The values that scores or pairs consist of."""
+    return [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else []
 
 
 def digest(parts: Iterable[Any]) -> str:

@@ -140,21 +140,20 @@ class MetricTables:
             if metric.cutoff is None:
                 raise InputError(f"{metric} has no cut-off; the study takes sums over the top K, such as nDCG@100.")
         deepest, largest = max(metric.cutoff or 0 for metric in metrics), 1.0
-        tables, places, divisors = dict[bytes, Floats](), [], []
+        discounts, divisors = [], []
         for metric in metrics:
             both = discount_and_divisor(metric, deepest=deepest, most=most_positives)
             if both is None:
                 raise InputError(
                     f"{metric} is no sum over ranks of relevant items; expected Precision, Recall, nDCG or DCG at K."
                 )
-            discount, divisor = both
-            tables.setdefault(discount.tobytes(), discount)
-            places.append(list(tables).index(discount.tobytes()))
-            divisors.append(divisor)
-            largest = max(largest, float(discount.sum() / np.nanmin(divisor)))
+            discounts.append(both[0])
+            divisors.append(both[1])
+            largest = max(largest, float(both[0].sum() / np.nanmin(both[1])))
+        different, table = np.unique(np.stack(discounts), axis=0, return_inverse=True)
         # coarser than the rounding of the largest value, and no sum overflows
         bits = min(48 - ceil(log2(largest)), 62 - ceil(log2(largest * max(n_users, 1))))
-        return cls(np.stack(list(tables.values()), axis=1), np.array(places), np.stack(divisors), 2.0**bits)
+        return cls(np.ascontiguousarray(different.T), table.ravel(), np.stack(divisors), 2.0**bits)
 
 
 class Compared(NamedTuple):

@@ -135,20 +135,20 @@ class _Work:
 
     def fast(self, block: Ints) -> int:
         """By tiles of scores, counted as they are made; for few labelled items per user."""
-        from truerank.ranking.kernel import stream
+        from truerank.ranking.kernel import fast
 
         rows, start = self._rows(block)
         item = self.log.item[rows]
         if self.streams and isinstance(self.aligned.scores, Factors):
-            tiles = stream.Tiles.of_factors(self.aligned.scores, self.aligned.row[block])
+            tiles = fast.Tiles.of_factors(self.aligned.scores, self.aligned.row[block])
         else:
             matrix = self.aligned.block(block)
             self._check(matrix, block)
-            tiles = stream.Tiles(matrix)
+            tiles = fast.Tiles(matrix)
         threshold = tiles.of_items(start, item)
         never = np.isneginf(threshold)
         for p, pool in enumerate(self.pools):
-            above, reaching, recommended = stream.count(tiles, threshold, start, pool=pool, units=block)
+            above, reaching, recommended = fast.count(tiles, threshold, start, pool=pool, units=block)
             self.above[p][rows] = np.where(never, np.inf, above.astype(np.float64))
             self.tied[p][rows] = np.where(never, 0.0, (reaching - above - 1).astype(np.float64))
             if not self.streams or pool.only is not None:

@@ -220,21 +220,20 @@ class SampledNegatives:
             return Inclusion(np.ones(len(self.item)), np.zeros(n_users, dtype=bool))
         shared = weights_of(sampler, logged.counts, users=Ids(logged.users.values[:1]))
 
-        def drawable(user: int) -> tuple[Bools, Floats]:
-            """Which items of the pool can be drawn for a user, and their weights."""
+        never = never_drawn(logged, sampler)
+
+        def weight_of(user: int) -> Floats:
+            """The weight of each item of the pool for a user, 0 where it cannot be drawn."""
             here = Ids(logged.users.values[user : user + 1])
-            weight = shared if shared.ndim == 1 else weights_of(sampler, logged.counts, users=here).reshape(-1)
-            able = weight > 0
-            if sampler.positives is OwnPositives.EXCLUDED:
-                able[logged.positive.of_unit(user)] = False
-            able[logged.excluded.of_unit(user)] = False
-            return able, weight[able]
+            weight = shared.copy() if shared.ndim == 1 else weights_of(sampler, logged.counts, users=here)[0]
+            for pairs in never:
+                weight[pairs.of_unit(user)] = 0.0
+            return weight
 
         value, approximate = np.empty(len(self.item)), np.zeros(n_users, dtype=bool)
-        for u, (probability, rough) in enumerate(inclusion_of_each(lambda user: drawable(user)[1], wanted)):
+        for u, (probability, rough) in enumerate(inclusion_of_each(weight_of, wanted)):
             drawn = slice(int(self.start[u]), int(self.start[u + 1]))
-            place = np.cumsum(drawable(u)[0]) - 1
-            value[drawn], approximate[u] = probability[place[self.item[drawn]]], rough
+            value[drawn], approximate[u] = probability[self.item[drawn]], rough
         return Inclusion(value, approximate)
 
 
@@ -289,6 +288,11 @@ def sample_candidates(
     return draw(logged, as_value(sampler, SAMPLERS), seed=seed)
 
 
+def never_drawn(logged: CandidatePool, sampler: Sampler) -> list[Pairs]:
+    """What no draw of the sampler can give."""
+    return [logged.excluded] if sampler.positives is OwnPositives.DRAWN else [logged.excluded, logged.positive]
+
+
 def draw(logged: CandidatePool, sampler: Sampler, *, seed: int) -> SampledNegatives:
     """What a sampler draws from a log."""
     n_users, n_items = len(logged.users), len(logged.items)
@@ -304,9 +308,9 @@ def draw(logged: CandidatePool, sampler: Sampler, *, seed: int) -> SampledNegati
         weight = weights_of(sampler, logged.counts, users=Ids(logged.users.values[low:high]))
         time = ring_times(seed, PURPOSE, user_key[low:high, None], item_key[None, :])
         clock = np.where(weight > 0, rings(time, weight), NEVER)
-        never = [logged.excluded] if sampler.positives is OwnPositives.DRAWN else [logged.excluded, logged.positive]
-        for pairs in (pairs.of_units(low, high) for pairs in never):
-            clock[pairs.unit, pairs.item] = NEVER
+        for pairs in never_drawn(logged, sampler):
+            here = pairs.of_units(low, high)
+            clock[here.unit, here.item] = NEVER
         item, count = first_to_ring(clock, sizes[low:high])
         items.append(item)
         counts.append(count)
