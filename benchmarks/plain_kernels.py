@@ -15,11 +15,12 @@ from truerank.reliability.tables import reference
 
 
 def evaluate_users(
-    group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
-    kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
-    table: Any, of: Any, divisor: Any, scale: float, by_rounded: bool, bin_of: Any, out: Any, sums_of_models: Any,
-) -> None:  # fmt: skip
+    group: Any, models: Any, cells: Any, pool: Any, weight: Any, families: Any, metrics: Any, bin_of: Any, results: Any
+) -> None:
     """As `kernels.evaluate_users`."""
+    (order, finite), (level, mark, time), (out, sums_of_models) = models, cells, results
+    kind, as_exposed, size_start, sizes, last = families
+    table, of, divisor, scale, by_rounded = metrics
     n_users, n_models, _ = order.shape
     n_sparsities, n_families = weight.shape[:2]
     first, second = np.triu_indices(n_models, 1)

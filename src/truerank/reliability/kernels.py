@@ -193,18 +193,21 @@ def _agreement(a: Any, b: Any) -> int:
 
 @compiled(boundscheck=False)
 def evaluate_users(
-    group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
-    kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
-    table: Any, of: Any, divisor: Any, scale: float, by_rounded: bool, bin_of: Any, out: Any, sums_of_models: Any,
-) -> None:  # fmt: skip
+    group: Any, models: Any, cells: Any, pool: Any, weight: Any, families: Any, metrics: Any, bin_of: Any, results: Any
+) -> None:
     """Fill out[user, sparsity, candidates, metric] with (equal pairs, equal when rounded, agreement with Q2, Q3, Q4's
     reference), -1 equal pairs for a user without positives; add the values of models as whole multiples of 1 / scale to
     those of the user's group.
 
+    Models are (order, finite), cells (level, mark, time), families (kind, as_exposed, size_start, sizes, last ring
+    time), metrics (table, table of each metric, divisor, scale, by_rounded), results (out, sums of models).
     Family f has the candidates size_start[f] ... size_start[f + 1] - 1; family 0 is Full, sparsity 0 comes first.
     weight[sparsity, family, user, item] has one user where all have the same weights. With `by_rounded` values are
     rounded to 4 decimals before their orders are compared.
     """
+    (order, finite), (level, mark, time), (out, sums_of_models) = models, cells, results
+    kind, as_exposed, size_start, sizes, last = families
+    table, of, divisor, scale, by_rounded = metrics
     n_users, n_models, n_items = order.shape
     n_sparsities, n_families = weight.shape[0], weight.shape[1]
     n_candidates, n_metrics = out.shape[2], out.shape[3]

@@ -226,10 +226,18 @@ class Scenarios:
         deepest = len(tables.discount) - 1
         bin_of = np.empty((len(run.dataset.items), n_models), dtype=np.uint8 if deepest < 256 else np.int32)
         kernels.evaluate_users(
-            here, order, finite, cells.level, cells.mark, ring_times(run.seed, CANDIDATES, *run.keys(units)),
-            self.pool.view(np.uint8), self._weights(units), np.array([_kind(family.sampler) for family in families]),
-            np.array([family.as_exposed for family in families], dtype=np.uint8), start, sizes, LAST / 2,
-            tables.discount, tables.table, tables.divisor, tables.scale, self.by_rounded, bin_of, figures, sums,
+            here,
+            (order, finite),
+            (cells.level, cells.mark, ring_times(run.seed, CANDIDATES, *run.keys(units))),
+            self.pool.view(np.uint8),
+            self._weights(units),
+            (
+                np.array([_kind(family.sampler) for family in families]),
+                np.array([family.as_exposed for family in families], dtype=np.uint8), start, sizes, LAST / 2,
+            ),
+            (tables.discount, tables.table, tables.divisor, tables.scale, self.by_rounded),
+            bin_of,
+            (figures, sums),
         )  # fmt: skip
         return Compared(figures, sums)
 

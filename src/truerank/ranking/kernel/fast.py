@@ -329,13 +329,16 @@ def count_ordered(score: Any, start: Any, first: int, last: int, above: Any, tie
 
 @compiled()
 def look_up(
-    row: Any, start: Any, item: Any, better: Any, equal: Any, labelled_start: Any, labelled: Any,
-    gone_start: Any, gone: Any, n_items: int, distinct: bool, above: Any, tied: Any, recommended: Any,
-) -> None:  # fmt: skip
+    row: Any, lists: Any, labelled_items: Any, excluded_items: Any, n_items: int, distinct: bool, ranks: Any
+) -> None:
     """Ranks of labelled items in their users' lists, without the excluded ones; one that is not listed keeps its rank.
 
-    `row` names the list of each user of a block. Excluded items take their own counts with them.
+    `row` names the list of each user of a block; lists are (start, item, above, tied), labelled and excluded items of
+    the users (start, item), ranks (above, tied, recommended). Excluded items take their own counts with them.
     """
+    start, item, better, equal = lists
+    (labelled_start, labelled), (gone_start, gone) = labelled_items, excluded_items
+    above, tied, recommended = ranks
     # where an item stands; what an earlier user left there lies outside this user's list, so nothing is ever cleared
     place = np.full(n_items, -1, np.int32)
     for u in range(len(row)):

@@ -164,12 +164,12 @@ class _Work:
             return self.plain(block)
         rows, start = self._rows(block)
         for p, pool in enumerate(self.pools):
-            gone_start, gone = _of_block(pool.exclude, block)
             above, tied = self.above[p][rows], self.tied[p][rows]  # the very rows where they are one run, else copies
             recommended = np.zeros(len(block))
             fast.look_up(
-                self.aligned.row[block], lists.start, lists.item, lists.above, lists.tied, start, self.log.item[rows],
-                gone_start, gone, len(self.log.items), lists.distinct, above, tied, recommended,
+                self.aligned.row[block], (lists.start, lists.item, lists.above, lists.tied),
+                (start, self.log.item[rows]), _of_block(pool.exclude, block), len(self.log.items), lists.distinct,
+                (above, tied, recommended),
             )  # fmt: skip
             if not isinstance(rows, slice):
                 self.above[p][rows], self.tied[p][rows] = above, tied
