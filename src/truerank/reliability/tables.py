@@ -197,17 +197,17 @@ class Summary:
 
     def frames(self, logger: int, metrics: Sequence[int]) -> list[StudyFrames]:
         """The tables of one logging policy and each of several metrics with one table of discounts."""
-        totals, points = self._sums_of_users(logger, metrics)
-        return [self._frames(logger, *of_metric) for of_metric in zip(metrics, totals, points, strict=True)]
+        totals, points, users = self._sums_of_users(logger, metrics)
+        return [self._frames(logger, *of_metric, users) for of_metric in zip(metrics, totals, points, strict=True)]
 
-    def _frames(self, logger: int, metric: int, total: Floats, point: Floats) -> StudyFrames:
+    def _frames(self, logger: int, metric: int, total: Floats, point: Floats, users: Ints) -> StudyFrames:
         grid, models = self.plan.grid, list(self.plan.models.aligned)
         scenarios = [
             (str(grid.loggers[logger]), sparsity, *candidates, str(grid.metrics[metric]))
             for sparsity, candidates in product(grid.sparsities, grid.candidates)
         ]
         axes = pl.DataFrame(scenarios, AXES, orient="row")
-        groups, n_users = self._group_sums(logger, metric), int(point[:, -1].max(initial=0))
+        groups, n_users = self._group_sums(logger, metric, users), int(point[:, -1].max(initial=0))
         results = pl.concat([axes.with_columns(question=pl.lit(question)) for question in QUESTIONS]).with_columns(
             **self._columns(total, point, n_users=n_users),
             **groups.tau(self.resampling),
@@ -220,8 +220,9 @@ class Summary:
         ]
         return results, pl.concat(means), groups.differences(models, axes)
 
-    def _sums_of_users(self, logger: int, metrics: Sequence[int]) -> tuple[Floats, Floats]:
-        """Sums over users for each metric: in every resample, and of every repetition as it is.
+    def _sums_of_users(self, logger: int, metrics: Sequence[int]) -> tuple[Floats, Floats, Ints]:
+        """Sums over users for each metric: in every resample, and of every repetition as it is; and how many users with
+        positives each group has in every repetition.
 
         Columns: five questions, defined τ of the last three, each [sparsities x candidates]; then users with a value.
         Metrics of one table of discounts, such as Recall@5 and Precision@5, mostly order models alike: the product of
@@ -230,6 +231,7 @@ class Summary:
         grid, n = self.plan.grid, self.plan.n_scenarios
         totals = np.zeros((len(metrics), self.resampling.resamples + 1, 8 * n + 1))
         points = np.zeros((len(metrics), grid.repetitions, 8 * n + 1))
+        users = np.zeros((grid.repetitions, self.plan.n_groups), dtype=np.int64)
         compared = slice(None) if grid.by_rounded else [0, *range(2, len(FIGURES))]
         for repetition, weight in enumerate(self.resampling.of_repetitions(grid.repetitions).T):
             parts = np.zeros_like(totals)
@@ -244,9 +246,11 @@ class Summary:
                     else:
                         first, sums = figures, self._product(of_users, figures)
                     np.add(part, sums, out=part)
+                present = figures[0, :, 0, 0] >= 0
+                users[repetition] += np.bincount(self.plan.groups[number][present], minlength=self.plan.n_groups)
             points[:, repetition] = parts[:, 0]
             totals += parts * weight[:, None]
-        return totals, points
+        return totals, points, users
 
     def _figures(self, block: Block, metric: int) -> Figures:
         column: Figures = self.folder.read(block, str(self.plan.grid.metrics[metric]))
@@ -291,19 +295,16 @@ class Summary:
             "sd_between_repetitions": _spread(_ratio(of_repetition, known) * unit),
         }
 
-    def _group_sums(self, logger: int, metric: int) -> GroupSums:
+    def _group_sums(self, logger: int, metric: int, users: Ints) -> GroupSums:
         """Sums of values over the users of each group, of every repetition."""
         plan = self.plan
         sums = np.zeros((plan.grid.repetitions, plan.n_groups, *plan.axes, len(plan.models)), dtype=np.int64)
-        users = np.zeros(sums.shape[:2], dtype=np.int64)
         name = str(plan.grid.metrics[metric])
         for repetition, (number, group) in product(range(plan.grid.repetitions), enumerate(plan.groups)):
             block = Block(repetition, logger, number)
             sums[repetition, group[0] : group[-1] + 1] += self.folder.read(block, name, SUMS).reshape(
                 -1, *sums.shape[2:]
             )
-            present = self._figures(block, metric)[0, :, 0, 0] >= 0
-            users[repetition] += np.bincount(group[present], minlength=plan.n_groups)
         return GroupSums(sums, users, plan.tables.scale)
 
 
