@@ -307,6 +307,11 @@ STATED: dict[str, Stated] = {
         )
         for rows in ([], [(1, 2, 0)])
     },
+    # user 0: a single judged item of three tells of no pair; user 1: 3 / 2 of 1 / K for item 0 at rank 1
+    "pairs of a user with one judged item": (
+        TRIPLE, table([(0, 0, 1), (1, 0, 1), (1, 1, 0)]), sampled("pairs"),
+        {"AP@2(denominator=cutoff)": (0.75, 1, 1), "AUC": (1.0, 1, 1)}, {"left-out"},
+    ),
     "declared users with every label": (
         dense([2, 1], [2, 1]), tr.read(table([(0, 0, 1)]), users=Ids.of([0, 1])), {"exposure": NEGATIVE},
         {"Recall@1": (1.0, 1, 1), "Precision@1": (0.5, 2, 0)}, set(),

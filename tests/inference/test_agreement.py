@@ -54,6 +54,7 @@ def test_borders_of_rank_correlation() -> None:
     perfect = rank_correlation(range(6), range(6))
     assert (perfect.coefficient, perfect.high) == (1, 1)
     assert perfect.low < 0.6  # six in order are no proof of a perfect order
+    assert correlation(range(3), range(3)).p == 0
     with refused("level is 1"):
         rank_correlation([1, 2], [1, 2], level=1.0)
     with refused("memory"):
