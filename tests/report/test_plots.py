@@ -69,7 +69,7 @@ def test_intervals_and_differences_hold_the_numbers_of_the_results() -> None:
     expected = set()
     for each in results.comparisons:
         towards = each if each.difference >= 0 else each.reverse()
-        expected.add((f"{towards.model} − {towards.baseline}", towards.difference))
+        expected.add((f"{towards.model} - {towards.baseline}", towards.difference))
     assert drawn == expected
 
 
@@ -79,9 +79,9 @@ def test_who_gains_and_loses_is_counted_from_single_units() -> None:
     table = results.units().filter(pl.col("metric") == "Recall@1").filter(pl.col("defined"))
     wide = table.pivot(on="model", index="unit", values="value").drop_nulls()
     rows = {(row["pair"], row["part"]): row["n"] for row in rows_of(panel)}
-    names = next(pair for pair, _ in rows).split(" − ")
+    names = next(pair for pair, _ in rows).split(" - ")
     gap = wide[names[0]] - wide[names[1]]
-    pair = " − ".join(names)
+    pair = " - ".join(names)
     assert rows[pair, "gains"] == (gap > 1e-12).sum()
     assert rows[pair, "loses"] == (gap < -1e-12).sum()
     assert rows[pair, "gains"] + rows[pair, "loses"] + rows[pair, "same"] == len(wide)

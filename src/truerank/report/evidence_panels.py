@@ -21,18 +21,13 @@ from truerank.report.charts import (
     Rows,
     alt,
     chart_of,
-    dashed_at,
-    layered,
     rows_height,
-    rows_of_models,
     rows_of_names,
     tooltips,
 )
 from truerank.report.numbers import clip_text
-from truerank.report.panels import clip_axis, curve, interval_marks, pair_name
+from truerank.report.panels import clip_axis, curve, rows_chart
 from truerank.report.questions import ShownQuestion, questions_of
-
-ROW = 26  # pixels of a question
 
 
 def balance(results: Results) -> list[PlotPanel]:
@@ -89,7 +84,7 @@ def _evidence_rows(questions: Sequence[ShownQuestion], name: str, *more: str) ->
 
 def _informative(questions: Sequence[ShownQuestion], cluster: str) -> list[PlotPanel]:
     rows: Rows = [
-        {"question": question.title, "pair": pair_name(pair), "n": pair.evidence.informative, "df": pair.evidence.df,
+        {"question": question.title, "pair": pair.name, "n": pair.evidence.informative, "df": pair.evidence.df,
          "share": max(pair.evidence.informative, 0.5)}
         for question in questions for pair in question.top_differences(MOST_COLOURS)
     ]  # fmt: skip
@@ -102,25 +97,17 @@ def _informative(questions: Sequence[ShownQuestion], cluster: str) -> list[PlotP
     )
     tips = ("question:N", "of=pair:N", "degrees_of_freedom=df:Q", f"{cluster}s=n:Q")
     title = f"{cluster}s that tell two models apart (log axis)"
-    base = chart_of(rows).encode(y=rows_of_names("question", rows, grid=True), color=alt.value(BLUE))
-    chart = _beside(FEWEST, base, title, tips, rows, scale={"type": "log"})
+    chart = rows_chart(rows, "question", "share", title, tips, limit=FEWEST, scale={"type": "log"})
     return [PlotPanel(f"{cluster}s that tell models apart", sentence, chart)]
-
-
-def _beside(limit: float, base: Any, title: str, tips: Sequence[str], rows: Rows, *, each: int = ROW, **x: Any) -> Any:
-    """Points beside the limit from which they matter."""
-    _, points = interval_marks(base, "share", title, tips, **x)
-    n = max(2, len({row["question"] for row in rows}))
-    return layered(dashed_at(limit, "at", opacity=0.7), points, height=n * each)
 
 
 def _share_chart(rows: Rows, title: str, limit: float, *, zero: bool) -> Any:
     """Shares of models by question."""
-    models = list(dict.fromkeys(row["model"] for row in rows))[:MOST_COLOURS]
-    base = rows_of_models("question", [row for row in rows if row["model"] in models], models)
-    tips, axis = ("question:N", "model:N", "share:Q"), {"format": "%"}
-    scale = {"zero": zero, "padding": 10}
-    return _beside(limit, base, title, tips, rows, each=max(ROW, 9 * len(models)), axis=axis, scale=scale)
+    return rows_chart(
+        rows, "question", "share", title, ("question:N", "model:N", "share:Q"), axis={"format": "%"},
+        models=list(dict.fromkeys(row["model"] for row in rows))[:MOST_COLOURS], limit=limit,
+        scale={"zero": zero, "padding": 10},
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------- weights
@@ -168,11 +155,10 @@ def _support(rows: Rows) -> PlotPanel:
                "high": max(0.0, row["unsupported"] + error)}
         for row in rows
     ]  # fmt: skip
-    base = chart_of(rows).encode(y=rows_of_names("model", rows), color=alt.value(BLUE))
     tips = ("model:N", "unsupported:Q", "standard_error=unsupported_error:Q")
     title = "share of exposure that the log cannot show (± one standard error)"
-    marks = interval_marks(base, "unsupported", title, tips, axis={"format": "%"}, scale={"zero": True})
-    chart = layered(*marks, dashed_at(UNSUPPORTED, "limit"), height=rows_height(len(rows)))
+    chart = rows_chart(rows, "model", "unsupported", title, tips, limit=UNSUPPORTED, axis={"format": "%"},
+                       scale={"zero": True})  # fmt: skip
     most = max(rows, key=lambda row: row["unsupported"])
     end = "which the log can carry."
     if most["unsupported"] > UNSUPPORTED:
@@ -227,25 +213,23 @@ def _gains(question: ShownQuestion, values: pl.DataFrame, unit: str) -> list[Plo
     for pair in question.top_differences(MOST_PAIRS):
         both = values.select(pair.model, pair.baseline).drop_nulls()
         if len(both):
-            gaps[pair_name(pair)] = (both[pair.model] - both[pair.baseline]).to_numpy().astype(np.float64)
+            gaps[pair.name] = (both[pair.model] - both[pair.baseline]).to_numpy().astype(np.float64)
     if not gaps:
         return []
-    rows: Rows = []
-    for name, gap in gaps.items():
-        left = 0.0
-        for part, members in zip(PARTS, (gap < -SAME, abs(gap) <= SAME, gap > SAME), strict=True):
-            n = int(members.sum())
-            share = n / len(gap)
-            rows.append({"pair": name, "part": part, "n": n, "share": share, "left": left, "right": left + share})
-            left += share
+    rows: Rows = [
+        {"pair": name, "part": part, "n": (n := int(members.sum())), "share": n / len(gap), "place": place}
+        for name, gap in gaps.items()
+        for place, (part, members) in enumerate(
+            zip(PARTS, (gap < -SAME, abs(gap) <= SAME, gap > SAME), strict=True))
+    ]  # fmt: skip
     colour = {"domain": list(PARTS), "range": list(PARTS.values())}
     bars = (
         chart_of(rows)
         .mark_bar(height={"band": 0.65}, opacity=0.85)
         .encode(
-            y=rows_of_names("pair", rows, grid=False),
-            x=alt.X("left:Q", title="share", axis={"format": "%", "grid": False}, scale={"domain": [0, 1]}),
-            x2="right:Q",
+            y=rows_of_names("pair", rows),
+            x=alt.X("share:Q", axis={"format": "%", "grid": False}, scale={"domain": [0, 1]}),
+            order="place:Q",
             color=alt.Color("part:N", scale=colour, sort=list(PARTS)),
             tooltip=tooltips("of=pair:N", "who=part:N", "how_many=n:Q", "share:Q"),
         )
@@ -315,7 +299,7 @@ def _spread(question: ShownQuestion, values: pl.DataFrame, unit: str) -> list[Pl
         chart_of(rows)
         .mark_bar(height={"band": 0.8}, color=BLUE)
         .encode(
-            y=rows_of_names("model", rows, grid=False),
+            y=rows_of_names("model", rows),
             opacity=alt.Opacity("share:Q", scale={"type": "sqrt", "range": [0.08, 1]}, legend=legend),
             **_bins(f"own value of single {unit}", tips),
         )

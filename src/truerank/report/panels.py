@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from truerank.core.results import OPPOSITE, Comparison, Results
+from truerank.core.results import OPPOSITE, Results
 from truerank.report.charts import (
     BLUE,
     MOST_COLOURS,
@@ -51,9 +51,7 @@ def intervals(results: Results) -> list[PlotPanel]:
             rest = f" The highest {len(rows):,} of {n:,} models." if len(rows) < n > 1 else ""
             text = f"{number(leader.value)} ({interval(leader.low, leader.high)}).{rest}"
             sentence = f"{leader.model} {'has' if n == 1 else 'is highest:'} {text}"
-            base = chart_of(rows).encode(y=rows_of_names("model", rows), color=alt.value(BLUE))
-            marks = interval_marks(base, "value", question.metric, tips)
-            chart = layered(*marks, height=rows_height(len(rows)))
+            chart = rows_chart(rows, "model", "value", question.metric, tips)
             panels.append(PlotPanel(question.title, sentence, chart, zooms=True))
     return panels
 
@@ -66,23 +64,44 @@ def interval_marks(base: Any, field: str, title: str, tips: Sequence[str], **x: 
     return bars, points.encode(x=alt.X(f"{field}:Q", **x), tooltip=tooltips(*tips))
 
 
+def rows_chart(
+    rows: Rows,
+    by: str,
+    field: str,
+    title: str,
+    tips: Sequence[str],
+    *,
+    models: Sequence[str] = (),
+    limit: float | None = None,
+    **x: Any,
+) -> Any:
+    """A row for each name, with intervals where there are some: in blue, or each of some models in its own style.
+
+    A dashed line stands where values begin to matter.
+    """
+    if models:
+        base = rows_of_models(by, [row for row in rows if row["model"] in models], models)
+    else:
+        base = chart_of(rows).encode(y=rows_of_names(by, rows), color=alt.value(BLUE))
+    bars, points = interval_marks(base, field, title, tips, **x)
+    limits = [] if limit is None else [dashed_at(limit, "limit", opacity=0.7)]
+    height = rows_height(len({row[by] for row in rows}) * max(1, len(models) // 2))
+    return layered(*limits, *([bars] if "low" in rows[0] else []), points, height=height)
+
+
 def differences(results: Results) -> list[PlotPanel]:
     """The differences of each question that has some; where they are many, those with the highest or the baseline."""
     panels = []
     for question in questions_of(results):
         if any(math.isfinite(comparison.difference) for comparison in question.differences):
             drawn, total = question.top_differences(), len(question.differences)
-            rows = [fields_of(pair, PAIR, pair=pair_name(pair)) for pair in drawn]
+            rows = [fields_of(pair, PAIR, pair=pair.name) for pair in drawn]
             n = sum(comparison.verdict in SIGNIFICANT for comparison in question.differences)
             alone = f"The difference is {'' if n else 'not '}significant."
             sentence = alone if total == 1 else f"{n:,} of {total:,} differences are significant."
             sentence += f" The chart has {len(rows):,} of them." if len(rows) < total else ""
             panels.append(PlotPanel(question.title, sentence, _differences(rows, question.metric, "pair"), zooms=True))
     return panels
-
-
-def pair_name(comparison: Comparison) -> str:
-    return f"{comparison.model} − {comparison.baseline}"
 
 
 def _differences(rows: Rows, metric: str, by: str) -> Any:
@@ -267,9 +286,9 @@ def _group_differences(whole: ShownQuestion, within: Mapping[str, ShownQuestion]
     main = pairs[0]
     verdicts = [row["verdict"] for row in rows if row["verdict"] in SIGNIFICANT]
     if any(OPPOSITE[verdict] in verdicts for verdict in verdicts):
-        sentence = f"{pair_name(main)} is reversed between groups."
+        sentence = f"{main.name} is reversed between groups."
     elif not verdicts:
-        sentence = f"{pair_name(main)} is significant in none of the {len(rows)} groups."
+        sentence = f"{main.name} is significant in none of the {len(rows)} groups."
     else:
         n = f"{len(verdicts)} of {len(rows)} groups"
         sentence = f"{main.model} is {verdicts[0]} than {main.baseline} in {n}."
@@ -285,7 +304,6 @@ def _group_values(whole: ShownQuestion, within: Mapping[str, ShownQuestion]) -> 
     if not has_numbers(rows, "value"):
         return []
     tips = ("group:N", "model:N", "value:Q", "low:Q", "high:Q", "units:Q")
-    marks = interval_marks(rows_of_models("group", rows, models), "value", whole.metric, tips)
     rest = f" The highest {len(models)} models." if len(models) < len(whole.estimates) else ""
-    chart = layered(*marks, height=max(2, len(within)) * (len(models) + 1) * 14)
+    chart = rows_chart(rows, "group", "value", whole.metric, tips, models=models)
     return [PlotPanel(whole.title, f"{whole.metric} of each model within each group.{rest}", chart)]

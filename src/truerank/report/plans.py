@@ -17,8 +17,9 @@ from truerank.evaluation.design import PlannedDesign
 from truerank.evaluation.planning import SamplePlan
 from truerank.evaluation.power import PlannedPair
 from truerank.evaluation.watch import Watched, WatchedPair, WatchState
-from truerank.report.charts import BLUE, PlotPanel, Rows, alt, chart_of, dashed_at, layered, model_styles, tooltips
+from truerank.report.charts import BLUE, PlotPanel, Rows, alt, chart_of, dashed_at, layered, tooltips
 from truerank.report.numbers import decimals, signed_interval
+from truerank.report.panels import curve
 from truerank.report.summary import estimands
 from truerank.report.view import Answer, AnswerSummary, Cell, DataTable, Detail, ResultTable
 
@@ -118,25 +119,21 @@ def plan_panels(plan: SamplePlan) -> list[PlotPanel]:
         {**row, "model": row["metric"] if alone else f"{row['metric']}: {row['model']} - {row['baseline']}"}
         for row in plan.table().to_dicts()
     ]
-    styles = model_styles(row["model"] for row in rows)
     scale = {"type": "log" if len({row["per_user"] for row in rows}) > 1 else "linear", "nice": False}
     x = alt.X("per_user:Q", title=f"{pair.row}s per {pair.cluster}", scale=scale, axis={"format": "~g"})
+    y: dict[str, Any] = {"scale": {"type": "log", "nice": False}, "axis": {"format": ",~r"}}
+    tips = ("model:N", "per_user:Q", "users:Q", "rows:Q", "detectable:Q")
     summary = plan_answer(plan).summary
 
     def panel(field: str, title: str, sentence: str) -> PlotPanel:
-        y = alt.Y(f"{field}:Q", title=title, scale={"type": "log", "nice": False}, axis={"format": ",~r"})
-        base = chart_of([row for row in rows if (row[field] or 0) > 0]).encode(x=x, y=y, color=styles["color"])
-        points = base.mark_point(filled=True, size=50, opacity=1).encode(
-            shape=styles["shape"], tooltip=tooltips("model:N", "per_user:Q", "users:Q", "rows:Q", "detectable:Q")
+        return PlotPanel(
+            title, sentence, curve([row for row in rows if (row[field] or 0) > 0], x, field, title, tips, **y)
         )
-        at_hand = base.transform_filter("datum.at_hand").mark_point(size=180, strokeWidth=2)
-        chart = layered(base.mark_line(strokeWidth=2), points, at_hand, height=240)
-        return PlotPanel(title, sentence, chart)
 
     panels = [panel("users", f"{pair.cluster}s needed to detect {plan.difference:g}", summary.verdict)]
     if pair.users is not None:
         title = f"smallest difference detected by the {pair.users:,} {pair.cluster}s at hand"
-        panels.append(panel("detectable", title, "Large marks are the data at hand."))
+        panels.append(panel("detectable", title, f"At hand are {pair.components.rows:,.4g} {pair.row}s each."))
     return panels
 
 
@@ -261,12 +258,10 @@ def watch_panels(*looks: Watched) -> list[PlotPanel]:
 def _watch_panel(pair: WatchedPair, watched: Watched, looks: Rows) -> PlotPanel:
     table = pl.DataFrame([row for row in looks if not math.isnan(row["low"])], schema=watched.table().schema)
     rows: Rows = table.with_columns(pl.col("low").cum_max(), pl.col("high").cum_min()).to_dicts()
-    users = [row["users"] for row in rows]
     scale = {"type": "log" if len(rows) > 1 else "linear", "nice": False}
-    ticks = {"values": users_ticks(users)} if users_ticks(users) else {}
-    axis = {"format": ",d", "labelOverlap": True, **ticks}
+    axis = {"format": ",d", "labelOverlap": True}
     base = chart_of(rows).encode(x=alt.X("users:Q", title="users so far", scale=scale, axis=axis))
-    title = f"{pair.model} − {pair.baseline}"
+    title = f"{pair.model} - {pair.baseline}"
     tips = tooltips("users:Q", "difference:Q", "low:Q", "high:Q")
     layers = (
         base.mark_rule(color=BLUE, opacity=0.3, strokeWidth=4).encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
@@ -277,17 +272,3 @@ def _watch_panel(pair: WatchedPair, watched: Watched, looks: Rows) -> PlotPanel:
     if len(looks) > 1:
         sentence += " Bars: intersection of all intervals so far."
     return PlotPanel(f"{pair.metric}, {pair.estimator}", sentence, layered(*layers, height=220))
-
-
-def users_ticks(users: Sequence[int]) -> list[int]:
-    """Numbers of users for a logarithmic axis, about evenly apart; none where too few are so round.
-
-    >>> users_ticks([137, 3000])
-    [200, 500, 1000, 2000]
-    >>> users_ticks([137, 180])
-    []
-    """
-    low, high = min(users, default=0), max(users, default=0)
-    steps = (step * 10**power for power in range(len(str(high))) for step in (1, 2, 5))
-    ticks = [step for step in steps if low <= step <= high]
-    return ticks if len(ticks) > 1 else []
