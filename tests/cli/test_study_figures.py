@@ -34,8 +34,8 @@ def study(finished: Path, folder: Path) -> Path:
 
 def test_refusals_are_one_sentence(run: Run, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [
-        (("nothing",), "nothing: is no folder of a study"),
-        (("study", "--metric", "AUC"), "'AUC' is not in the study; it has nDCG@3, Recall@2."),
+        (("nothing",), "nothing: is not complete"),
+        (("study", "--metric", "AUC"), "'AUC' is not in study; expected one of nDCG@3, Recall@2."),
         (("study", "--loggers", "duration"), "it has uniform, popularity, positivity."),
         (("study", "--sparsities", "much"), "expected numbers"),
         (("study", "--of-means", "--undefined", "zero"), "choose one"),

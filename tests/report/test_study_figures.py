@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from reported import SIZED, SIZELESS, studied
 
+from truerank.reliability.studied import FinishedStudy
 from truerank.report.charts import COLOURS
-from truerank.report.study import COLUMNS, LEFT_OUT, RESOLUTION, Finished, figures
+from truerank.report.study import COLUMNS, LEFT_OUT, RESOLUTION, figures, part_of
 
 
 @pytest.fixture(scope="module")
@@ -18,12 +19,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def study(folder: Path) -> Finished:
-    return Finished.read(folder)
+def study(folder: Path) -> FinishedStudy:
+    return FinishedStudy.read(folder)
 
 
 @pytest.mark.parametrize("tau", list(COLUMNS))
-def test_every_value_of_the_results_is_drawn(study: Finished, tau: str) -> None:
+def test_every_value_of_the_results_is_drawn(study: FinishedStudy, tau: str) -> None:
     for question, panel in figures(study, metric="Recall@3", tau=tau).items():
         rows = study.results.filter(question=question, metric="Recall@3")
         drawn = pl.DataFrame(panel.chart.to_dict()["data"]["values"], infer_schema_length=None)
@@ -35,8 +36,8 @@ def test_every_value_of_the_results_is_drawn(study: Finished, tau: str) -> None:
                 assert drawn[name].to_list() == rows[column].fill_nan(None).to_list()
 
 
-def test_a_sampler_looks_the_same_in_every_part(study: Finished) -> None:
-    def colours(part: Finished) -> dict[str, str]:
+def test_a_sampler_looks_the_same_in_every_part(study: FinishedStudy) -> None:
+    def colours(part: FinishedStudy) -> dict[str, str]:
         chart = figures(part, metric="nDCG@100", every=study)["fidelity"].chart.to_dict()
         scale = chart["spec"]["layer"][-1]["encoding"]["color"]["scale"]
         return dict(zip(scale["domain"], scale["range"], strict=True))
@@ -44,4 +45,4 @@ def test_a_sampler_looks_the_same_in_every_part(study: Finished) -> None:
     whole = colours(study)
     assert {whole[name] for name in SIZED} == set(COLOURS)
     assert not {whole[name] for name in SIZELESS} & set(COLOURS)
-    assert colours(study.only("sampler", ["Full", "Skew"])) == {name: whole[name] for name in ("Full", "Skew")}
+    assert colours(part_of(study, sampler=["Full", "Skew"])) == {name: whole[name] for name in ("Full", "Skew")}

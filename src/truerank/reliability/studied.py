@@ -9,8 +9,8 @@ users. Spread and lift are ratios of moments of counts whose noise is removed, c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -202,6 +202,7 @@ class FinishedStudy:
     pairs: pl.DataFrame
     logs: pl.DataFrame
     source: str = "study"
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what its note says
 
     @classmethod
     def read(cls, folder: str | Path, *, source: str | None = None) -> FinishedStudy:
@@ -211,14 +212,15 @@ class FinishedStudy:
         """
         path = Path(folder)
         check_folder(path, kind=KIND, expected=EXPECTED)
-        version = msgspec.json.decode((path / NOTE).read_bytes(), type=dict[str, Any]).get("format")
+        settings = msgspec.json.decode((path / NOTE).read_bytes(), type=dict[str, Any])
+        version = settings.get("format")
         if version != FORMAT:  # made in another way: its figures mean something else
             raise InputError(
                 f"{path / NOTE}: format {version}, expected {FORMAT}: the study is of another version of truerank. Run "
                 "it again in a new folder."
             )
         results, pairs, logs = (pl.read_parquet(path / name, glob=False) for name in NEEDED)
-        return cls(results, pairs, logs, str(path) if source is None else source)
+        return cls(results, pairs, logs, str(path) if source is None else source, settings)
 
     @property
     def metrics(self) -> list[str]:

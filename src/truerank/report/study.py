@@ -8,14 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.core.record import record
-from truerank.io.atomic_write import FolderKind, check_folder, check_place, whole_file, whole_folder
-from truerank.io.files import read_table
-from truerank.reliability.studied import EXPECTED, FORMAT, KIND, NOTE, RESULTS
+from truerank.io.atomic_write import FolderKind, check_place, whole_file, whole_folder
+from truerank.reliability.studied import FinishedStudy
 from truerank.report.charts import (
     COLOURS,
     CONFIG,
@@ -34,7 +31,6 @@ from truerank.report.page.render import Page, Section, render
 from truerank.report.view import DataTable
 
 SCENARIO = ("logger", "sparsity", "sampler", "size")
-PREFERRED = "nDCG@100"  # the metric of the published figures
 WHO = "drawing figures"
 MOST_COLUMNS = 8  # as in the published figures
 WIDTH, LEAST_PANEL, WIDEST_PANEL, SPACING = 1000, 118, 380, 8
@@ -71,60 +67,17 @@ COLUMNS = {
 Styles = Mapping[str, tuple[str, str, Sequence[int]]]
 
 
-@record
-class Finished:
-    """A finished study: its results, how many models it compares, and what its intervals mean."""
-
-    results: pl.DataFrame
-    n_models: int
-    resamples: int
-    level: float
-    source: str = "the study"
-
-    @classmethod
-    def read(cls, folder: Path) -> Finished:
-        """The study in a folder; refused where there is none, or where it is not finished."""
-        if not (folder / NOTE).is_file():
-            raise InputError(
-                f"{folder}: is no folder of a study (it has no {NOTE}); expected the folder of `truerank study "
-                "reliability`."
-            )
-        check_folder(folder, kind=KIND, expected=EXPECTED)
-        study = _note(folder)
-        if study.get("format") != FORMAT:
-            raise InputError(f"{folder}: a study of another version, whose figures mean something else. Run it again.")
-        results = read_table(folder / RESULTS)
-        return cls(results, len(study["scores"]), study["resamples"], study["level"], str(folder))
-
-    def names(self, column: str) -> list[Any]:
-        """The values of a column, in the order of the study."""
-        return self.results[column].unique(maintain_order=True).to_list()
-
-    def metric(self, name: str | None = None) -> str:
-        """The metric of this name; without one nDCG@100, or else the last of the study."""
-        names: list[str] = self.names("metric")
-        if name is None:
-            return PREFERRED if PREFERRED in names else names[-1]
-        if name not in names:
-            raise InputError(f"{self.source}: the metric {name!r} is not in the study; it has {', '.join(names)}.")
-        return name
-
-    def only(self, column: str, chosen: Sequence[Any] | None) -> Finished:
-        """The part with these loggers, sparsities or samplers; one that the study does not have is refused."""
-        if chosen is None:
-            return self
-        present = self.names(column)
-        texts = ", ".join(map(_text, present))
-        if not chosen:
-            raise InputError(f"no {column} is asked for; the study has {texts}.")
-        for value in chosen:
-            if value not in present:
-                raise InputError(f"{self.source}: the {column} {_text(value)} is not in the study; it has {texts}.")
-        return replace(self, results=self.results.filter(pl.col(column).is_in(chosen)))
-
-
-def _note(folder: Path) -> dict[str, Any]:
-    return msgspec.json.decode((folder / NOTE).read_bytes(), type=dict[str, Any])
+def part_of(study: FinishedStudy, **chosen: Sequence[Any] | None) -> FinishedStudy:
+    """The part with these loggers, sparsities or samplers; one that the study does not have is refused."""
+    results = study.results
+    for column, values in chosen.items():
+        if values is not None:
+            present = results[column].unique(maintain_order=True).to_list()
+            if not values or not {*values} <= {*present}:
+                asked, texts = (", ".join(map(_text, part)) for part in (values, present))
+                raise InputError(f"{study.source}: the {column} {asked or 'none'} is not in the study; it has {texts}.")
+            results = results.filter(pl.col(column).is_in(values))
+    return replace(study, results=results)
 
 
 def _text(value: Any) -> str:
@@ -150,12 +103,12 @@ def tidy(results: pl.DataFrame, question: str, *, metric: str, tau: str = LEFT_O
 
 
 def figures(
-    study: Finished, *, metric: str, tau: str = LEFT_OUT, every: Finished | None = None
+    study: FinishedStudy, *, metric: str, tau: str = LEFT_OUT, every: FinishedStudy | None = None
 ) -> dict[str, PlotPanel]:
     """The figure of each question; styles are those of the whole study (`every`), whatever part is drawn."""
     sized = (every or study).results.group_by("sampler", maintain_order=True).agg(pl.col("size").is_not_null().any())
     styles = _styles(dict(sized.rows()))
-    shown = {name: styles[name] for name in study.names("sampler")}
+    shown = {name: styles[name] for name in study.results["sampler"].unique(maintain_order=True)}
     return {question: _figure(study, question, shown, metric=metric, tau=tau) for question in QUESTIONS}
 
 
@@ -173,7 +126,7 @@ def _styles(sized: Mapping[str, bool]) -> Styles:
     }
 
 
-def _figure(study: Finished, question: str, styles: Styles, *, metric: str, tau: str) -> PlotPanel:
+def _figure(study: FinishedStudy, question: str, styles: Styles, *, metric: str, tau: str) -> PlotPanel:
     frame = tidy(study.results, question, metric=metric, tau=tau)
     rows: Rows = [{**row, "panel": f"{row['logger']}, {100 * row['sparsity']:g} % hidden"} for row in frame.to_dicts()]
     colour, shape, dash = (
@@ -200,7 +153,7 @@ def _figure(study: Finished, question: str, styles: Styles, *, metric: str, tau:
         layer("line", "value", {"strokeWidth": 1.3}),
         points.add_params(chosen),
     ]
-    columns = min(MOST_COLUMNS, len(study.names("sparsity")))
+    columns = min(MOST_COLUMNS, study.results["sparsity"].n_unique())
     width = min(WIDEST_PANEL, max(LEAST_PANEL, (WIDTH + SPACING) // columns - SPACING))
     panels = alt.Facet(
         "panel:N",
@@ -233,11 +186,11 @@ def _value_axis(frame: pl.DataFrame, question: str, tau: str) -> Any:
     return lambda field: alt.Y(f"{field}:Q", title=["share of pairs of", "models that tie"], scale=scale, axis=axis)
 
 
-def _words(study: Finished, frame: pl.DataFrame, question: str, *, metric: str, tau: str) -> str:
+def _words(study: FinishedStudy, frame: pl.DataFrame, question: str, *, metric: str, tau: str) -> str:
     """What is drawn, of how many, how certain it is, and what is undefined."""
     counts, n = frame["users"].to_list(), max(frame["repetitions"])
     users = f"{' to '.join(f'{count:,}' for count in dict.fromkeys((min(counts), max(counts))))} users"
-    times, models = f"{n:,} repetitions" if n > 1 else "one repetition", f"{study.n_models} models"
+    times, models = f"{n:,} repetitions" if n > 1 else "one repetition", f"{len(study.settings['scores'])} models"
     undefined, means = frame["value"].null_count(), tau == OF_MEANS
     value, over = (f"mean {metric} ({users})", times) if means else (f"a user's {metric}", f"{users}, {times}")
     share = 0 if means or question == RESOLUTION else max(frame["undefined"].fill_nan(0.0))
@@ -248,7 +201,7 @@ def _words(study: Finished, frame: pl.DataFrame, question: str, *, metric: str, 
         f"Agreement of the order of {models} by {value} with {QUESTIONS[question][1]}: mean tau-b over {over}.":
             question != RESOLUTION,
         f"Users whose models all tie have no tau-b; they {how} (at most {100 * share:.2g} % of users).": share > 0,
-        f"Bands: {100 * study.level:g} % intervals, {study.resamples:,} resamples.":
+        f"Bands: {100 * study.settings['level']:g} % intervals, {study.settings['resamples']:,} resamples.":
             frame["low"].null_count() < len(frame),
         "Dashed lines: samplers without size.": frame["size"].null_count(),
         f"{undefined:,} of {len(frame):,} values are not defined and break the line.": undefined,
@@ -274,8 +227,8 @@ def draw(
     same study gives the same bytes (SVG, PNG).
     """
     altair(WHO)
-    every = Finished.read(Path(folder))
-    part = every.only("logger", loggers).only("sparsity", sparsities).only("sampler", samplers)
+    every = FinishedStudy.read(folder)
+    part = part_of(every, logger=loggers, sparsity=sparsities, sampler=samplers)
     panels = figures(part, metric=every.metric(metric), tau=tau, every=every)
     place = Path(folder) / "figures" if out is None else Path(out)
     check_place(place, kind=FOLDER, force=force, inputs=[Path(folder)])
@@ -298,15 +251,15 @@ def _titled(panel: PlotPanel) -> Any:
 
 def study_report(folder: Path, *, metric: str | None = None) -> bytes:
     """The page of the study in a folder: the four figures of one metric, and their numbers."""
-    study = Finished.read(folder)
+    study = FinishedStudy.read(folder)
     metric = study.metric(metric)
     frames = {question: tidy(study.results, question, metric=metric) for question in QUESTIONS}
-    others = ", ".join(name for name in study.names("metric") if name != metric)
+    others = ", ".join(name for name in study.metrics if name != metric)
     numbers = pl.concat([frame.with_columns(question=pl.lit(question)) for question, frame in frames.items()])
     table = numbers.select("question", *SCENARIO, "value", "low", "high",
                            pl.col("undefined").alias("users left out, share"), "users")  # fmt: skip
     settings = tuple((name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
-                     for name, value in _note(folder).items() if not isinstance(value, dict))  # fmt: skip
+                     for name, value in study.settings.items() if not isinstance(value, dict))  # fmt: skip
     return render(Page(
         title=f"truerank report: reliability study, {metric}",
         question=f"How far can {metric} over sampled candidates be trusted?",
@@ -318,7 +271,7 @@ def study_report(folder: Path, *, metric: str | None = None) -> bytes:
             Section(name="numbers", title="Numbers", tables=(DataTable("All values with their intervals", table),)),
             Section(name="provenance", title="Settings of the study", facts=settings),
         ),
-        facts=(("models", f"{study.n_models:,}"), ("scenarios", f"{len(frames[RESOLUTION]):,}")),
+        facts=(("models", f"{len(study.settings['scores']):,}"), ("scenarios", f"{len(frames[RESOLUTION]):,}")),
     ))  # fmt: skip
 
 
