@@ -14,7 +14,7 @@ from reported import HOSTILE, judged, ranked, studied
 
 from truerank.core.results import Results
 from truerank.report.numbers import number, p_value
-from truerank.report.page.of_results import report_of
+from truerank.report.results_page import report_of
 
 Open = Any  # see conftest
 Opened = Any

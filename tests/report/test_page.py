@@ -15,10 +15,10 @@ from calling import call
 from reported import HOSTILE, judged
 
 from truerank.core.results import Results
-from truerank.report.page.of_results import report, report_of
+from truerank.report.results_page import report, report_of
 
 AGAIN = (
-    "import sys; from pathlib import Path; from truerank.report.page.of_results import report_of;"
+    "import sys; from pathlib import Path; from truerank.report.results_page import report_of;"
     "sys.stdout.buffer.write(report_of(Path(sys.argv[1])))"
 )
 

@@ -72,7 +72,7 @@ def check_call(call: Call, *, inputs: Iterable[Path] = ()) -> list[InputFile]:
     if call.units is not None and call.units.suffix.lower() != ".parquet":
         raise InputError(f"--units {call.units}: expected a name that ends in .parquet.")
     if call.report is not None:
-        from truerank.report.page.of_results import check_name
+        from truerank.report.results_page import check_name
 
         check_name(call.report, what="--report ")
     if call.save is not None:
@@ -167,7 +167,7 @@ def show(call: Call, *answers: Answer) -> None:
 
     *_, answer = answers
     if call.report is not None:
-        from truerank.report.page import render as pages
+        from truerank.report import page as pages
 
         page = pages.answer_page(answer) if answer.page is None else answer.page()
         _write(pages.render(page), call.report, flag="--report")
@@ -232,7 +232,7 @@ def end(code: int) -> None:
 
 def deliver_results(call: Call, results: Results, files: Sequence[InputFile], rules: Sequence[Requirement]) -> None:
     """Print messages, and write results with what they were made of; exit with what was required."""
-    from truerank.report.page.of_results import results_answer
+    from truerank.report.results_page import results_answer
 
     form = form_of(call)
     say_notes(call, results.messages, everything=form != "table")

@@ -22,7 +22,7 @@ def report(call: Call) -> None:
     truerank evaluate random.parquet --scores als=als.npz --exposure random --save results
     truerank report results --out report.html
     """
-    from truerank.report.page.of_results import check_name, report_of
+    from truerank.report.results_page import check_name, report_of
 
     check_call(call, inputs=[call.path] if call.path.is_file() else [])
     check_name(call.out, what="--out ")

@@ -279,7 +279,7 @@ class Results:
         `within` are groups of units as `by` takes them; without, units are divided by their activity where that is
         possible.
         """
-        from truerank.report.page.of_results import write
+        from truerank.report.results_page import write
 
         write(self, Path(path), groups=None if within is None else self.by(within))
 

@@ -39,7 +39,7 @@ class Plot:
         if ending in FORMS:
             content = picture(self.chart, FORMS[ending])
         elif ending == HTML:
-            from truerank.report.page.render import one_chart
+            from truerank.report.page import one_chart
 
             content = one_chart(self.chart, title=self.title)
         else:

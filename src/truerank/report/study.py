@@ -27,7 +27,7 @@ from truerank.report.charts import (
     picture,
     tooltips,
 )
-from truerank.report.page.render import Page, Section, render
+from truerank.report.page import Page, Section, render
 from truerank.report.view import DataTable
 
 SCENARIO = ("logger", "sparsity", "sampler", "size")

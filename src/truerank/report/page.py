@@ -155,7 +155,7 @@ def _policy(scripts: Sequence[str], style: str) -> str:
 
 
 def _file(name: str) -> str:
-    return resources.files("truerank.report.page").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("truerank.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 @cache

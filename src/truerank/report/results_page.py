@@ -22,7 +22,7 @@ from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS, document_of
 from truerank.report.frames import DIFFERENCES, KEY, VALUES, all_rows, displayed_differences, displayed_values, titled
 from truerank.report.numbers import decimals, signed_interval
-from truerank.report.page.render import MOST, Page, Pairs, Section, render
+from truerank.report.page import MOST, Page, Pairs, Section, render
 from truerank.report.questions import (
     SIGNIFICANT,
     WORDS,
@@ -33,7 +33,7 @@ from truerank.report.questions import (
     verdict,
 )
 from truerank.report.study import study_report
-from truerank.report.summary import summarize
+from truerank.report.summary import estimands, summarize
 from truerank.report.view import Answer, AnswerSummary, DataTable
 
 QUESTIONS = 4  # whose single units and groups are drawn
@@ -108,7 +108,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results] | None = Non
 
     levels = " or ".join(dict.fromkeys(f"{100 * estimate.level:.4g} %" for estimate in results.estimates))
     sections = [
-        section("values", "Values", panels.intervals(results), *_estimands(questions), tables=(
+        section("values", "Values", panels.intervals(results), estimands(questions), tables=(
             _table(results, displayed_values(results), (*VALUES, "stderr", "warning_codes"),
                    f"All values, with their {levels} intervals"),)),
         section("differences", "Differences", panels.differences(results), adjustment(results), tables=(
@@ -185,12 +185,6 @@ def _claim(question: ShownQuestion) -> tuple[str, str, str]:
                 for pair in question.differences if leader in (pair.model, pair.baseline)}  # fmt: skip
     kind = next((kind for kind in (*SHOWN_ABOVE, NOT_SHOWN, INSUFFICIENT) if kind in verdicts), "no comparison")
     return kind, WORDS.get(kind, kind), verdict([question], ranked_models([question]))
-
-
-def _estimands(questions: list[ShownQuestion]) -> dict[str, None]:
-    """What each question estimates; cut-offs of one metric together."""
-    texts = ((question.estimates[0].k, f"{question.title}: {question.estimand}.") for question in questions)
-    return dict.fromkeys(text if k is None else text.replace(f"@{k}", "@K") for k, text in texts)
 
 
 def _unit_text(results: Results, n_questions: int, unit: str) -> str:
