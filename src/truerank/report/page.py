@@ -18,7 +18,7 @@ from truerank.core.record import record
 from truerank.models import load
 from truerank.report.charts import CONFIG, INSTALL, PlotPanel
 from truerank.report.numbers import cell_text, kind_of_values
-from truerank.report.view import Answer, DataTable
+from truerank.report.view import Answer, AnswerSummary, DataTable
 from truerank.version import __version__
 
 FIRST = 25  # rows that a table shows before it is asked for more
@@ -98,11 +98,17 @@ def render(page: Page) -> bytes:
     return content.encode()
 
 
+def card_of(summary: AnswerSummary) -> Pairs:
+    """What to know after one minute."""
+    caveat = [*summary.warnings[:1], *["none that changes the conclusion"] * bool(summary.evidence)]
+    card = {"Verdict": summary.verdict, "Effect": summary.effect, "Evidence": summary.evidence,
+            "Caveat": " ".join(caveat[:1]), "Next step": summary.next_step}  # fmt: skip
+    return tuple((name, text) for name, text in card.items() if text)
+
+
 def answer_page(answer: Answer) -> Page:
     """The page of an answer that has none of its own: its card, then charts, tables, and what else there is to know."""
     summary = answer.summary
-    card = {"Verdict": summary.verdict, "Evidence": summary.evidence, "Caveat": " ".join(summary.warnings[:1]),
-            "Next step": summary.next_step}  # fmt: skip
     points = (*(("", text) for text in summary.notes), *(("warning", text) for text in summary.warnings),
               *(("", text) for text in (summary.estimands, *summary.remarks) if text))  # fmt: skip
     frame = (
@@ -116,7 +122,7 @@ def answer_page(answer: Answer) -> Page:
     return Page(
         title=f"truerank report: {answer.question}",
         question=answer.question,
-        card=tuple((name, text) for name, text in card.items() if text),
+        card=card_of(summary),
         sections=(
             *([Section(name="charts", title="Chart", panels=charts)] if charts else []),
             Section(name="numbers", title="Numbers", tables=(DataTable("All numbers", frame),)),

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import InputError, some
-from truerank.core.messages import DETECTABLE, Severity
+from truerank.core.messages import Severity
 from truerank.core.provenance import Provenance
 from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, Results
 from truerank.core.wording import either, option
@@ -21,10 +21,8 @@ from truerank.report.charts import PlotPanel, altair
 from truerank.report.details import adjustment, remarks
 from truerank.report.document import RESULTS, document_of
 from truerank.report.frames import DIFFERENCES, KEY, VALUES, all_rows, displayed_differences, displayed_values, titled
-from truerank.report.numbers import decimals, signed_interval
-from truerank.report.page import MOST, Page, Pairs, Section, render
+from truerank.report.page import MOST, Page, Pairs, Section, card_of, render
 from truerank.report.questions import (
-    SIGNIFICANT,
     WORDS,
     ShownQuestion,
     item_groups,
@@ -34,7 +32,7 @@ from truerank.report.questions import (
 )
 from truerank.report.study import study_report
 from truerank.report.summary import estimands, summarize
-from truerank.report.view import Answer, AnswerSummary, DataTable
+from truerank.report.view import Answer, DataTable
 
 QUESTIONS = 4  # whose single units and groups are drawn
 ACTIVITY = 4  # groups of units by how active they are
@@ -133,7 +131,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results] | None = Non
     return Page(
         title=f"truerank report: {some(models)}",
         question=_question(results),
-        card=_card(results, questions),
+        card=card_of(summarize(results, for_cli=_for_cli(results))),
         claims=tuple(_claim(question) for question in questions),
         sections=tuple(part for part in sections
                        if part and (part.panels or part.texts or part.tables or part.points or part.facts)),
@@ -142,40 +140,8 @@ def results_page(results: Results, *, groups: Mapping[str, Results] | None = Non
     )  # fmt: skip
 
 
-def _card(results: Results, questions: list[ShownQuestion]) -> Pairs:
-    """Verdict, effect on the primary (first) metric, evidence, caveat, next step: what to know after one minute."""
-    if not questions:
-        return ()
-    for_cli = _for_cli(results)
-    summary = summarize(results, for_cli=for_cli)
-    first, (model, *others) = questions[0], ranked_models(questions)
-    pairs = [first.difference(model, name) for name in (first.baseline, *others[:1]) if others and name is not None]
-    cells = [("Verdict", summary.verdict)]
-    if pair := next((pair for pair in pairs if pair is not None), None):
-        value = next(estimate.value for estimate in first.estimates if estimate.model == pair.baseline)
-        relative = f", {pair.difference / value:+.0%} relative" if value > 0 else ""
-        places = decimals(max(value, value + pair.difference))
-        effect = signed_interval(pair.difference, pair.low, pair.high, places)
-        cells.append(("Effect", f"{first.label}: {pair.model} - {pair.baseline} {effect}, "
-                                f"{pair.level:.0%} CI in brackets{relative}"))  # fmt: skip
-    cells += [("Evidence", summary.evidence)] if summary.evidence else []
-    cells.append(("Caveat", summary.warnings[0] if summary.warnings else "none that changes the conclusion"))
-    return (*cells, ("Next step", _next_step(results, summary, for_cli=for_cli)))
-
-
 def _for_cli(results: Results) -> bool:
     return (results.provenance.call or "").startswith("truerank ")
-
-
-def _next_step(results: Results, summary: AnswerSummary, *, for_cli: bool) -> str:
-    if not summary.evidence:
-        return "Evaluate a second model, to compare."
-    if summary.evidence != "sufficient":
-        return "Collect what the caveat asks for before deciding; truerank advise says what the data support."
-    detectable = [message.said(for_cli=for_cli) for message in results.messages if message.code in DETECTABLE]
-    if detectable and not any(pair.verdict in SIGNIFICANT for pair in results.comparisons):
-        return f"Collect more data: {detectable[0]}"
-    return "Decide by the metric that matters to you, and confirm it online."
 
 
 def _claim(question: ShownQuestion) -> tuple[str, str, str]:

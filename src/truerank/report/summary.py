@@ -53,7 +53,8 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
     if len(questions) > MOST_QUESTIONS:
         notes.append(f"The first {MOST_QUESTIONS} of {len(questions):,} metrics and estimators.")
     # what difference the data could have found, of the first question that is open
-    notes += [message.said(for_cli=for_cli) for message in results.messages if message.code in DETECTABLE][:1]
+    detectable = [message.said(for_cli=for_cli) for message in results.messages if message.code in DETECTABLE]
+    notes += detectable[:1]
     warnings = _warnings(results, questions, for_cli=for_cli)
     if len(warnings) > MOST_WARNINGS:
         where = worded(option("verbose", "print(results.details())"), for_cli=for_cli)
@@ -72,8 +73,32 @@ def summarize(results: Results, *, groups: Mapping[str, Results] | None = None, 
         worded(MORE, for_cli=for_cli),
         partial(details_of, results),
         tuple(remarks(results, for_cli=for_cli)),
+        _effect(questions[0], models) if questions else "",
+        _next_step(evidence(questions), questions, detectable),
     )
     return in_words_of_search(summary, models) if is_search(results) else summary
+
+
+def _effect(question: ShownQuestion, models: Sequence[str]) -> str:
+    """The difference of the best model with the baseline or the next on the primary metric, absolute and relative."""
+    for name in (question.baseline, *models[1:2]):
+        if name is not None and (pair := question.difference(models[0], name)) is not None:
+            value = next(estimate.value for estimate in question.estimates if estimate.model == name)
+            relative = f", {pair.difference / value:+.0%} relative" if value > 0 else ""
+            places = decimals(max(value, value + pair.difference))
+            difference = signed_interval(pair.difference, pair.low, pair.high, places)
+            return f"{question.label}: {pair.name} {difference}, {pair.level:.0%} CI in brackets{relative}"
+    return ""
+
+
+def _next_step(evidence: str, questions: Sequence[ShownQuestion], detectable: Sequence[str]) -> str:
+    if not evidence:
+        return "Evaluate a second model, to compare."
+    if evidence != "sufficient":
+        return "Collect what the caveat asks for before deciding; truerank advise says what the data support."
+    if detectable and not any(pair.verdict in SIGNIFICANT for question in questions for pair in question.differences):
+        return f"Collect more data: {detectable[0]}"
+    return "Decide by the metric that matters to you, and confirm it online."
 
 
 # --------------------------------------------------------------------------------------------------------------- tables

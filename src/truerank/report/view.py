@@ -89,6 +89,7 @@ class AnswerSummary:
     more: str = ""  # how to see the rest
     details: Callable[[], Iterable[Detail]] = tuple
     remarks: tuple[str, ...] = ()  # assumptions, and all messages
+    effect: str = ""  # of the winner on the primary metric
     next_step: str = ""
     commands: tuple[str, ...] = ()  # to run next
 
