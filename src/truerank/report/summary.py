@@ -83,7 +83,7 @@ def _effect(question: ShownQuestion, models: Sequence[str]) -> str:
     """The difference of the best model with the baseline or the next on the primary metric, absolute and relative."""
     for name in (question.baseline, *models[1:2]):
         if name is not None and (pair := question.difference(models[0], name)) is not None:
-            value = next(estimate.value for estimate in question.estimates if estimate.model == name)
+            value = next((estimate.value for estimate in question.estimates if estimate.model == name), 0.0)
             relative = f", {pair.difference / value:+.0%} relative" if value > 0 else ""
             places = decimals(max(value, value + pair.difference))
             difference = signed_interval(pair.difference, pair.low, pair.high, places)
