@@ -85,7 +85,7 @@ def rows_chart(
         base = chart_of(rows).encode(y=rows_of_names(by, rows), color=alt.value(BLUE))
     bars, points = interval_marks(base, field, title, tips, **x)
     limits = [] if limit is None else [dashed_at(limit, "limit", opacity=0.7)]
-    height = rows_height(len({row[by] for row in rows}) * max(1, len(models) // 2))
+    height = rows_height(len({row[by] for row in rows})) * max(2, len(models) + 1) // 2
     return layered(*limits, *([bars] if "low" in rows[0] else []), points, height=height)
 
 
