@@ -417,8 +417,8 @@ SCORES = [
     Case(
         "a matrix of another size", NPY, ("m.npy", "users", "4 ids", "3"), matrix("item\n10\n20\n30\n40\n50\n", rows=3)
     ),
-    # six lines name five columns: which column is which is anybody's guess
-    Case("repeated names of columns", NPY, ("items", "repeated"), matrix("item\n10\n20\n30\n30\n40\n50\n")),
+    # which of the two columns is meant is anybody's guess
+    Case("repeated names of columns", NPY, ("items", "repeated"), matrix("item\n10\n20\n30\n30\n40\n")),
 ]
 
 MATCHING = [

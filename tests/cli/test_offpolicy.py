@@ -210,7 +210,7 @@ CASES = [
     Case("fitting depths of displayed items", f"{CALL} --rows displayed --position fit:yule",
          ("scroll depths", "fit:clicks")),
     Case("a bootstrap with a fitted position model", f"{CALL} --position fit:exp --bootstrap 50",
-         ("position models are fitted", "--bootstrap")),
+         ("fitted position models", "--bootstrap")),
     Case("no such target column", f"{COLUMN.replace('@new', '@niew')} --position log",
          ("log.csv", "no column 'niew'", "Did you mean 'new'?")),
     Case("ndcg of negative rewards", f"{CALL} --estimator ndcg", ("ndcg", "like has negative values", "ips"),
