@@ -278,18 +278,18 @@ class Summary:
         n, interval = self.plan.n_scenarios, self.resampling.interval
         unit = np.repeat([1 / comb(len(self.plan.models), 2), UNIT], [2 * n, 3 * n])
         value, defined, everyone = _parts(total, n)
-        mean, zero = _ratio(value, defined) * unit, _ratio(value, everyone) * unit
+        mean = _ratio(value, defined) * unit
         bounds = interval(mean[1:], n=n_users)
         bounds_zero = bounds.copy()
         partly = np.flatnonzero((defined != everyone).any(axis=0))
-        bounds_zero[:, partly] = interval(zero[1:, partly], n=n_users)
+        bounds_zero[:, partly] = interval(_ratio(value[1:, partly], everyone[1:]) * unit[partly], n=n_users)
         of_repetition, known, _ = _parts(point, n)
         return {  # rows are copied: a view in a table would keep all resamples in memory
             "value": mean[0].copy(),
             "low": bounds[0],
             "high": bounds[1],
             "undefined": 1 - _ratio(defined[0], everyone[0]),
-            "value_undefined_as_0": zero[0].copy(),
+            "value_undefined_as_0": _ratio(value[0], everyone[0]) * unit,
             "low_undefined_as_0": bounds_zero[0],
             "high_undefined_as_0": bounds_zero[1],
             "sd_between_repetitions": _spread(_ratio(of_repetition, known) * unit),
