@@ -31,7 +31,7 @@ def holdout(lists: Any = LISTS, test: Any = TEST, **how: Any) -> tr.Results:
 @pytest.mark.parametrize(
     ("metric", "how", "said"),
     [
-        ("Novelty@2", {"exclude": None}, "Novelty@2 with lists: it needs to know how popular items are; give the"),
+        ("Novelty@2", {"exclude": None}, "Novelty@2: it needs to know how popular items are; give the"),
         ("PopularityLift@2", {"exclude": None}, "exclude="),
         ("Coverage@2(among=train)", {"exclude": None}, "give the training log"),
         ("Diversity@2", {}, "it needs features of the items; give them"),

@@ -474,7 +474,7 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
         ({"age": [1, 2]}, "no column 'user'"),
         ({"user": [1, 1], "age": [1, 2]}, "user 1 has several rows"),
         ({"user": [1, 2]}, "no features"),
-        ({"user": [1, 2], "age": [1, None]}, "row 2 is empty"),
+        ({"user": [1, 2], "age": [1, None]}, "row 2 is None"),
         ({"user": [1, 2], "age": [1.0, float("inf")]}, "row 2 is inf"),
         ({"user": list(range(200)), "name": [f"n{i}" for i in range(200)]}, "200 different texts"),
     ],

@@ -143,7 +143,7 @@ def test_settings_have_words(name: str) -> None:
     ("name", "settings", "message"),
     [
         ("als", {"dim": "3"}, "als: no setting 'dim'; expected one of factors, iterations, regularisation, alpha."),
-        ("als", {"factors": "3.5"}, "als: factors='3.5'; expected a whole number from 1."),
+        ("als", {"factors": "3.5"}, "als: factors=3.5; expected a whole number from 1."),
         ("ease", {"regularisation": "nan"}, "ease: regularisation=nan; expected a number above 0."),
         ("popularity", {"k": "1"}, "popularity: no setting 'k'; expected none: popularity has no settings."),
         ("item-nn", {}, "Did you mean item-knn?"),

@@ -71,4 +71,4 @@ def test_too_little_evidence_is_neither_shown_nor_not() -> None:
     code, sentence = tr.evaluate(scores, frame, metrics=["Recall@1"]).require("a > b")
     assert code == 4
     assert "insufficient" in sentence
-    assert "the two differ for 2 users" in sentence
+    assert "the two differ for 2 of the users" in sentence

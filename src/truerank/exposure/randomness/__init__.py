@@ -286,7 +286,7 @@ def _verdict(
     more = "".join(f" Also: {finding}." for finding in also)
     if not tested and (draws.share == 1).all():
         return None, (
-            "Every candidate was shown to every user, so there is nothing to test: nothing is missing among the users "
+            "Every user was exposed to every candidate, so there is nothing to test: nothing is missing among the users "
             f"and items that the file names. Declared items and users (`items`, `population`) may be more.{more}"
         )
     if not tested:
