@@ -286,8 +286,8 @@ def _verdict(
     more = "".join(f" Also: {finding}." for finding in also)
     if not tested and (draws.share == 1).all():
         return None, (
-            "Every user was exposed to every candidate, so there is nothing to test: nothing is missing among the users "
-            f"and items that the file names. Declared items and users (`items`, `population`) may be more.{more}"
+            "Every user was exposed to every candidate, so there is nothing to test: nothing is missing among the "
+            f"users and items that the file names. Declared items and users (`items`, `population`) may be more.{more}"
         )
     if not tested:
         return None, f"Each user was exposed to all candidates or to none: there is no choice of items to test.{more}"
