@@ -62,7 +62,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (intervening, partition):
         monkeypatch.setattr(module, "MEMORY_ROWS", 100)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
-    monkeypatch.setattr(pools, "FEW", 20)
+    monkeypatch.setattr(pools, "CELLS", 2**pools.FEWEST_BITS)
 
 
 @pytest.mark.parametrize("strategy", NAMES)

@@ -26,7 +26,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.terms import ratio
 from truerank.evaluation.compare import check_pairs
-from truerank.evaluation.question import Question
+from truerank.evaluation.compatibility import LabelQuestion
 from truerank.inference.intervals import Bootstrap
 from truerank.io.batches import LazyTable
 from truerank.io.read import read
@@ -105,7 +105,7 @@ BORDERS: dict[str, tuple[Callable[[], Any], float]] = {
         lambda: check_feed(FEED),
         16.0 * 2 * 50 + 8 * len(FEED.policies) * 2 * 20 * 5 + 8 * 2 * len(FEED.surfaces) * 25 + 8 * 10**4 * 20,
     ),
-    "ease": (lambda: EASE().fit(_log(), seed=0), 12.0 * 9),
+    "ease": (lambda: EASE().fit(_log(), seed=0), 17.0 * 9),
     "factors": (lambda: matrix.check_factors("als", _log(), 10), 4.0 * 10 * 5),
     "bootstrap": (lambda: Bootstrap(100).spreads({"a": ratio(np.ones(4), np.ones(4))}, [], level=0.9), 800.0),
     "pairs": (lambda: _check_pairs(4), 800.0 * 6),
@@ -114,7 +114,7 @@ BORDERS: dict[str, tuple[Callable[[], Any], float]] = {
 
 
 def _check_pairs(n_models: int, baseline: str | None = None) -> None:
-    check_pairs(Question(baseline=baseline), [str(number) for number in range(n_models)], 1)
+    check_pairs(LabelQuestion(exposure="full", baseline=baseline), [str(number) for number in range(n_models)], 1)
 
 
 @pytest.mark.parametrize("name", BORDERS)

@@ -271,7 +271,7 @@ ATTACKS += [
           ("advise", "evil.csv"), ("advise", f"{ESCAPES}.csv"), ("advise", f"--{ESCAPES}"), (ESCAPES,),
           ("evaluate", "evil.csv", "--scores", f"m=no{ESCAPES}.csv"), (*EVALUATE, "--metric", f"Recall@2{ESCAPES}")))),
     *(Attack(f"an ending that is not known, {name}", ("advise", "labels.parquet", "--out", name), code=2,
-             holds=(".txt, .json, .csv",)) for name in ("r.html", "r.md", "r.xlsx", "r.parquet")),
+             holds=(".txt, .json, .csv",)) for name in ("r.html", "r.mdx", "r.xlsx", "r.parquet")),
     *(Attack(f"one output would replace another, {outputs}", (*EVALUATE, *outputs.split()), code=2,
              holds=("Choose another name for one of them",),
              inputs={"x": lambda path: path.mkdir(), "there": lambda path: path.mkdir()})

@@ -38,7 +38,7 @@ COMMANDS = {
     for name, text, made in (
         ("evaluate", EVALUATE.removesuffix(" --quiet"), "made.json"),
         ("describe", "advise labels.parquet", "made.json"),
-        ("intervene", "intervene train.parquet --strategy full", "made.csv"),
+        ("intervene", "intervene labels.parquet --strategy full", "made.csv"),
         ("train", "train popularity train.parquet", "made.npz"),
         ("plan", "plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2", "made.json"),
     )

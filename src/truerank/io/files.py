@@ -127,8 +127,7 @@ def scan_file(path: Path) -> Piece:
             rows = pl.scan_parquet(path, glob=False)
             return Piece.of(rows, path=path, versions=versions, unpacked=unpacked_bytes(path))
         if kind in SEPARATORS:
-            rows = _text(path, separator=SEPARATORS[kind])
-            text = TextTypes.of(rows)
+            rows, text = _text(path, separator=SEPARATORS[kind])
         else:
             rows = (read_trec if kind in TREC else read_movielens)(_bytes(path), ending=kind, where=str(path)).lazy()
             text = TextTypes.of(rows.select(pl.col(pl.String))).ids()
@@ -166,16 +165,29 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read as {name} ({reason}). Write the file anew.") from None
 
 
-def _text(path: Path, *, separator: str) -> pl.LazyFrame:
-    """The fields of a text table, all as text."""
+def _text(path: Path, *, separator: str) -> tuple[pl.LazyFrame, TextTypes]:
+    """The fields of a text table, and what types they may have, from one pass over all of it."""
     _check_returns(path, separator=separator.encode())
+    try:
+        rows = _fields(path, path, separator=separator)
+        return rows, TextTypes.of(rows)
+    except OSError:
+        if path.suffix.lower() != ".gz":
+            raise
+        # blocks of zeros after the end are no damage, but polars takes them for it: unpacked in memory, or refused
+        rows = _fields(path, _bytes(path), separator=separator)
+        return rows, TextTypes.of(rows)
+
+
+def _fields(path: Path, source: Path | bytes, *, separator: str) -> pl.LazyFrame:
+    """The fields of a text table, all as text."""
     with _open(path) as stream:
         first = stream.readline(2**16)
     if not first:
         raise InputError(f"{path}: the file is empty; expected a header line with column names.")
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
-    fields = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
-    header = pl.read_csv(path, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
+    fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
+    header = pl.read_csv(source, separator=separator, infer_schema=False, has_header=False, n_rows=1, glob=False)
     names = pl.Series(header.row(0) if len(header) else (), dtype=pl.String).drop_nulls()
     twice = names.filter(names.is_duplicated())  # polars would call the second NAME_duplicated_0
     if len(twice):

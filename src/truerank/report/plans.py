@@ -252,12 +252,14 @@ def watch_panels(*looks: Watched) -> list[PlotPanel]:
     tables = [watched.table() for watched in looks]
     return [_watch_panel(pair, looks[-1], [table.row(place, named=True) for table in tables])
             for place, pair in enumerate(looks[-1].pairs)
-            if not all(math.isnan(table.row(place, named=True)["low"]) for table in tables)]  # fmt: skip
+            if not all(math.isnan(table.row(place, named=True)["difference"]) for table in tables)]  # fmt: skip
 
 
 def _watch_panel(pair: WatchedPair, watched: Watched, looks: Rows) -> PlotPanel:
-    table = pl.DataFrame([row for row in looks if not math.isnan(row["low"])], schema=watched.table().schema)
-    rows: Rows = table.with_columns(pl.col("low").cum_max(), pl.col("high").cum_min()).to_dicts()
+    known = [row for row in looks if not math.isnan(row["low"])] or looks  # differences alone before any interval
+    table = pl.DataFrame(known, schema=watched.table().schema)
+    low, high = (pl.col(name).fill_nan(None) for name in ("low", "high"))
+    rows: Rows = table.with_columns(low.cum_max(), high.cum_min()).to_dicts()
     scale = {"type": "log" if len(rows) > 1 else "linear", "nice": False}
     axis = {"format": ",d", "labelOverlap": True}
     base = chart_of(rows).encode(x=alt.X("users:Q", title="users so far", scale=scale, axis=axis))
