@@ -19,6 +19,7 @@ Bools = npt.NDArray[np.bool_]
 # between which numbers, weights 1 / chance, their products, and squares and sums of these are numbers again
 LARGEST_NUMBER, LEAST_CHANCE = 1e100, 1e-40
 
+MANY_VALUES = 2**16
 LONG = 2000  # values from which the vectorised exact sum is faster
 MANY = 64  # rows of a group from which it is sorted by itself
 MOST, LEAST = 1000, -960  # exponents between which nothing overflows or is lost below the smallest numbers
@@ -60,6 +61,11 @@ def as_doubles(values: npt.NDArray[Any], *, where: str) -> Floats:
             "are compared; neighbours would tie. Give a table user, item, score, or the ranks of items as scores."
         )
     return values.astype(np.float64)
+
+
+def total(values: Floats) -> float:
+    """The sum: correctly rounded up to 65,536 values, beyond it in the order that they have, which is much faster."""
+    return exact_sum(values) if len(values) <= MANY_VALUES else float(values.sum())
 
 
 def exact_sum(values: Floats) -> float:

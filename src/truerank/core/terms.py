@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by, two_sum
+from truerank.core.arrays import Bools, Floats, Ints, sums_by, total, two_sum
 from truerank.core.clusters import Clusters, Once
 from truerank.core.forms import Form, KnownTotal, Ratio
 from truerank.core.ids import Keys
@@ -195,7 +195,7 @@ class Smooth(Terms):
 
     def totals(self) -> Floats:
         if "totals" not in self.known:
-            self.known["totals"] = np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
+            self.known["totals"] = np.array([total(np.ascontiguousarray(column)) for column in self.sums.T])
         totals: Floats = self.known["totals"]
         return totals
 
