@@ -24,6 +24,7 @@ import truerank as tr
 from truerank.core.estimator import Exposed
 from truerank.core.results import Results
 from truerank.core.values import options_of
+from truerank.estimators import ESTIMATORS, RANKED
 from truerank.ranking import samplers
 
 STORED = Path(__file__).parent / "numbers.json"
@@ -41,6 +42,13 @@ FIELDS = {
 }
 EVIDENCE = ("informative", "df", "largest", "balance", "balance_z", "lost", "unsupported")
 
+OWN = {
+    name
+    for kind in (ESTIMATORS, RANKED)
+    for name, estimator in kind.catalogue().items()
+    if estimator.__module__.startswith("truerank.")
+}
+
 
 def of(results: Results) -> Any:
     """Estimates and comparisons by their names, and what they rest on."""
@@ -49,6 +57,7 @@ def of(results: Results) -> Any:
         [each[field] for field in fields] + [(each["evidence"] or {}).get(name) for name in EVIDENCE]
         for part, fields in FIELDS.items()
         for each in sorted(content[part], key=lambda each: [str(each[name]) for name in NAMES])
+        if each["estimator"] in OWN  # not those of other packages that are installed
     ]
 
 
